@@ -4,16 +4,21 @@
 
 use std::collections::BTreeSet;
 
-use checkrein_core::accept::{Accept, Truth};
+use checkrein_core::accept::{AcceptExpr, TruthValue};
 use checkrein_core::ids::VerifierName;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
     let known: BTreeSet<VerifierName> =
         ["a", "b", "tests", "judge_a"].map(VerifierName::new).into();
-    if let Ok(accept) = Accept::parse(text, &known) {
-        assert!(accept.names().iter().all(|name| known.contains(*name)));
-        assert_eq!(accept.evaluate(&|_| Truth::True), Truth::True);
-        assert_eq!(accept.evaluate(&|_| Truth::False), Truth::False);
+    if let Ok(accept) = AcceptExpr::parse(text, &known) {
+        assert!(
+            accept
+                .verifiers_named_by_accept()
+                .iter()
+                .all(|name| known.contains(*name))
+        );
+        assert_eq!(accept.evaluate(&|_| TruthValue::True), TruthValue::True);
+        assert_eq!(accept.evaluate(&|_| TruthValue::False), TruthValue::False);
     }
 });

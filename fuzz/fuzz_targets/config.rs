@@ -17,8 +17,8 @@ fuzz_target!(|text: &str| {
         text: text.to_owned(),
     };
     if let Ok(compiled) = compile(Some(&source), None, Driver::Hook) {
-        let read =
-            Policy::from_blob(&compiled.policy.to_blob()).expect("a sealed policy is readable");
+        let read = Policy::from_sealed_policy_blob(&compiled.policy.to_policy_blob())
+            .expect("a sealed policy is readable");
         assert_eq!(read, compiled.policy);
         // One's own file may not loosen anything, whatever it says.
         let _ = compile(Some(&source), Some(&source), Driver::Run);

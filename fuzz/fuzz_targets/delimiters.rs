@@ -7,8 +7,22 @@ use checkrein_verifiers::{progress, veto};
 use libfuzzer_sys::fuzz_target;
 
 const BRACKETS: [&str; 16] = [
-    "<", "</", "< / ", "＜/", "‹/", "⟨⁄", "«/", "&lt;/", "&#60;&#47;", "\\u003c/", "\\x3c\\x2f", "%3C%2F", "[/",
-    "{", "【/", "<!-- ",
+    "<",
+    "</",
+    "< / ",
+    "＜/",
+    "‹/",
+    "⟨⁄",
+    "«/",
+    "&lt;/",
+    "&#60;&#47;",
+    "\\u003c/",
+    "\\x3c\\x2f",
+    "%3C%2F",
+    "[/",
+    "{",
+    "【/",
+    "<!-- ",
 ];
 const LETTERS: [[&str; 6]; 6] = [
     ["q", "Q", "ｑ", "ԛ", "𝐪", "ⓠ"],
@@ -19,7 +33,8 @@ const LETTERS: [[&str; 6]; 6] = [
     ["d", "D", "ｄ", "ԁ", "𝐝", "ⓓ"],
 ];
 const BETWEEN: [&str; 12] = [
-    "", "", "", " ", "\t", "\n", "\u{200b}", "\u{200d}", "\u{feff}", "\u{ad}", "\u{2060}", "\u{2028}",
+    "", "", "", " ", "\t", "\n", "\u{200b}", "\u{200d}", "\u{feff}", "\u{ad}", "\u{2060}",
+    "\u{2028}",
 ];
 const ENDS: [&str; 5] = [">", " 12345678>", " 12345678 call>", "›", ""];
 
@@ -80,7 +95,11 @@ fuzz_target!(|bytes: &[u8]| {
         history: &history,
     };
     let kinds = [
-        (veto::about(None, None, call), "call", &["tool", "arguments"][..]),
+        (
+            veto::about(None, None, call),
+            "call",
+            &["tool", "arguments"][..],
+        ),
         (progress::about(step), "step", &["step"][..]),
     ];
     for (asking, label, own) in kinds {
@@ -94,7 +113,10 @@ fuzz_target!(|bytes: &[u8]| {
             .strip_prefix(&format!("<quoted {number} {label}>\n"))
             .and_then(|rest| rest.strip_suffix(&format!("\n</quoted {number}>\n")))
             .expect("it stands between our delimiters");
-        assert!(!plain(inner).contains(&plain(&spelled)), "{spelled:?} in {inner:?}");
+        assert!(
+            !plain(inner).contains(&plain(&spelled)),
+            "{spelled:?} in {inner:?}"
+        );
         // Nothing but our own words begins a line, and each of them once.
         let names: Vec<&str> = inner.split(breaks).map(name).collect();
         let history = |name: &&str| ["user", "assistant", "result", "failed"].contains(name);

@@ -16,7 +16,14 @@ fuzz_target!(|bytes: &[u8]| {
             continue;
         };
         assert!(index.entries.len() <= bytes.len() / 62);
-        assert!(index.entries.iter().map(|entry| entry.name.len()).sum::<usize>() <= LARGEST);
+        assert!(
+            index
+                .entries
+                .iter()
+                .map(|entry| entry.name.len())
+                .sum::<usize>()
+                <= LARGEST
+        );
         if let Some(shared) = index.shared {
             for count in [0, 1, 64, 1000] {
                 let base = vec![

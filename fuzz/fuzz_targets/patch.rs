@@ -16,7 +16,9 @@ fuzz_target!(|text: &str| {
         ..Memory::default()
     };
     for (name, part) in NAMES.iter().zip(parts) {
-        let Some(path) = Within::read(name) else { continue };
+        let Some(path) = Within::read(name) else {
+            continue;
+        };
         match part.strip_prefix("=> ") {
             Some(target) => {
                 tree.links.insert(path, target.trim_end().to_owned());

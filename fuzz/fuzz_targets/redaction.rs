@@ -24,5 +24,8 @@ fuzz_target!(|data: &str| {
     assert!(!redactor.text(&planted).contains(VALUE));
     let json = serde_json::json!({ "command": data, "more": [before, after] }).to_string();
     let hidden = redactor.text(&json);
-    assert!(serde_json::from_str::<serde_json::Value>(&hidden).is_ok(), "{hidden}");
+    assert!(
+        serde_json::from_str::<serde_json::Value>(&hidden).is_ok(),
+        "{hidden}"
+    );
 });

@@ -15,10 +15,14 @@ fuzz_target!(|text: &str| {
     };
     let again = RuleSet::from_text(&rules.to_text()).expect("what was written can be read");
     assert_eq!(again, rules);
-    let (listed, files) = list(&[("fuzz.rules", text)], &here).expect("what compiles can be listed");
+    let (listed, files) =
+        list(&[("fuzz.rules", text)], &here).expect("what compiles can be listed");
     assert_eq!(listed, rules);
     for entry in files.iter().flat_map(|file| &file.entries).take(64) {
-        let Says::Prefix { pattern, examples, .. } = &entry.says else {
+        let Says::Prefix {
+            pattern, examples, ..
+        } = &entry.says
+        else {
             continue;
         };
         assert!(examples.iter().all(|example| example.holds));

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
-use checkrein_core::evidence::{Cause, MAX_FINDINGS, Verdict};
-use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_core::evidence::{InconclusiveCause, MAX_FINDINGS, Verdict};
+use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_verifiers::{Job, Report, find};
 use libfuzzer_sys::fuzz_target;
 
@@ -16,8 +16,8 @@ fn judge(definition: &str, message: &str) -> Report {
     let spec = VerifierSpec {
         name: "report".into(),
         kind: "schema".to_owned(),
-        tier: Tier::Hard,
-        subject: SubjectKind::Message,
+        tier: VerifierTier::Hard,
+        subject: VerdictSubjectKind::Message,
         definition: definition.to_owned(),
         inputs: Vec::new(),
         outputs: Vec::new(),
@@ -61,8 +61,12 @@ fuzz_target!(|text: &str| {
         .check_definition(&definition)
         .is_ok();
     let report = judge(&definition, document);
-    assert_eq!(usable, report.cause != Some(Cause::Internal), "{report:?}");
-    assert_ne!(report.cause, Some(Cause::Crash), "{report:?}");
+    assert_eq!(
+        usable,
+        report.cause != Some(InconclusiveCause::Internal),
+        "{report:?}"
+    );
+    assert_ne!(report.cause, Some(InconclusiveCause::Crash), "{report:?}");
     assert_eq!(report.findings.is_empty(), report.verdict != Verdict::Fail);
     assert!(report.findings.len() <= MAX_FINDINGS);
     assert!(report.findings_total as usize >= report.findings.len());

@@ -1,20 +1,20 @@
 //! What identifies a call and its outcome: digests over canonical JSON, so that key order
 //! and blanks make no difference.
 
-use checkrein_core::digest::{Digest, Short};
+use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::{Input, ToolFacts, ToolKind, ToolRequested, ToolReturned};
+use checkrein_core::input::{Input, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned};
 use checkrein_core::tool_action::{ToolAction, classify_call};
 use serde_json::Value;
 
 /// Digest of a tool's name and canonical arguments.
-pub(crate) fn call_digest(tool: &str, args: &Digest) -> Short {
-    Digest::of_parts([tool.as_bytes(), args.as_bytes().as_slice()]).short()
+pub(crate) fn call_digest(tool: &str, args: &Digest) -> EightByteDigest {
+    Digest::hash_parts([tool.as_bytes(), args.as_bytes().as_slice()]).to_short_digest()
 }
 
 /// Digest of what came back. Fields that only tell how long it took are left out: the same
 /// answer in another time is the same answer.
-pub(crate) fn outcome_digest(result: &Value) -> Short {
+pub(crate) fn outcome_digest(result: &Value) -> EightByteDigest {
     const TIMES: [&str; 6] = [
         "durationMs",
         "duration_ms",
@@ -27,9 +27,9 @@ pub(crate) fn outcome_digest(result: &Value) -> Short {
         Value::Object(map) if TIMES.iter().any(|key| map.contains_key(*key)) => {
             let mut map = map.clone();
             map.retain(|key, _| !TIMES.contains(&key.as_str()));
-            Digest::of_json(&Value::Object(map)).short()
+            Digest::hash_json(&Value::Object(map)).to_short_digest()
         }
-        _ => Digest::of_json(result).short(),
+        _ => Digest::hash_json(result).to_short_digest(),
     }
 }
 
@@ -43,8 +43,8 @@ pub(crate) struct Call<'a> {
 }
 
 impl Call<'_> {
-    pub(crate) fn digest(&self) -> Short {
-        call_digest(self.tool, &Digest::of_json(self.args))
+    pub(crate) fn digest(&self) -> EightByteDigest {
+        call_digest(self.tool, &Digest::hash_json(self.args))
     }
 
     /// What it does.
@@ -61,16 +61,16 @@ impl Call<'_> {
             tool: self.tool.to_owned(),
             kind: action.kind,
             args: self.args.to_string(),
-            facts: ToolFacts::default(),
+            facts: ToolRequestFacts::default(),
             can_ask: false,
-            may_act: action.may_act(),
+            may_act: action.call_may_have_unknown_effects(),
             reports_outcome: false,
             tokens: None,
         })
     }
 
     /// What came back from it.
-    pub(crate) fn returned(self, outcome: Short, error: bool) -> Input {
+    pub(crate) fn returned(self, outcome: EightByteDigest, error: bool) -> Input {
         Input::ToolReturned(ToolReturned {
             call: self.digest(),
             wrote: self.action().kind == ToolKind::Write && !error,
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_call_is_its_tool_and_its_arguments() {
-        let digest = |tool: &str, args: Value| call_digest(tool, &Digest::of_json(&args));
+        let digest = |tool: &str, args: Value| call_digest(tool, &Digest::hash_json(&args));
         assert_eq!(
             digest("a", json!({"x": 1, "y": 2})),
             digest("a", json!({"y": 2, "x": 1}))

@@ -38,7 +38,7 @@ pub use headless::Headless;
 pub use knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
 pub use reply::{Answer, Reply};
 
-use checkrein_core::input::TokenUse;
+use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
 /// Looks up a variable of the hook's environment.
@@ -81,7 +81,7 @@ pub trait Adapter: Sync {
     /// Token use in `bytes`, which begin at [`Adapter::offset`] of `cursor` (empty at first).
     /// `None` if it is not known: no transcript, or not one row in it that tells. A last line
     /// without its newline is left for the next reading.
-    fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse>;
+    fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage>;
 
     /// How it works without a person, if `run` can start it.
     fn headless(&self) -> Option<&dyn Headless> {

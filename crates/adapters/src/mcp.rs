@@ -3,7 +3,7 @@
 //! nobody hooks this, the messages themselves pass by.
 
 use checkrein_core::decision::ToolDecision;
-use checkrein_core::digest::{Digest, Short};
+use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::ids::ScopeId;
 use checkrein_core::input::Input;
 use checkrein_core::tool_action::ToolAction;
@@ -72,7 +72,7 @@ impl ServerCall {
 
     fn call(&self) -> Call<'_> {
         Call {
-            scope: ScopeId::main(),
+            scope: ScopeId::main_scope(),
             id: Some(self.id.clone()),
             tool: &self.tool,
             args: &self.args,
@@ -100,7 +100,7 @@ impl ServerCall {
     }
 
     /// Its tool and arguments, as detectors tell calls apart.
-    pub fn digest(&self) -> Short {
+    pub fn digest(&self) -> EightByteDigest {
         self.call().digest()
     }
 
@@ -122,10 +122,10 @@ impl ServerCall {
 
     /// That it came to nothing, for this reason.
     pub fn failed(&self, why: &str) -> News {
-        self.came(Digest::of(why.as_bytes()).short(), true)
+        self.came(Digest::hash_bytes(why.as_bytes()).to_short_digest(), true)
     }
 
-    fn came(&self, outcome: Short, error: bool) -> News {
+    fn came(&self, outcome: EightByteDigest, error: bool) -> News {
         News {
             key: Some(format!("tools/call result:{}", self.id)),
             ..News::of(self.call().returned(outcome, error))

@@ -1,7 +1,7 @@
 //! Words of our own that more than one adapter needs. Short: every one of them is paid for
 //! by the agent in tokens.
 
-use checkrein_core::decision::Feedback;
+use checkrein_core::decision::StopFeedback;
 use checkrein_core::evidence::Verdict;
 use checkrein_core::transition::Transition;
 
@@ -30,7 +30,7 @@ pub(crate) fn instead(reason: &str, args: &str) -> String {
 }
 
 /// Which checks did not pass, in one line.
-pub(crate) fn not_done(feedback: &Feedback) -> String {
+pub(crate) fn not_done(feedback: &StopFeedback) -> String {
     let names = |wanted: fn(Verdict) -> bool| {
         let names: Vec<&str> = feedback
             .checks

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
-use checkrein_core::input::{Input, SessionSource, SessionStarted};
+use checkrein_core::input::{Input, SessionStartKind, SessionStarted};
 use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
 use checkrein_runtime::{
     Hosts, Layers, Look, Patience, Place, Progress, Runtime, RuntimeError, Seal, Stages,
@@ -135,7 +135,7 @@ impl Engine {
     /// # Errors
     /// If the config has a mistake, or the store cannot be written.
     pub fn session(&self, agent: &str) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
-        self.session_of(agent, self.new_id(), SessionSource::Startup)
+        self.session_of(agent, self.new_id(), SessionStartKind::Startup)
     }
 
     /// The session that an agent knows by an id of its own: begun, or taken up again.
@@ -146,7 +146,7 @@ impl Engine {
         &self,
         agent: &str,
         id: SessionId,
-        how: SessionSource,
+        how: SessionStartKind,
     ) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
         let patience = Patience {
             deadline: None,
@@ -185,7 +185,7 @@ impl Engine {
             checkrein_runtime::now().0,
             std::process::id()
         );
-        let mut id = Digest::of(seed.as_bytes()).to_hex();
+        let mut id = Digest::hash_bytes(seed.as_bytes()).to_hex();
         id.truncate(20);
         SessionId::new(id)
     }

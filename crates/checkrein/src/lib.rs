@@ -57,9 +57,9 @@ pub use verification::{
 };
 
 pub use checkrein_core::decision::{StopDecision, ToolDecision};
-pub use checkrein_core::ids::Millis;
+pub use checkrein_core::ids::UnixMillis;
 pub use checkrein_core::input::PersonAnswer;
-pub use checkrein_core::layers::Stage;
+pub use checkrein_core::layers::MiddlewareStage;
 pub use checkrein_core::transition::{Reason, Transition};
 pub use checkrein_models as models;
 pub use checkrein_runtime::veto::Misfit;

@@ -7,12 +7,12 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
-    AnswerFact, Input, PromptSubmitted, Scoped, SessionEnded, StopRequested, TokenUse, ToolFacts,
-    ToolKind, ToolRequested, ToolReturned, TreeUnknown,
+    AgentAnswerFlags, Input, PromptSubmitted, RoundEnded, SessionEnded, StopRequested, TokenUsage,
+    ToolKind, ToolRequestFacts, ToolRequested, ToolReturned, TreeReadError,
 };
-use checkrein_core::layers::Stage;
+use checkrein_core::layers::MiddlewareStage;
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use checkrein_core::tool_action::{ToolAction, classify_call};
 use checkrein_core::transition::Transition;
 use checkrein_runtime::{
@@ -94,15 +94,15 @@ impl ToolCall {
     /// What it does: as its host says, else as for any agent's tool of this name.
     fn action(&self) -> ToolAction {
         match (&self.script, &self.patch) {
-            (Some(script), _) => ToolAction::of_script(script),
-            (None, Some(patch)) => ToolAction::of_patch(patch),
+            (Some(script), _) => ToolAction::shell_action_from_script(script),
+            (None, Some(patch)) => ToolAction::action_from_patch_text(patch),
             (None, None) => classify_call(&self.tool, &self.args),
         }
     }
 
-    fn digest(&self) -> checkrein_core::digest::Short {
-        let args = Digest::of_json(&self.args);
-        Digest::of_parts([self.tool.as_bytes(), &args.as_bytes()[..]]).short()
+    fn digest(&self) -> checkrein_core::digest::EightByteDigest {
+        let args = Digest::hash_json(&self.args);
+        Digest::hash_parts([self.tool.as_bytes(), &args.as_bytes()[..]]).to_short_digest()
     }
 }
 
@@ -156,13 +156,13 @@ impl<'a> Session<'a> {
     /// If Checkrein itself cannot judge; do not run the tool then.
     pub fn tool(&self, call: &ToolCall) -> Result<(ToolDecision, Decided), RuntimeError> {
         let input = Input::ToolRequested(ToolRequested {
-            scope: ScopeId::main(),
+            scope: ScopeId::main_scope(),
             call_id: Some(call.id.clone()),
             tool: call.tool.clone(),
             kind: call.kind,
             args: call.args.to_string(),
             call: call.digest(),
-            facts: ToolFacts::default(),
+            facts: ToolRequestFacts::default(),
             can_ask: false,
             may_act: call.kind == ToolKind::Other,
             reports_outcome: false,
@@ -203,7 +203,7 @@ impl<'a> Session<'a> {
 
     /// Whether any middleware looks at results.
     fn looks_at_results(&self) -> Result<bool, RuntimeError> {
-        let stages = [Stage::AfterTool, Stage::PersistResult];
+        let stages = [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult];
         self.engine.runtime().listens(&self.id, &stages)
     }
 
@@ -214,10 +214,10 @@ impl<'a> Session<'a> {
         error: bool,
     ) -> Result<Decided, RuntimeError> {
         let input = Input::ToolReturned(ToolReturned {
-            scope: ScopeId::main(),
+            scope: ScopeId::main_scope(),
             call_id: Some(call.id.clone()),
             call: call.digest(),
-            outcome: Digest::of_json(result).short(),
+            outcome: Digest::hash_json(result).to_short_digest(),
             error,
             wrote: call.kind == ToolKind::Write && !error,
             tokens: None,
@@ -256,8 +256,8 @@ impl<'a> Session<'a> {
 
     /// The same; what comes again with this key is known already.
     pub(crate) fn round_of(&self, spent: Spent, key: Option<String>) -> Result<(), RuntimeError> {
-        let round = Input::RoundEnded(Scoped {
-            scope: ScopeId::main(),
+        let round = Input::RoundEnded(RoundEnded {
+            scope: ScopeId::main_scope(),
             tokens: tokens(spent),
         });
         self.deliver(round, key, None, None).map(drop)
@@ -334,20 +334,20 @@ impl<'a> Session<'a> {
         key: String,
     ) -> Result<(StopDecision, Decided), RuntimeError> {
         let input = Input::StopRequested(StopRequested {
-            scope: ScopeId::main(),
+            scope: ScopeId::main_scope(),
             message: message.to_owned(),
-            message_digest: Digest::of(message.as_bytes()),
-            tree: Err(TreeUnknown {
+            message_digest: Digest::hash_bytes(message.as_bytes()),
+            tree: Err(TreeReadError {
                 why: "not read".to_owned(),
                 cut: false,
             }),
             block_cap: None,
             truncated: answer.truncated,
             background: 0,
-            over,
-            answer: AnswerFact {
+            agent_ending: over,
+            answer: AgentAnswerFlags {
                 calls_pending: answer.calls_pending,
-                ..AnswerFact::default()
+                ..AgentAnswerFlags::default()
             },
             judges: Box::default(),
             tokens: tokens(answer.spent),
@@ -387,7 +387,7 @@ impl<'a> Session<'a> {
     /// The conversation is over, if a layer of middleware wants to know.
     pub(crate) fn leave(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
         let runtime = self.engine.runtime();
-        match runtime.listens(&self.id, &[Stage::SessionEnd])? {
+        match runtime.listens(&self.id, &[MiddlewareStage::SessionEnd])? {
             true => self.take(Input::SessionEnded(ended)).map(drop),
             false => Ok(()),
         }
@@ -405,7 +405,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn peek(&self) -> Result<Option<(State, Policy)>, RuntimeError> {
+    pub fn peek(&self) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
         self.engine.runtime().peek(&self.id)
     }
 
@@ -451,8 +451,8 @@ impl<'a> Session<'a> {
     }
 }
 
-fn tokens(spent: Spent) -> Option<TokenUse> {
-    spent.output.map(|output| TokenUse {
+fn tokens(spent: Spent) -> Option<TokenUsage> {
+    spent.output.map(|output| TokenUsage {
         output,
         input: 0,
         cost: spent.cost,

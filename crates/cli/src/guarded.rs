@@ -37,7 +37,7 @@ pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
         seen.policy.insert(name(located, config), digest);
         let gathered = gathered(config);
         for named in gathered.iter().flat_map(Gathered::named) {
-            let digest = Digest::of(named.text.as_bytes());
+            let digest = Digest::hash_bytes(named.text.as_bytes());
             seen.policy.insert(name(located, &named.name), digest);
         }
         for program in gathered.iter().flat_map(Gathered::programs) {
@@ -110,7 +110,7 @@ fn ignores(located: &Located) -> Vec<PathBuf> {
 
 /// Digest of the whole file, if there is one.
 fn digest_of(file: &Path) -> Option<Digest> {
-    bytes(file).map(|bytes| Digest::of(&bytes))
+    bytes(file).map(|bytes| Digest::hash_bytes(&bytes))
 }
 
 /// More of a guarded file is not read.
@@ -145,9 +145,9 @@ fn about_hooks(file: &Path) -> Option<Digest> {
     match serde_json::from_slice::<Value>(&bytes) {
         Ok(Value::Object(mut object)) if settings => {
             object.retain(|key, _| ABOUT_HOOKS.contains(&key.as_str()));
-            Some(Digest::of_json(&Value::Object(object)))
+            Some(Digest::hash_json(&Value::Object(object)))
         }
-        _ => Some(Digest::of(&bytes)),
+        _ => Some(Digest::hash_bytes(&bytes)),
     }
 }
 

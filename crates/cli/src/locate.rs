@@ -369,7 +369,7 @@ fn repo_id(top: &Path) -> String {
 
 fn id_of(identity: PathBuf) -> String {
     let identity = identity.canonicalize().unwrap_or(identity);
-    let mut id = Digest::of(identity.as_os_str().as_encoded_bytes()).to_hex();
+    let mut id = Digest::hash_bytes(identity.as_os_str().as_encoded_bytes()).to_hex();
     id.truncate(16);
     let folder = if identity.ends_with(".git") {
         identity.parent()

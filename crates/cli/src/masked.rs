@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use checkrein_core::exit_status::{CheckCommand, CommandKind, HidingForm, StatusHider};
+use checkrein_core::exit_status::{
+    CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind, VerdictRelevantCommand,
+};
 use checkrein_core::policy::Policy;
 use checkrein_runtime::exit_statuses;
 
@@ -25,43 +27,54 @@ pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
     let env = std::env::vars_os().collect();
     let checks = policy.verifiers.iter().filter_map(|spec| {
         let reading = exit_statuses::of_check(root, &env, spec)?;
-        let hidden =
-            |command: &'_ CheckCommand| Some((command.clone(), command.hidden_by.clone()?));
-        let matters = |(command, _): &(CheckCommand, StatusHider)| match command.kind {
-            CommandKind::Tests(_) | CommandKind::Checker => true,
-            CommandKind::ProjectScript => false,
-            CommandKind::Program if reading.hides_its_subject(command) => true,
-            CommandKind::Utility | CommandKind::Question | CommandKind::Program => {
+        let hidden = |command: &'_ VerdictRelevantCommand| {
+            Some((command.clone(), command.masked_by.clone()?))
+        };
+        let matters = |(command, _): &(VerdictRelevantCommand, ExitStatusMask)| match command.kind {
+            CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker => true,
+            CheckScriptCommandKind::ProjectScript => false,
+            CheckScriptCommandKind::Program if reading.masks_relevant_failure(command) => true,
+            CheckScriptCommandKind::Utility
+            | CheckScriptCommandKind::Question
+            | CheckScriptCommandKind::Program => {
                 let plain = !command.program.contains(['/', '$', '`', '~']);
                 plain && !reading.changes_path && on_path(&command.program).is_none()
             }
         };
         let (command, hider) = reading.commands.iter().filter_map(hidden).find(matters)?;
         Some(MaskedCheck {
-            what: format!("{}: {}", spec.name, hider.describe(&command)),
+            what: format!("{}: {}", spec.name, hider.describe_exit_mask(&command)),
             fix: fix(&hider),
         })
     });
     checks.collect()
 }
 
-fn fix(hider: &StatusHider) -> String {
+fn fix(hider: &ExitStatusMask) -> String {
     let text = &hider.text;
     match hider.form {
-        HidingForm::Alternative | HidingForm::Tool => format!("take `{text}` out"),
-        HidingForm::Sequence => "join the commands with &&, or begin with `set -e`".to_owned(),
-        HidingForm::Pipe => "run it as bash -o pipefail -c '...'".to_owned(),
-        HidingForm::Background if text.starts_with("&>") => {
+        ExitStatusMaskKind::Alternative | ExitStatusMaskKind::Tool => format!("take `{text}` out"),
+        ExitStatusMaskKind::Sequence => {
+            "join the commands with &&, or begin with `set -e`".to_owned()
+        }
+        ExitStatusMaskKind::Pipe => "run it as bash -o pipefail -c '...'".to_owned(),
+        ExitStatusMaskKind::Background if text.starts_with("&>") => {
             "write `> file 2>&1`, or run it as bash -c '...'".to_owned()
         }
-        HidingForm::Background => "wait for it with `wait $!`, last of all".to_owned(),
-        HidingForm::Negation => "take the `!` out".to_owned(),
-        HidingForm::Condition => "end the branch in which it failed with `exit 1`".to_owned(),
-        HidingForm::Loop => "add `|| exit 1` within the loop, or begin with `set -e`".to_owned(),
-        HidingForm::Substitution => "run it as a command of its own".to_owned(),
-        HidingForm::Unread => {
+        ExitStatusMaskKind::Background => "wait for it with `wait $!`, last of all".to_owned(),
+        ExitStatusMaskKind::Negation => "take the `!` out".to_owned(),
+        ExitStatusMaskKind::Condition => {
+            "end the branch in which it failed with `exit 1`".to_owned()
+        }
+        ExitStatusMaskKind::Loop => {
+            "add `|| exit 1` within the loop, or begin with `set -e`".to_owned()
+        }
+        ExitStatusMaskKind::Substitution => "run it as a command of its own".to_owned(),
+        ExitStatusMaskKind::Unreadable => {
             "run it as a command of its own, without a script around it".to_owned()
         }
-        HidingForm::Trap => "let the trap end with the status it was entered with".to_owned(),
+        ExitStatusMaskKind::Trap => {
+            "let the trap end with the status it was entered with".to_owned()
+        }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use checkrein_core::ids::{Millis, ScopeId};
-use checkrein_core::input::{Input, StanceAt, StanceUsed};
+use checkrein_core::ids::{ScopeId, UnixMillis};
+use checkrein_core::input::{Input, StancePoint, StanceUsed};
 use checkrein_core::policy::Stance;
 use checkrein_runtime::whole;
 use serde::{Deserialize, Serialize};
@@ -29,9 +29,9 @@ const STAND_IN: &str = "is switched off until ";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Off {
     /// When it was switched off.
-    pub(crate) since: Millis,
+    pub(crate) since: UnixMillis,
     /// When it is on again.
-    pub(crate) until: Millis,
+    pub(crate) until: UnixMillis,
     /// Why.
     pub(crate) reason: String,
     /// How it was told that a person asked.
@@ -58,7 +58,7 @@ impl Off {
     pub(crate) fn stand_in(&self, scope: ScopeId) -> Input {
         Input::StanceUsed(StanceUsed {
             scope,
-            at: StanceAt::Stop,
+            at: StancePoint::Stop,
             stance: Stance::Allow,
             why: format!(
                 "it {STAND_IN}{} by {} ({})",

@@ -49,7 +49,7 @@ pub(crate) fn forget(state: &Path, session: &SessionId) {
 }
 
 fn file(state: &Path, session: &SessionId) -> Option<PathBuf> {
-    let mut name = Digest::of(session.as_str().as_bytes()).to_hex();
+    let mut name = Digest::hash_bytes(session.as_str().as_bytes()).to_hex();
     name.truncate(24);
     Some(state.parent()?.join(FOLDER).join(name))
 }

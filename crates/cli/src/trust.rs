@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_runtime::whole;
 use serde::{Deserialize, Serialize};
 
@@ -21,7 +21,7 @@ pub(crate) struct Approval {
     /// The checkout. Its linked worktrees are meant as well.
     pub(crate) top: PathBuf,
     /// When.
-    pub(crate) at: Millis,
+    pub(crate) at: UnixMillis,
     /// By whom.
     pub(crate) by: Checked,
     /// The config itself, for a repo that has none.
@@ -138,9 +138,9 @@ mod tests {
         std::thread::scope(|scope| {
             for located in &places {
                 let approval = Approval {
-                    digest: Digest::of(located.below_top().as_bytes()),
+                    digest: Digest::hash_bytes(located.below_top().as_bytes()),
                     top: located.top.clone(),
-                    at: Millis(1),
+                    at: UnixMillis(1),
                     by: by.clone(),
                     text: None,
                 };
@@ -148,7 +148,7 @@ mod tests {
             }
         });
         for located in &places {
-            let given = Digest::of(located.below_top().as_bytes());
+            let given = Digest::hash_bytes(located.below_top().as_bytes());
             assert_eq!(approved(located), Some(given));
         }
     }

@@ -12,7 +12,7 @@ use crate::ids::VerifierName;
 
 /// Three-valued truth. The order makes `and` a minimum and `or` a maximum.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Truth {
+pub enum TruthValue {
     /// It does not hold.
     False,
     /// Not known yet, or left to a person.
@@ -24,86 +24,90 @@ pub enum Truth {
 /// A compiled `accept` expression.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Accept {
+pub enum AcceptExpr {
     /// One verifier.
     Verifier(VerifierName),
     /// All of them; empty is true.
-    All(Vec<Accept>),
+    All(Vec<AcceptExpr>),
     /// Any of them; empty is false.
-    Any(Vec<Accept>),
+    Any(Vec<AcceptExpr>),
     /// At least so many of them.
-    AtLeast(u32, Vec<Accept>),
+    AtLeast(u32, Vec<AcceptExpr>),
 }
 
-impl Accept {
+impl AcceptExpr {
     /// Evaluates with `truth` for each name.
-    pub fn evaluate(&self, truth: &impl Fn(&VerifierName) -> Truth) -> Truth {
+    pub fn evaluate(&self, truth: &impl Fn(&VerifierName) -> TruthValue) -> TruthValue {
         match self {
-            Accept::Verifier(name) => truth(name),
-            Accept::All(terms) => terms
+            AcceptExpr::Verifier(name) => truth(name),
+            AcceptExpr::All(terms) => terms
                 .iter()
                 .map(|term| term.evaluate(truth))
                 .min()
-                .unwrap_or(Truth::True),
-            Accept::Any(terms) => terms
+                .unwrap_or(TruthValue::True),
+            AcceptExpr::Any(terms) => terms
                 .iter()
                 .map(|term| term.evaluate(truth))
                 .max()
-                .unwrap_or(Truth::False),
-            Accept::AtLeast(needed, terms) => {
-                let values: Vec<Truth> = terms.iter().map(|term| term.evaluate(truth)).collect();
-                let sure = values.iter().filter(|value| **value == Truth::True).count();
+                .unwrap_or(TruthValue::False),
+            AcceptExpr::AtLeast(needed, terms) => {
+                let values: Vec<TruthValue> =
+                    terms.iter().map(|term| term.evaluate(truth)).collect();
+                let sure = values
+                    .iter()
+                    .filter(|value| **value == TruthValue::True)
+                    .count();
                 let possible = values
                     .iter()
-                    .filter(|value| **value != Truth::False)
+                    .filter(|value| **value != TruthValue::False)
                     .count();
                 let needed = *needed as usize;
                 if sure >= needed {
-                    Truth::True
+                    TruthValue::True
                 } else if possible < needed {
-                    Truth::False
+                    TruthValue::False
                 } else {
-                    Truth::Open
+                    TruthValue::Open
                 }
             }
         }
     }
 
     /// The same with its terms in an order of their own, each once.
-    fn sorted(&self) -> Self {
-        let all = |terms: &[Accept]| {
-            let mut terms: Vec<Accept> = terms.iter().map(Accept::sorted).collect();
+    fn normalized(&self) -> Self {
+        let all = |terms: &[AcceptExpr]| {
+            let mut terms: Vec<AcceptExpr> = terms.iter().map(AcceptExpr::normalized).collect();
             terms.sort_unstable();
             terms
         };
-        let once = |terms: &[Accept]| {
+        let once = |terms: &[AcceptExpr]| {
             let mut terms = all(terms);
             terms.dedup();
             terms
         };
         match self {
-            Accept::Verifier(name) => Accept::Verifier(name.clone()),
-            Accept::All(terms) => single_or(once(terms), Accept::All),
-            Accept::Any(terms) => single_or(once(terms), Accept::Any),
-            Accept::AtLeast(needed, terms) => Accept::AtLeast(*needed, all(terms)),
+            AcceptExpr::Verifier(name) => AcceptExpr::Verifier(name.clone()),
+            AcceptExpr::All(terms) => wrap_accept_terms_unless_single(once(terms), AcceptExpr::All),
+            AcceptExpr::Any(terms) => wrap_accept_terms_unless_single(once(terms), AcceptExpr::Any),
+            AcceptExpr::AtLeast(needed, terms) => AcceptExpr::AtLeast(*needed, all(terms)),
         }
     }
 
     /// The verifiers it names.
-    pub fn names(&self) -> BTreeSet<&VerifierName> {
+    pub fn verifiers_named_by_accept(&self) -> BTreeSet<&VerifierName> {
         let mut names = BTreeSet::new();
-        self.collect(&mut names);
+        self.collect_verifier_names(&mut names);
         names
     }
 
-    fn collect<'a>(&'a self, names: &mut BTreeSet<&'a VerifierName>) {
+    fn collect_verifier_names<'a>(&'a self, names: &mut BTreeSet<&'a VerifierName>) {
         match self {
-            Accept::Verifier(name) => {
+            AcceptExpr::Verifier(name) => {
                 names.insert(name);
             }
-            Accept::All(terms) | Accept::Any(terms) | Accept::AtLeast(_, terms) => {
+            AcceptExpr::All(terms) | AcceptExpr::Any(terms) | AcceptExpr::AtLeast(_, terms) => {
                 for term in terms {
-                    term.collect(names);
+                    term.collect_verifier_names(names);
                 }
             }
         }
@@ -113,24 +117,27 @@ impl Accept {
     ///
     /// # Errors
     /// A syntax error, a name that is not in `known`, or an `N of` that can never hold.
-    pub fn parse(text: &str, known: &BTreeSet<VerifierName>) -> Result<Self, AcceptError> {
-        let tokens = tokens(text)?;
-        let mut parser = Parser {
+    pub fn parse(
+        text: &str,
+        known: &BTreeSet<VerifierName>,
+    ) -> Result<Self, AcceptExpressionError> {
+        let tokens = tokenize_accept_expression(text)?;
+        let mut parser = AcceptParser {
             tokens: &tokens,
             known,
             depth: 0,
         };
-        let accept = parser.any()?;
+        let accept = parser.parse_disjunction()?;
         match parser.tokens.first() {
             None => Ok(accept),
-            Some(token) => Err(AcceptError::Unexpected(token.to_string())),
+            Some(token) => Err(AcceptExpressionError::Unexpected(token.to_string())),
         }
     }
 }
 
 /// Why an `accept` text cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum AcceptError {
+pub enum AcceptExpressionError {
     /// A token where it makes no sense.
     #[error("unexpected '{0}'")]
     Unexpected(String),
@@ -151,13 +158,13 @@ pub enum AcceptError {
     Impossible(u32, usize),
     /// One term twice in an `N of (...)`: a single pass would count as two.
     #[error("'{0}' stands twice in one 'N of (...)'; name each term once")]
-    Twice(String),
+    DuplicateTerm(String),
     /// Parentheses nested beyond reason.
     #[error("more than 64 levels of parentheses")]
     TooDeep,
 }
 
-fn tokens(text: &str) -> Result<Vec<String>, AcceptError> {
+fn tokenize_accept_expression(text: &str) -> Result<Vec<String>, AcceptExpressionError> {
     let mut tokens = Vec::new();
     let mut word = String::new();
     for c in text.chars() {
@@ -171,7 +178,7 @@ fn tokens(text: &str) -> Result<Vec<String>, AcceptError> {
         match c {
             '(' | ')' | ',' => tokens.push(c.to_string()),
             _ if c.is_whitespace() => {}
-            _ => return Err(AcceptError::Character(c)),
+            _ => return Err(AcceptExpressionError::Character(c)),
         }
     }
     if !word.is_empty() {
@@ -180,99 +187,106 @@ fn tokens(text: &str) -> Result<Vec<String>, AcceptError> {
     Ok(tokens)
 }
 
-struct Parser<'a> {
+struct AcceptParser<'a> {
     tokens: &'a [String],
     known: &'a BTreeSet<VerifierName>,
     depth: u32,
 }
 
-impl Parser<'_> {
-    fn peek(&self) -> Option<&str> {
+impl AcceptParser<'_> {
+    fn peek_token(&self) -> Option<&str> {
         self.tokens.first().map(String::as_str)
     }
 
-    fn next(&mut self) -> Option<&str> {
+    fn next_accept_expression_token(&mut self) -> Option<&str> {
         let (first, rest) = self.tokens.split_first()?;
         self.tokens = rest;
         Some(first)
     }
 
-    fn expect(&mut self, wanted: &str) -> Result<(), AcceptError> {
-        match self.next() {
+    fn expect_token(&mut self, wanted: &str) -> Result<(), AcceptExpressionError> {
+        match self.next_accept_expression_token() {
             Some(token) if token == wanted => Ok(()),
-            Some(token) => Err(AcceptError::Unexpected(token.to_owned())),
-            None => Err(AcceptError::Incomplete),
+            Some(token) => Err(AcceptExpressionError::Unexpected(token.to_owned())),
+            None => Err(AcceptExpressionError::Incomplete),
         }
     }
 
-    fn any(&mut self) -> Result<Accept, AcceptError> {
-        let first = self.all()?;
+    fn parse_disjunction(&mut self) -> Result<AcceptExpr, AcceptExpressionError> {
+        let first = self.parse_accept_conjunction()?;
         let mut terms = vec![first];
-        while self.peek() == Some("or") {
-            self.next();
-            terms.push(self.all()?);
+        while self.peek_token() == Some("or") {
+            self.next_accept_expression_token();
+            terms.push(self.parse_accept_conjunction()?);
         }
-        Ok(single_or(terms, Accept::Any))
+        Ok(wrap_accept_terms_unless_single(terms, AcceptExpr::Any))
     }
 
-    fn all(&mut self) -> Result<Accept, AcceptError> {
-        let first = self.term()?;
+    fn parse_accept_conjunction(&mut self) -> Result<AcceptExpr, AcceptExpressionError> {
+        let first = self.parse_accept_term()?;
         let mut terms = vec![first];
-        while self.peek() == Some("and") {
-            self.next();
-            terms.push(self.term()?);
+        while self.peek_token() == Some("and") {
+            self.next_accept_expression_token();
+            terms.push(self.parse_accept_term()?);
         }
-        Ok(single_or(terms, Accept::All))
+        Ok(wrap_accept_terms_unless_single(terms, AcceptExpr::All))
     }
 
-    fn term(&mut self) -> Result<Accept, AcceptError> {
+    fn parse_accept_term(&mut self) -> Result<AcceptExpr, AcceptExpressionError> {
         self.depth += 1;
         if self.depth > 64 {
-            return Err(AcceptError::TooDeep);
+            return Err(AcceptExpressionError::TooDeep);
         }
-        let term = self.open_term();
+        let term = self.parse_accept_primary();
         self.depth -= 1;
         term
     }
 
-    fn open_term(&mut self) -> Result<Accept, AcceptError> {
+    fn parse_accept_primary(&mut self) -> Result<AcceptExpr, AcceptExpressionError> {
         let known = self.known;
-        let token = self.next().ok_or(AcceptError::Incomplete)?.to_owned();
+        let token = self
+            .next_accept_expression_token()
+            .ok_or(AcceptExpressionError::Incomplete)?
+            .to_owned();
         match token.as_str() {
             "(" => {
-                let inner = self.any()?;
-                self.expect(")")?;
+                let inner = self.parse_disjunction()?;
+                self.expect_token(")")?;
                 Ok(inner)
             }
-            ")" | "," | "and" | "or" | "of" => Err(AcceptError::Unexpected(token)),
-            "not" => Err(AcceptError::Not),
-            _ if self.peek() == Some("of") => {
+            ")" | "," | "and" | "or" | "of" => Err(AcceptExpressionError::Unexpected(token)),
+            "not" => Err(AcceptExpressionError::Not),
+            _ if self.peek_token() == Some("of") => {
                 let needed: u32 = token
                     .parse()
-                    .map_err(|_| AcceptError::Unexpected(token.clone()))?;
-                self.next();
-                self.expect("(")?;
-                let mut terms = vec![self.any()?];
-                while self.peek() == Some(",") {
-                    self.next();
-                    terms.push(self.any()?);
+                    .map_err(|_| AcceptExpressionError::Unexpected(token.clone()))?;
+                self.next_accept_expression_token();
+                self.expect_token("(")?;
+                let mut terms = vec![self.parse_disjunction()?];
+                while self.peek_token() == Some(",") {
+                    self.next_accept_expression_token();
+                    terms.push(self.parse_disjunction()?);
                 }
-                self.expect(")")?;
+                self.expect_token(")")?;
                 if needed == 0 || needed as usize > terms.len() {
-                    return Err(AcceptError::Impossible(needed, terms.len()));
+                    return Err(AcceptExpressionError::Impossible(needed, terms.len()));
                 }
-                if let Some(twin) = twin(&terms) {
-                    let names: Vec<&str> = twin.names().iter().map(|name| name.as_str()).collect();
-                    return Err(AcceptError::Twice(names.join(", ")));
+                if let Some(twin) = find_duplicate_accept_term(&terms) {
+                    let names: Vec<&str> = twin
+                        .verifiers_named_by_accept()
+                        .iter()
+                        .map(|name| name.as_str())
+                        .collect();
+                    return Err(AcceptExpressionError::DuplicateTerm(names.join(", ")));
                 }
-                Ok(Accept::AtLeast(needed, terms))
+                Ok(AcceptExpr::AtLeast(needed, terms))
             }
             _ => {
                 let name = VerifierName::new(token.as_str());
                 if known.contains(&name) {
-                    Ok(Accept::Verifier(name))
+                    Ok(AcceptExpr::Verifier(name))
                 } else {
-                    Err(AcceptError::Unknown(token))
+                    Err(AcceptExpressionError::Unknown(token))
                 }
             }
         }
@@ -280,8 +294,8 @@ impl Parser<'_> {
 }
 
 /// A term that stands before one just like it, in whatever order its own terms are.
-fn twin(terms: &[Accept]) -> Option<&Accept> {
-    let sorted: Vec<Accept> = terms.iter().map(Accept::sorted).collect();
+fn find_duplicate_accept_term(terms: &[AcceptExpr]) -> Option<&AcceptExpr> {
+    let sorted: Vec<AcceptExpr> = terms.iter().map(AcceptExpr::normalized).collect();
     let again = |at: usize| {
         sorted
             .iter()
@@ -295,7 +309,10 @@ fn twin(terms: &[Accept]) -> Option<&Accept> {
         .map(|(_, term)| term)
 }
 
-fn single_or(mut terms: Vec<Accept>, wrap: fn(Vec<Accept>) -> Accept) -> Accept {
+fn wrap_accept_terms_unless_single(
+    mut terms: Vec<AcceptExpr>,
+    wrap: fn(Vec<AcceptExpr>) -> AcceptExpr,
+) -> AcceptExpr {
     match terms.len() {
         1 => terms.remove(0),
         _ => wrap(terms),
@@ -313,17 +330,17 @@ mod tests {
             .collect()
     }
 
-    fn check(text: &str, truths: &str, expected: Truth) {
-        let accept = Accept::parse(text, &known()).unwrap();
+    fn check(text: &str, truths: &str, expected: TruthValue) {
+        let accept = AcceptExpr::parse(text, &known()).unwrap();
         let truth = |name: &VerifierName| {
             let at = ["a", "b", "c", "tests"]
                 .iter()
                 .position(|n| *n == name.as_str())
                 .unwrap();
             match truths.as_bytes()[at] {
-                b't' => Truth::True,
-                b'f' => Truth::False,
-                _ => Truth::Open,
+                b't' => TruthValue::True,
+                b'f' => TruthValue::False,
+                _ => TruthValue::Open,
             }
         };
         assert_eq!(accept.evaluate(&truth), expected, "{text} with {truths}");
@@ -331,21 +348,21 @@ mod tests {
 
     #[test]
     fn three_values() {
-        check("a and b", "tt--", Truth::True);
-        check("a and b", "t?--", Truth::Open);
-        check("a and b", "f?--", Truth::False);
-        check("a or b", "f?--", Truth::Open);
-        check("a or b and c", "tff-", Truth::True);
-        check("(a or b) and c", "tff-", Truth::False);
-        check("2 of (a, b, c)", "t?f-", Truth::Open);
-        check("2 of (a, b, c)", "tft-", Truth::True);
-        check("2 of (a, b, c)", "fft-", Truth::False);
-        check("2 of (a and b, c, tests)", "tftt", Truth::True);
+        check("a and b", "tt--", TruthValue::True);
+        check("a and b", "t?--", TruthValue::Open);
+        check("a and b", "f?--", TruthValue::False);
+        check("a or b", "f?--", TruthValue::Open);
+        check("a or b and c", "tff-", TruthValue::True);
+        check("(a or b) and c", "tff-", TruthValue::False);
+        check("2 of (a, b, c)", "t?f-", TruthValue::Open);
+        check("2 of (a, b, c)", "tft-", TruthValue::True);
+        check("2 of (a, b, c)", "fft-", TruthValue::False);
+        check("2 of (a and b, c, tests)", "tftt", TruthValue::True);
     }
 
     #[test]
     fn bad_texts_say_what_is_wrong() {
-        let err = |text: &str| Accept::parse(text, &known()).unwrap_err().to_string();
+        let err = |text: &str| AcceptExpr::parse(text, &known()).unwrap_err().to_string();
         assert_eq!(err("a and nope"), "no verifier is named 'nope'");
         assert_eq!(err("not a"), "there is no 'not'; name what must pass");
         assert!(err("3 of (a, b)").contains("can never be meant"));

@@ -2,40 +2,46 @@
 //! rules say x whether the agent can put a question: the table of `docs/approvals.md`.
 
 use crate::input::{RuleDecision, ToolKind, ToolRequested};
-use crate::layers::{LayerFact, question};
+use crate::layers::{MiddlewareAnswerFact, approval_question};
 use crate::policy::ApprovalMode;
 
 /// What becomes of a request, before anybody was asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Way {
+pub enum ApprovalHandling {
     /// Nobody is asked: as far as the rules go, it may run.
-    Free,
+    NotRequired,
     /// The agent asks its person.
-    Question,
+    AskInAgent,
     /// It is refused until a person approves it.
     Park,
     /// It would have to be asked about, and nobody is to be asked: refused.
-    Refuse,
+    RefuseUnasked,
     /// The rules forbid it. No mode and no person's approval changes that (law 11).
     Forbid,
 }
 
 /// What becomes of `request` in this mode. A layer of middleware that would have a person asked
 /// counts as a rule that says `prompt`.
-pub fn way(mode: ApprovalMode, request: &ToolRequested, layers: &[LayerFact]) -> Way {
+pub fn approval_handling(
+    mode: ApprovalMode,
+    request: &ToolRequested,
+    layers: &[MiddlewareAnswerFact],
+) -> ApprovalHandling {
     let all = matches!(mode, ApprovalMode::Always | ApprovalMode::Both);
     let nobody = matches!(mode, ApprovalMode::Never | ApprovalMode::Both);
-    let prompt = question(layers).map(|_| RuleDecision::Prompt);
+    let prompt = approval_question(layers).map(|_| RuleDecision::Prompt);
     match request.facts.rule.max(prompt) {
-        Some(RuleDecision::Forbidden) => Way::Forbid,
-        Some(RuleDecision::Prompt) if nobody => Way::Refuse,
-        Some(RuleDecision::Allow) | None if !(all && acts(request)) => Way::Free,
-        _ if request.can_ask => Way::Question,
-        _ => Way::Park,
+        Some(RuleDecision::Forbidden) => ApprovalHandling::Forbid,
+        Some(RuleDecision::Prompt) if nobody => ApprovalHandling::RefuseUnasked,
+        Some(RuleDecision::Allow) | None if !(all && tool_request_may_have_effects(request)) => {
+            ApprovalHandling::NotRequired
+        }
+        _ if request.can_ask => ApprovalHandling::AskInAgent,
+        _ => ApprovalHandling::Park,
     }
 }
 
 /// Looking is nobody's business: `always` is about everything else.
-fn acts(request: &ToolRequested) -> bool {
+fn tool_request_may_have_effects(request: &ToolRequested) -> bool {
     request.may_act || matches!(request.kind, ToolKind::Shell | ToolKind::Write)
 }

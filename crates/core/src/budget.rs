@@ -1,25 +1,25 @@
 //! Caps: integers that run out. Unknown use never reaches one.
 
-use crate::event::Cap;
-use crate::explain::Because;
+use crate::event::CapKind;
+use crate::explain::DecisionFactor;
 use crate::policy::Policy;
-use crate::state::{State, Totals};
+use crate::state::{SessionState, TaskOrSessionTotals};
 
 /// A cap that was reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Over {
+pub struct ReachedCap {
     /// Which.
-    pub cap: Cap,
+    pub cap: CapKind,
     /// Used so far.
     pub used: u64,
     /// Allowed.
     pub limit: u64,
 }
 
-impl Over {
+impl ReachedCap {
     /// As a fact behind a decision.
-    pub fn because(self) -> Because {
-        Because::Cap {
+    pub fn reached_cap_decision_factor(self) -> DecisionFactor {
+        DecisionFactor::Cap {
             cap: self.cap,
             used: self.used,
             limit: self.limit,
@@ -29,54 +29,79 @@ impl Over {
 
 /// When a cap counts as reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum When {
+enum CapExceededOrUsedUp {
     /// The request being judged, already counted, is the one too many.
-    Beyond,
+    AboveLimit,
     /// What was allowed is used.
-    Used,
+    AtLimit,
 }
 
 /// The first cap that a tool request, already counted, goes over.
-pub fn at_tool(policy: &Policy, state: &State) -> Option<Over> {
-    first_over(policy, state, When::Beyond)
+pub fn reached_cap_at_tool_request(policy: &Policy, state: &SessionState) -> Option<ReachedCap> {
+    first_reached_cap(policy, state, CapExceededOrUsedUp::AboveLimit)
 }
 
 /// The first cap that is reached at a stop.
-pub fn at_stop(policy: &Policy, state: &State) -> Option<Over> {
-    first_over(policy, state, When::Used)
+pub fn reached_cap_at_stop(policy: &Policy, state: &SessionState) -> Option<ReachedCap> {
+    first_reached_cap(policy, state, CapExceededOrUsedUp::AtLimit)
 }
 
 /// The wall-clock cap, for whoever wakes up without news.
-pub fn wall_clock(policy: &Policy, state: &State) -> Option<Over> {
+pub fn reached_wall_clock_cap(policy: &Policy, state: &SessionState) -> Option<ReachedCap> {
     let task = state.task.as_ref()?;
-    let busy = state.busy_ms();
+    let busy = state.agent_busy_ms();
     let unfinished = busy.saturating_sub(task.totals.busy_ms);
     let session_busy = state.totals.busy_ms.saturating_add(unfinished);
-    over(
-        Cap::WallClock,
+    check_budget_cap(
+        CapKind::WallClock,
         Some(busy),
         policy.caps.wall_clock_ms,
-        When::Used,
+        CapExceededOrUsedUp::AtLimit,
     )
     .or_else(|| {
-        over(
-            Cap::WallClock,
+        check_budget_cap(
+            CapKind::WallClock,
             Some(session_busy),
             policy.session_caps.wall_clock_ms,
-            When::Used,
+            CapExceededOrUsedUp::AtLimit,
         )
     })
 }
 
-fn first_over(policy: &Policy, state: &State, when: When) -> Option<Over> {
+fn first_reached_cap(
+    policy: &Policy,
+    state: &SessionState,
+    when: CapExceededOrUsedUp,
+) -> Option<ReachedCap> {
     let task = state.task.as_ref()?;
     let (caps, session) = (&policy.caps, &policy.session_caps);
-    let of = |totals: &Totals, calls, rounds, tokens, cost| {
+    let of = |totals: &TaskOrSessionTotals, calls, rounds, tokens, cost| {
         let shown = state.shows_rounds.then_some(totals.rounds);
-        over(Cap::ToolCalls, Some(totals.tool_calls), calls, when)
-            .or_else(|| over(Cap::Iterations, shown, rounds, When::Used))
-            .or_else(|| over(Cap::Tokens, totals.spent_tokens(), tokens, When::Used))
-            .or_else(|| over(Cap::Cost, totals.spent_cost(), cost, When::Used))
+        check_budget_cap(CapKind::ToolCalls, Some(totals.tool_calls), calls, when)
+            .or_else(|| {
+                check_budget_cap(
+                    CapKind::Iterations,
+                    shown,
+                    rounds,
+                    CapExceededOrUsedUp::AtLimit,
+                )
+            })
+            .or_else(|| {
+                check_budget_cap(
+                    CapKind::Tokens,
+                    totals.spent_tokens(),
+                    tokens,
+                    CapExceededOrUsedUp::AtLimit,
+                )
+            })
+            .or_else(|| {
+                check_budget_cap(
+                    CapKind::Cost,
+                    totals.spent_cost(),
+                    cost,
+                    CapExceededOrUsedUp::AtLimit,
+                )
+            })
     };
     of(
         &task.totals,
@@ -94,14 +119,19 @@ fn first_over(policy: &Policy, state: &State, when: When) -> Option<Over> {
             session.cost,
         )
     })
-    .or_else(|| wall_clock(policy, state))
+    .or_else(|| reached_wall_clock_cap(policy, state))
 }
 
-fn over(cap: Cap, used: Option<u64>, limit: Option<u64>, when: When) -> Option<Over> {
+fn check_budget_cap(
+    cap: CapKind,
+    used: Option<u64>,
+    limit: Option<u64>,
+    when: CapExceededOrUsedUp,
+) -> Option<ReachedCap> {
     let (used, limit) = (used?, limit?);
     let reached = match when {
-        When::Beyond => used > limit,
-        When::Used => used >= limit,
+        CapExceededOrUsedUp::AboveLimit => used > limit,
+        CapExceededOrUsedUp::AtLimit => used >= limit,
     };
-    reached.then_some(Over { cap, used, limit })
+    reached.then_some(ReachedCap { cap, used, limit })
 }

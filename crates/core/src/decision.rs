@@ -3,9 +3,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{Digest, Short};
-use crate::evidence::{Cause, Verdict};
-use crate::ids::{LayerName, Millis, VerifierName};
+use crate::digest::{Digest, EightByteDigest};
+use crate::evidence::{InconclusiveCause, Verdict};
+use crate::ids::{LayerName, UnixMillis, VerifierName};
 use crate::transition::Transition;
 
 /// The answer to an input.
@@ -46,7 +46,7 @@ pub enum ToolDecision {
         approval: String,
         /// Parked: when it runs out. `None` where the agent itself asks.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        until: Option<Millis>,
+        until: Option<UnixMillis>,
     },
     /// It must not run.
     Deny {
@@ -72,7 +72,7 @@ pub enum StopDecision {
     /// It goes on, with this feedback.
     Continue {
         /// What to say, as data; `feedback::render` makes the text.
-        feedback: Box<Feedback>,
+        feedback: Box<StopFeedback>,
     },
     /// It stops there and then.
     Halt {
@@ -83,7 +83,7 @@ pub enum StopDecision {
 
 /// What a refused stop tells the agent, as data: texts are looked up in the evidence.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Feedback {
+pub struct StopFeedback {
     /// Which stop of the task this answers, from 1; 0 for a sub-agent's, which is none.
     pub stop: u32,
     /// How often this failure set has been met.
@@ -95,7 +95,7 @@ pub struct Feedback {
     /// Same subjects and same failures as at the last stop: one line is enough.
     pub repeat: bool,
     /// The checks that did not pass.
-    pub checks: Vec<CheckFeedback>,
+    pub checks: Vec<FailedCheckFeedback>,
     /// Background tasks that were still running.
     pub background: u32,
     /// Guarded files that were edited, and of which the agent was not told yet.
@@ -103,13 +103,13 @@ pub struct Feedback {
     pub edited: Vec<String>,
     /// Layers of middleware that refuse the stop. No check has run then.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub layers: Vec<LayerFeedback>,
+    pub layers: Vec<MiddlewareStopObjection>,
     /// How many of the checks are judges.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub judges: u32,
     /// The checks pass; what is left is a budget that is to be used.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub target: Option<TokenTarget>,
+    pub target: Option<TokenBudgetUsage>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
@@ -119,7 +119,7 @@ fn is_zero(number: &u32) -> bool {
 
 /// What a layer of middleware has against a stop.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LayerFeedback {
+pub struct MiddlewareStopObjection {
     /// Which.
     pub layer: LayerName,
     /// In its words, or why it could not judge.
@@ -130,17 +130,17 @@ pub struct LayerFeedback {
 
 /// How much of a token budget that is a target is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenTarget {
+pub struct TokenBudgetUsage {
     /// Output tokens used.
     pub used: u64,
     /// Output tokens at which the task may end.
     #[serde(rename = "line")]
-    pub line: u64,
+    pub threshold: u64,
 }
 
 /// One check that did not pass.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CheckFeedback {
+pub struct FailedCheckFeedback {
     /// Which verifier.
     pub verifier: VerifierName,
     /// Content key of its evidence.
@@ -148,11 +148,11 @@ pub struct CheckFeedback {
     /// Its verdict.
     pub verdict: Verdict,
     /// Why it is inconclusive.
-    pub cause: Option<Cause>,
+    pub cause: Option<InconclusiveCause>,
     /// Findings not sent before in this task.
-    pub new: Vec<Short>,
+    pub new: Vec<EightByteDigest>,
     /// Findings sent before that are still there.
-    pub still: Vec<Short>,
+    pub still: Vec<EightByteDigest>,
     /// How many that were there at the last attempt are gone.
     pub fixed: u32,
 }

@@ -12,13 +12,13 @@ pub struct Digest([u8; 32]);
 
 impl Digest {
     /// The digest of these bytes.
-    pub fn of(bytes: &[u8]) -> Self {
+    pub fn hash_bytes(bytes: &[u8]) -> Self {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
     /// The digest of several parts, each preceded by its length, so that no two
     /// different lists of parts share bytes.
-    pub fn of_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
+    pub fn hash_parts<'a>(parts: impl IntoIterator<Item = &'a [u8]>) -> Self {
         let mut hasher = blake3::Hasher::new();
         for part in parts {
             hasher.update(&(part.len() as u64).to_le_bytes());
@@ -28,10 +28,10 @@ impl Digest {
     }
 
     /// The digest of a JSON value in canonical form: object keys sorted, no blanks.
-    pub fn of_json(value: &Value) -> Self {
+    pub fn hash_json(value: &Value) -> Self {
         let mut text = String::new();
-        canonical(value, &mut text);
-        Self::of(text.as_bytes())
+        write_canonical_json(value, &mut text);
+        Self::hash_bytes(text.as_bytes())
     }
 
     /// The raw bytes.
@@ -45,10 +45,10 @@ impl Digest {
     }
 
     /// The first eight bytes, for windows and sets that must stay small.
-    pub fn short(&self) -> Short {
+    pub fn to_short_digest(&self) -> EightByteDigest {
         let mut first = [0; 8];
         first.copy_from_slice(self.0.first_chunk::<8>().unwrap_or(&[0; 8]));
-        Short(u64::from_le_bytes(first))
+        EightByteDigest(u64::from_le_bytes(first))
     }
 
     /// Lower-case hex, 64 characters.
@@ -115,10 +115,10 @@ impl<'de> Deserialize<'de> for Digest {
 /// Eight bytes of a digest: enough to tell entries of one task apart, small enough
 /// for windows and sets in the state cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Short(pub u64);
+pub struct EightByteDigest(pub u64);
 
 // A number in JSON; in the state cache eight plain bytes, as a varint takes ten.
-impl Serialize for Short {
+impl Serialize for EightByteDigest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         if serializer.is_human_readable() {
             serializer.serialize_u64(self.0)
@@ -128,7 +128,7 @@ impl Serialize for Short {
     }
 }
 
-impl<'de> Deserialize<'de> for Short {
+impl<'de> Deserialize<'de> for EightByteDigest {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         if deserializer.is_human_readable() {
             u64::deserialize(deserializer).map(Self)
@@ -138,7 +138,7 @@ impl<'de> Deserialize<'de> for Short {
     }
 }
 
-fn canonical(value: &Value, out: &mut String) {
+fn write_canonical_json(value: &Value, out: &mut String) {
     match value {
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {
             out.push_str(&value.to_string());
@@ -146,7 +146,7 @@ fn canonical(value: &Value, out: &mut String) {
         Value::Array(items) => {
             out.push('[');
             for item in items {
-                canonical(item, out);
+                write_canonical_json(item, out);
                 out.push(',');
             }
             out.push(']');
@@ -158,7 +158,7 @@ fn canonical(value: &Value, out: &mut String) {
             for (key, item) in entries {
                 out.push_str(&Value::String(key.clone()).to_string());
                 out.push(':');
-                canonical(item, out);
+                write_canonical_json(item, out);
                 out.push(',');
             }
             out.push('}');
@@ -173,22 +173,22 @@ mod tests {
 
     #[test]
     fn key_order_does_not_matter_but_values_do() {
-        let a = Digest::of_json(&json!({"a": 1, "b": [true, {"x": null, "y": "z"}]}));
+        let a = Digest::hash_json(&json!({"a": 1, "b": [true, {"x": null, "y": "z"}]}));
         let b: Value = serde_json::from_str(r#"{"b":[true,{"y":"z","x":null}],"a":1}"#).unwrap();
-        assert_eq!(a, Digest::of_json(&b));
+        assert_eq!(a, Digest::hash_json(&b));
         assert_ne!(
             a,
-            Digest::of_json(&json!({"a": 2, "b": [true, {"x": null, "y": "z"}]}))
+            Digest::hash_json(&json!({"a": 2, "b": [true, {"x": null, "y": "z"}]}))
         );
         assert_ne!(
-            Digest::of_json(&json!(["a", "b"])),
-            Digest::of_json(&json!(["a\",\"b"]))
+            Digest::hash_json(&json!(["a", "b"])),
+            Digest::hash_json(&json!(["a\",\"b"]))
         );
     }
 
     #[test]
     fn hex_round_trips() {
-        let digest = Digest::of(b"x");
+        let digest = Digest::hash_bytes(b"x");
         assert_eq!(Digest::from_hex(&digest.to_hex()), Some(digest));
         assert_eq!(Digest::from_hex("zz"), None);
     }

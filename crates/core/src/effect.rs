@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
-use crate::ids::{ScopeId, Seq, VerifierName};
+use crate::ids::{EventSeq, ScopeId, VerifierName};
 
 /// A wish.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -21,13 +21,13 @@ pub enum Effect {
         /// What is known of it is not taken: it is to run.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         #[serde(rename = "again")]
-        again: bool,
+        force_run: bool,
     },
     /// Read the tree once more.
     ReadTree {
         /// For the pending stop of this scope.
         scope: ScopeId,
         /// Which stop that is; the answer names it.
-        stop: Seq,
+        stop: EventSeq,
     },
 }

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 use crate::decision::Decision;
-use crate::digest::{Digest, Short};
+use crate::digest::{Digest, EightByteDigest};
 use crate::effect::Effect;
-use crate::explain::Why;
-use crate::ids::{DetectorName, ScopeId, Seq, SourceName, TaskId, VerifierName};
-use crate::input::{Acts, Input, Stamped, TreeFact};
+use crate::explain::DecisionExplanation;
+use crate::ids::{DetectorName, EventSeq, ScopeId, SourceName, TaskId, VerifierName};
+use crate::input::{Input, NewestActNumbers, StampedInput, TreeDigests};
 use crate::transition::Transition;
 
 /// Version of the event vocabulary this build writes.
@@ -45,15 +45,15 @@ pub enum Event {
         by: String,
     },
     /// News came in.
-    Input(Stamped),
+    Input(StampedInput),
     /// The same news came in by another installed entry: counted once.
     Repeated {
         /// The input it repeats.
-        of: Seq,
+        of: EventSeq,
         /// The entry that delivered it this time.
         source: SourceName,
         /// What kind of input.
-        what: Repeatable,
+        what: RedeliveredInputKind,
         /// Its scope.
         scope: ScopeId,
     },
@@ -62,12 +62,12 @@ pub enum Event {
         /// Its ordinal.
         task: TaskId,
         /// What opened it.
-        by: OpenedBy,
+        by: TaskOrigin,
         /// The tree at its start, if known.
-        tree: Option<TreeFact>,
+        tree: Option<TreeDigests>,
         /// The newest acts at its start, if only they are known.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        acts: Option<Acts>,
+        acts: Option<NewestActNumbers>,
     },
     /// Work went on after its transition, without a new prompt.
     TaskReopened {
@@ -75,18 +75,18 @@ pub enum Event {
         task: TaskId,
     },
     /// A detector found a pattern.
-    Detected(Detected),
+    Detected(LoopPatternDetected),
     /// A cap was reached.
     CapReached {
         /// Which cap.
-        cap: Cap,
+        cap: CapKind,
         /// Where.
         scope: ScopeId,
     },
     /// Verification for a stop was asked for.
     Requested {
         /// The stop's input.
-        stop: Seq,
+        stop: EventSeq,
         /// Its scope.
         scope: ScopeId,
         /// What was asked for.
@@ -95,12 +95,12 @@ pub enum Event {
     /// A stop met this set of failures, or was held up by the same as others.
     FailureSetMet {
         /// Identity of the set, as the cascade computes it.
-        set: Short,
+        set: EightByteDigest,
         /// Identity of the subjects it was met on.
-        subjects: Short,
+        subjects: EightByteDigest,
     },
     /// An input was answered.
-    DecisionMade(DecisionMade),
+    DecisionMade(DecisionOnInput),
     /// A task ended, or ended better than before.
     TaskEnded {
         /// Its ordinal.
@@ -111,7 +111,7 @@ pub enum Event {
 }
 
 /// Every kind this version knows; a row of another kind is kept unread.
-pub const KINDS: &[&str] = &[
+pub const EVENT_KINDS: &[&str] = &[
     "policy_sealed",
     "policy_renewed",
     "session_started",
@@ -143,7 +143,7 @@ pub const KINDS: &[&str] = &[
 
 impl Event {
     /// The event's kind, as in logs and in the store's `kind` column.
-    pub fn kind(&self) -> &'static str {
+    pub fn log_event_kind(&self) -> &'static str {
         match self {
             Event::PolicySealed { .. } => "policy_sealed",
             Event::PolicyRenewed { .. } => "policy_renewed",
@@ -181,7 +181,7 @@ impl Event {
 /// Inputs without a native id, which several installed entries may deliver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Repeatable {
+pub enum RedeliveredInputKind {
     /// A prompt.
     Prompt,
     /// A stop.
@@ -191,7 +191,7 @@ pub enum Repeatable {
 /// What opened a task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum OpenedBy {
+pub enum TaskOrigin {
     /// A prompt that we saw.
     Prompt,
     /// The first tool request or stop that found no task.
@@ -201,7 +201,7 @@ pub enum OpenedBy {
 /// A cap of the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cap {
+pub enum CapKind {
     /// Rounds.
     Iterations,
     /// Output tokens.
@@ -216,16 +216,16 @@ pub enum Cap {
     Continues,
 }
 
-impl Cap {
+impl CapKind {
     /// The detail of `hard_cap`.
     pub fn as_str(self) -> &'static str {
         match self {
-            Cap::Iterations => "iterations",
-            Cap::Tokens => "tokens",
-            Cap::WallClock => "wall_clock",
-            Cap::Cost => "cost",
-            Cap::ToolCalls => "tool_calls",
-            Cap::Continues => "continues",
+            CapKind::Iterations => "iterations",
+            CapKind::Tokens => "tokens",
+            CapKind::WallClock => "wall_clock",
+            CapKind::Cost => "cost",
+            CapKind::ToolCalls => "tool_calls",
+            CapKind::Continues => "continues",
         }
     }
 }
@@ -233,7 +233,7 @@ impl Cap {
 /// How bad a detector's pattern is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Level {
+pub enum LoopSeverity {
     /// Worth a word.
     Warning,
     /// Must not go on.
@@ -243,7 +243,7 @@ pub enum Level {
 /// What was done about a finding of a detector or a cap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Action {
+pub enum DetectorOrCapResponse {
     /// Recorded only: this multiple of ten was already spoken about.
     Observe,
     /// The agent was told.
@@ -258,53 +258,53 @@ pub enum Action {
 
 /// See [`Event::Detected`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Detected {
+pub struct LoopPatternDetected {
     /// Where.
     pub scope: ScopeId,
     /// By which detector.
     pub detector: DetectorName,
     /// How bad.
-    pub level: Level,
+    pub level: LoopSeverity,
     /// How often the pattern was seen in the window.
     pub count: u32,
     /// What the pattern is about, so that it is spoken of once per multiple of ten.
-    pub key: Short,
+    pub key: EightByteDigest,
     /// What was done.
-    pub action: Action,
+    pub action: DetectorOrCapResponse,
 }
 
 /// See [`Event::DecisionMade`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DecisionMade {
+pub struct DecisionOnInput {
     /// The input it answers.
-    pub answers: Seq,
+    pub answers: EventSeq,
     /// Its scope.
     pub scope: ScopeId,
     /// The answer.
     pub decision: Decision,
     /// The chain of facts behind it.
-    pub why: Why,
+    pub why: DecisionExplanation,
 }
 
 /// An event at its place in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Recorded {
+pub struct RecordedEvent {
     /// Its place.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// The fact.
     pub event: Event,
 }
 
 /// One event as one line of JSON.
-pub fn encode(event: &Event) -> Vec<u8> {
+pub fn encode_event(event: &Event) -> Vec<u8> {
     // Strings, integers and enums only: serialising cannot fail.
     serde_json::to_vec(event).unwrap_or_default()
 }
 
-/// Reads what [`encode`] wrote.
+/// Reads what [`encode_event`] wrote.
 ///
 /// # Errors
 /// If the bytes are not an event this version knows.
-pub fn decode(bytes: &[u8]) -> Result<Event, serde_json::Error> {
+pub fn decode_event(bytes: &[u8]) -> Result<Event, serde_json::Error> {
     serde_json::from_slice(bytes)
 }

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::{Digest, Short};
+use crate::digest::{Digest, EightByteDigest};
 use crate::ids::VerifierName;
 
 /// What a verifier says about its subject.
@@ -14,13 +14,13 @@ pub enum Verdict {
     Pass,
     /// It does not.
     Fail,
-    /// The verifier could not tell; [`Cause`] says why.
+    /// The verifier could not tell; [`InconclusiveCause`] says why.
     Inconclusive,
 }
 
 impl Verdict {
     /// Its word in digests. It never changes: recorded digests are made of it.
-    pub fn digest_tag(self) -> &'static str {
+    pub fn verdict_digest_tag(self) -> &'static str {
         match self {
             Self::Pass => "Pass",
             Self::Fail => "Fail",
@@ -32,7 +32,7 @@ impl Verdict {
 /// Why a verdict is inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum InconclusiveCause {
     /// It ran longer than its own `timeout`.
     Timeout,
     /// It died by a signal, or we could not collect its end.
@@ -65,21 +65,21 @@ pub enum Cause {
     Unreadable,
     /// Asked twice in another order, a judge said yes and no.
     #[serde(rename = "wavering")]
-    Wavering,
+    InconsistentJudge,
     /// It ended with status 0, but its command hides the status of what it runs.
     Masked,
     /// It takes files away while it runs and brings them back: what it saw is not the tree.
     CheckRestores,
 }
 
-impl Cause {
+impl InconclusiveCause {
     /// Whether there was no time to find out: cut, or run by another process.
-    pub fn is_cut(self) -> bool {
+    pub fn is_unfinished_run(self) -> bool {
         matches!(self, Self::ReplyDeadline | Self::ClaimedElsewhere)
     }
 
     /// Its word in digests. It never changes: recorded digests are made of it.
-    fn digest_tag(self) -> &'static str {
+    fn cause_digest_tag(self) -> &'static str {
         match self {
             Self::Timeout => "Timeout",
             Self::Crash => "Crash",
@@ -96,7 +96,7 @@ impl Cause {
             Self::NotAsked => "NotAsked",
             Self::ModelUnavailable => "ModelUnavailable",
             Self::Unreadable => "Unreadable",
-            Self::Wavering => "Wavering",
+            Self::InconsistentJudge => "Wavering",
             Self::Masked => "Masked",
             Self::CheckRestores => "CheckRestores",
         }
@@ -104,17 +104,21 @@ impl Cause {
 }
 
 /// Of a verdict and why it is inconclusive, the text in digests.
-pub fn verdict_digest_text(verdict: Verdict, cause: Option<Cause>) -> String {
+pub fn verdict_text_for_digest(verdict: Verdict, cause: Option<InconclusiveCause>) -> String {
     match cause {
-        Some(cause) => format!("{} Some({})", verdict.digest_tag(), cause.digest_tag()),
-        None => format!("{} None", verdict.digest_tag()),
+        Some(cause) => format!(
+            "{} Some({})",
+            verdict.verdict_digest_tag(),
+            cause.cause_digest_tag()
+        ),
+        None => format!("{} None", verdict.verdict_digest_tag()),
     }
 }
 
 /// Whether a later try could come out differently without anybody changing a thing outside the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Retryable {
+pub enum Retryability {
     /// Worth another attempt of the agent.
     Yes,
     /// Can never succeed: missing program, schema file gone.
@@ -124,7 +128,7 @@ pub enum Retryable {
 /// Who produced evidence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Origin {
+pub enum EvidenceOrigin {
     /// A hook, `run` or a worker under the sealed policy: can satisfy `accept`.
     Gate,
     /// `checkrein check` by hand: only informs.
@@ -134,7 +138,7 @@ pub enum Origin {
 /// Whether a finding was there before the task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum FindingState {
+pub enum FindingBaselineState {
     /// Not known from before the task.
     New,
     /// There before the task began.
@@ -162,14 +166,14 @@ pub struct Finding {
     /// What the tool says, one line, bounded.
     pub message: String,
     /// New, pre-existing, flaky or fixed.
-    pub state: FindingState,
+    pub state: FindingBaselineState,
 }
 
 impl Finding {
     /// Identity in failure sets: id and file, without line, column and message.
-    pub fn key(&self) -> Short {
+    pub fn failure_key(&self) -> EightByteDigest {
         let file = self.file.as_deref().unwrap_or("");
-        Digest::of_parts([self.id.as_bytes(), file.as_bytes()]).short()
+        Digest::hash_parts([self.id.as_bytes(), file.as_bytes()]).to_short_digest()
     }
 }
 
@@ -186,13 +190,13 @@ pub struct TestCounts {
 
 impl TestCounts {
     /// How many ran.
-    pub fn executed(self) -> u64 {
+    pub fn executed_test_count(self) -> u64 {
         self.passed.saturating_add(self.failed)
     }
 
     /// Those of two runs.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub fn add_test_counts(self, other: Self) -> Self {
         Self {
             passed: self.passed.saturating_add(other.passed),
             failed: self.failed.saturating_add(other.failed),
@@ -203,15 +207,15 @@ impl TestCounts {
 
 /// Milliseconds from the beginning of a run after which what it found is asked again, unless the verifier
 /// declares its `inputs`.
-pub const FRESH_MS: u64 = 15 * 60 * 1000;
+pub const MAX_RUN_AGE_MS: u64 = 15 * 60 * 1000;
 
 /// Whether what a run found is to be asked again when it began so long ago. A run that takes longer than
-/// [`FRESH_MS`] is believed by whoever waits for its end, or comes within a minute of it.
-pub fn is_old(age_ms: u64, duration_ms: u64) -> bool {
-    age_ms >= FRESH_MS.max(duration_ms.saturating_add(AFTER_ITS_END_MS))
+/// [`MAX_RUN_AGE_MS`] is believed by whoever waits for its end, or comes within a minute of it.
+pub fn is_evidence_too_old(age_ms: u64, duration_ms: u64) -> bool {
+    age_ms >= MAX_RUN_AGE_MS.max(duration_ms.saturating_add(MIN_AGE_AFTER_END_MS))
 }
 
-const AFTER_ITS_END_MS: u64 = 60 * 1000;
+const MIN_AGE_AFTER_END_MS: u64 = 60 * 1000;
 
 /// At most this many findings are named per verifier; the rest are counted.
 pub const MAX_FINDINGS: usize = 50;
@@ -225,7 +229,7 @@ pub struct Evidence {
     pub verdict: Verdict,
     /// Why it is inconclusive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub cause: Option<Cause>,
+    pub cause: Option<InconclusiveCause>,
     /// At most [`MAX_FINDINGS`].
     pub findings: Vec<Finding>,
     /// How many there were in all.
@@ -257,9 +261,9 @@ pub struct Evidence {
     /// Wall time in milliseconds.
     pub duration_ms: u64,
     /// Whether trying again can help.
-    pub retryable: Retryable,
+    pub retryable: Retryability,
     /// Who produced it.
-    pub origin: Origin,
+    pub origin: EvidenceOrigin,
     /// Tests by outcome, where its output tells them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub counts: Option<TestCounts>,
@@ -284,12 +288,12 @@ pub struct Evidence {
     /// Of a judge: who was asked, and what that took.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "testimony")]
-    pub testimony: Option<Testimony>,
+    pub judge_usage: Option<JudgeUsage>,
 }
 
 /// A model that was asked, and what that took. `None` where the provider does not say.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Testimony {
+pub struct JudgeUsage {
     /// `provider/model`.
     pub model: String,
     /// How often it was asked.
@@ -307,7 +311,7 @@ pub struct Testimony {
 
 /// What the core keeps of evidence: no text, only what decides.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct EvidenceFact {
+pub struct EvidenceSummary {
     /// Which verifier.
     pub verifier: VerifierName,
     /// Content key of the blob.
@@ -315,7 +319,7 @@ pub struct EvidenceFact {
     /// Its verdict.
     pub verdict: Verdict,
     /// Why it is inconclusive.
-    pub cause: Option<Cause>,
+    pub cause: Option<InconclusiveCause>,
     /// Digest of its subject before it ran.
     pub subject: Digest,
     /// Digest of its subject after it ran.
@@ -323,11 +327,11 @@ pub struct EvidenceFact {
     /// Exit status.
     pub exit_code: Option<i32>,
     /// Whether trying again can help.
-    pub retryable: Retryable,
+    pub retryable: Retryability,
     /// Who produced it.
-    pub origin: Origin,
+    pub origin: EvidenceOrigin,
     /// Keys of the findings that count (neither pre-existing nor flaky), sorted, at most [`MAX_FINDINGS`].
-    pub findings: Vec<Short>,
+    pub findings: Vec<EightByteDigest>,
     /// How many findings there were in all.
     pub findings_total: u32,
     /// Wall time in milliseconds.
@@ -336,15 +340,15 @@ pub struct EvidenceFact {
     pub cached: bool,
 }
 
-impl EvidenceFact {
+impl EvidenceSummary {
     /// The deciding part of `evidence`, kept under `key`.
-    pub fn of(evidence: &Evidence, key: Digest, cached: bool) -> Self {
-        let mut findings: Vec<Short> = evidence
+    pub fn deciding_part_of_evidence(evidence: &Evidence, key: Digest, cached: bool) -> Self {
+        let mut findings: Vec<EightByteDigest> = evidence
             .findings
             .iter()
-            .filter(|finding| matches!(finding.state, FindingState::New))
+            .filter(|finding| matches!(finding.state, FindingBaselineState::New))
             .take(MAX_FINDINGS)
-            .map(Finding::key)
+            .map(Finding::failure_key)
             .collect();
         findings.sort_unstable();
         findings.dedup();
@@ -369,15 +373,16 @@ impl EvidenceFact {
 impl Evidence {
     /// What kept the check from a verdict that says anything about the work: identity of the paths
     /// that moved while it ran, or of nothing if it was cut or is run elsewhere.
-    pub fn held_up(&self) -> Option<Short> {
-        let moved = self.subject != self.subject_after || self.cause == Some(Cause::TreeMoving);
+    pub fn paths_changed_during_run_digest(&self) -> Option<EightByteDigest> {
+        let moved =
+            self.subject != self.subject_after || self.cause == Some(InconclusiveCause::TreeMoving);
         let mut paths: Vec<&str> = match self.cause {
             _ if moved => self.moved.iter().map(String::as_str).collect(),
-            Some(cause) if cause.is_cut() => Vec::new(),
+            Some(cause) if cause.is_unfinished_run() => Vec::new(),
             _ => return None,
         };
         paths.sort_unstable();
-        Some(Digest::of_parts(paths.into_iter().map(str::as_bytes)).short())
+        Some(Digest::hash_parts(paths.into_iter().map(str::as_bytes)).to_short_digest())
     }
 }
 
@@ -389,28 +394,28 @@ mod tests {
     #[test]
     fn words_in_digests_are_as_they_ever_were() {
         let causes = [
-            Cause::Timeout,
-            Cause::Crash,
-            Cause::MissingProgram,
-            Cause::VacuousPass,
-            Cause::TreeMoving,
-            Cause::ReplyDeadline,
-            Cause::ClaimedElsewhere,
-            Cause::TreeUnreadable,
-            Cause::Internal,
-            Cause::MissingFile,
-            Cause::Unanswered,
-            Cause::Expired,
-            Cause::NotAsked,
-            Cause::ModelUnavailable,
-            Cause::Unreadable,
-            Cause::Wavering,
-            Cause::Masked,
-            Cause::CheckRestores,
+            InconclusiveCause::Timeout,
+            InconclusiveCause::Crash,
+            InconclusiveCause::MissingProgram,
+            InconclusiveCause::VacuousPass,
+            InconclusiveCause::TreeMoving,
+            InconclusiveCause::ReplyDeadline,
+            InconclusiveCause::ClaimedElsewhere,
+            InconclusiveCause::TreeUnreadable,
+            InconclusiveCause::Internal,
+            InconclusiveCause::MissingFile,
+            InconclusiveCause::Unanswered,
+            InconclusiveCause::Expired,
+            InconclusiveCause::NotAsked,
+            InconclusiveCause::ModelUnavailable,
+            InconclusiveCause::Unreadable,
+            InconclusiveCause::InconsistentJudge,
+            InconclusiveCause::Masked,
+            InconclusiveCause::CheckRestores,
         ];
         let all: Vec<String> = causes
             .iter()
-            .map(|cause| verdict_digest_text(Verdict::Inconclusive, Some(*cause)))
+            .map(|cause| verdict_text_for_digest(Verdict::Inconclusive, Some(*cause)))
             .collect();
         let words = "Timeout Crash MissingProgram VacuousPass TreeMoving ReplyDeadline ClaimedElsewhere TreeUnreadable Internal MissingFile Unanswered Expired NotAsked ModelUnavailable Unreadable Wavering Masked CheckRestores";
         let expected: Vec<String> = words
@@ -418,7 +423,7 @@ mod tests {
             .map(|word| format!("Inconclusive Some({word})"))
             .collect();
         assert_eq!(all, expected);
-        assert_eq!(verdict_digest_text(Verdict::Pass, None), "Pass None");
-        assert_eq!(verdict_digest_text(Verdict::Fail, None), "Fail None");
+        assert_eq!(verdict_text_for_digest(Verdict::Pass, None), "Pass None");
+        assert_eq!(verdict_text_for_digest(Verdict::Fail, None), "Fail None");
     }
 }

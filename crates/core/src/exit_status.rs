@@ -4,36 +4,41 @@
 
 /// What a check's command runs, as far as its exit status is concerned.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StatusReading {
+pub struct ExitStatusAnalysis {
     /// The commands that could matter, in the order of the text.
-    pub commands: Vec<CheckCommand>,
+    pub commands: Vec<VerdictRelevantCommand>,
     /// Whether it changes where programs are looked for: `PATH=...`, `. venv/bin/activate`.
     pub changes_path: bool,
 }
 
-impl StatusReading {
+impl ExitStatusAnalysis {
     /// Whether the status of another program decides, so that this one may fail.
-    pub fn decides_without(&self, command: &CheckCommand) -> bool {
+    pub fn other_command_decides_status(&self, command: &VerdictRelevantCommand) -> bool {
         self.commands.iter().any(|other| {
-            other.hidden_by.is_none()
-                && other.kind != CommandKind::Utility
+            other.masked_by.is_none()
+                && other.kind != CheckScriptCommandKind::Utility
                 && other.program != command.program
         })
     }
 
     /// Whether the failure of this hidden program, which nobody knows, is what the check is about.
-    pub fn hides_its_subject(&self, command: &CheckCommand) -> bool {
+    pub fn masks_relevant_failure(&self, command: &VerdictRelevantCommand) -> bool {
         // What is printed or turned round is looked at in another way.
-        let looked_at = command.hidden_by.as_ref().is_some_and(|hider| {
-            matches!(hider.form, HidingForm::Substitution | HidingForm::Negation)
+        let looked_at = command.masked_by.as_ref().is_some_and(|hider| {
+            matches!(
+                hider.form,
+                ExitStatusMaskKind::Substitution | ExitStatusMaskKind::Negation
+            )
         });
-        command.kind == CommandKind::Program && !looked_at && !self.decides_without(command)
+        command.kind == CheckScriptCommandKind::Program
+            && !looked_at
+            && !self.other_command_decides_status(command)
     }
 }
 
 /// A command of a check that could matter to its verdict.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckCommand {
+pub struct VerdictRelevantCommand {
     /// Its words, as they are written, shortened.
     pub text: String,
     /// The program, as it is called.
@@ -41,11 +46,11 @@ pub struct CheckCommand {
     /// The folder in which it runs, relative to the root; empty for the root.
     pub folder: String,
     /// What it is known to be.
-    pub kind: CommandKind,
+    pub kind: CheckScriptCommandKind,
     /// The file in which it stands; `None` for the check's own `run`.
     pub place: Option<String>,
     /// What keeps its failure from becoming the check's.
-    pub hidden_by: Option<StatusHider>,
+    pub masked_by: Option<ExitStatusMask>,
     /// How often it runs, as far as that is written.
     pub times: u32,
     /// The check can end well without having run it.
@@ -56,16 +61,16 @@ pub struct CheckCommand {
 
 /// What hides an exit status.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StatusHider {
+pub struct ExitStatusMask {
     /// In which way.
-    pub form: HidingForm,
+    pub form: ExitStatusMaskKind,
     /// As it is written: `|| true`, `| tail -5`.
     pub text: String,
 }
 
 /// In which way an exit status is hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HidingForm {
+pub enum ExitStatusMaskKind {
     /// `a || b`, and `b` does not fail for certain.
     Alternative,
     /// `a; b`: the last status counts.
@@ -87,26 +92,26 @@ pub enum HidingForm {
     /// An option or mark of the tool that runs it: `make -i`, `-pytest` in a recipe.
     Tool,
     /// It may be hidden: what stands around it could not be read. The text says why.
-    Unread,
+    Unreadable,
 }
 
-impl StatusHider {
+impl ExitStatusMask {
     /// What stands around a command could not be read, and why.
-    pub fn unread(why: impl Into<String>) -> Self {
+    pub fn mask_from_unreadable_context(why: impl Into<String>) -> Self {
         Self {
-            form: HidingForm::Unread,
+            form: ExitStatusMaskKind::Unreadable,
             text: why.into(),
         }
     }
 
     /// What it does to this command, as one says it.
-    pub fn describe(&self, command: &CheckCommand) -> String {
+    pub fn describe_exit_mask(&self, command: &VerdictRelevantCommand) -> String {
         let place = match &command.place {
             Some(place) => format!(" in {place}"),
             None => String::new(),
         };
         match self.form {
-            HidingForm::Unread => format!(
+            ExitStatusMaskKind::Unreadable => format!(
                 "whether the exit status of `{}`{place} counts cannot be told: {}",
                 command.text, self.text
             ),
@@ -120,7 +125,7 @@ impl StatusHider {
 
 /// What a command is known to be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CommandKind {
+pub enum CheckScriptCommandKind {
     /// Runs tests; `None` if it is not known which runner prints their counts.
     Tests(Option<TestRunner>),
     /// Judges without a count of tests: a compiler, a linter, a type checker.

@@ -5,28 +5,31 @@ mod runs;
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::Cap;
-use crate::evidence::{Cause, Verdict};
-use crate::ids::{DetectorName, Millis, VerifierName};
-use crate::input::{Calling, VetoSays};
-use crate::layers::LayerFact;
+use crate::event::CapKind;
+use crate::evidence::{InconclusiveCause, Verdict};
+use crate::ids::{DetectorName, UnixMillis, VerifierName};
+use crate::input::{JudgeTrigger, ModelVetoVerdict};
+use crate::layers::MiddlewareAnswerFact;
 use crate::policy::Stance;
 
-pub use self::runs::{CheckRun, HeldUpBy, RunOutcome, RunReason, StopRuns, held_up_by, runs};
+pub use self::runs::{
+    CheckOutcomeAtStop, CheckRunExplanation, CheckRunReason, StopCheckRuns, StopHoldupCause,
+    check_runs_at_each_stop, newest_stop_held_up_cause,
+};
 
 /// Why a decision is what it is: facts in the order in which they were asked.
-pub type Why = Vec<Because>;
+pub type DecisionExplanation = Vec<DecisionFactor>;
 
 /// One fact behind a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Because {
+pub enum DecisionFactor {
     /// The task was already halted.
     Halted,
     /// A cap was reached.
     Cap {
         /// Which.
-        cap: Cap,
+        cap: CapKind,
         /// Used so far.
         used: u64,
         /// Allowed.
@@ -67,18 +70,18 @@ pub enum Because {
         /// What, as a person types it.
         approval: String,
         /// When it runs out.
-        until: Millis,
+        until: UnixMillis,
     },
     /// Nobody answered in time.
     #[serde(rename = "ran_out")]
-    RanOut {
+    ApprovalExpired {
         /// What, as a person types it.
         approval: String,
     },
     /// A model was asked about the call.
     Veto {
         /// What it says.
-        says: VetoSays,
+        says: ModelVetoVerdict,
         /// Why; or why it says nothing.
         reason: String,
         /// How sure it is, in thousandths.
@@ -99,7 +102,7 @@ pub enum Because {
         window: u32,
     },
     /// A layer of middleware was asked.
-    Layer(LayerFact),
+    Layer(MiddlewareAnswerFact),
     /// Somewhere in the task a layer could not say, and its stance let that pass.
     LayerPassedOver,
     /// The patch would not apply, or must not.
@@ -127,7 +130,7 @@ pub enum Because {
         /// Its verdict.
         verdict: Verdict,
         /// Why it is inconclusive.
-        cause: Option<Cause>,
+        cause: Option<InconclusiveCause>,
         /// How many findings.
         findings: u32,
         /// Whether it was reused.
@@ -143,7 +146,7 @@ pub enum Because {
         verifier: VerifierName,
         /// Why.
         #[serde(rename = "calling")]
-        calling: Calling,
+        trigger: JudgeTrigger,
     },
     /// A judge in shadow was asked; this is what would have followed had its word counted.
     Shadow {
@@ -186,7 +189,7 @@ pub enum Because {
         used: u64,
         /// The line.
         #[serde(rename = "line")]
-        line: u64,
+        threshold: u64,
     },
     /// The last stops brought little.
     Diminishing {
@@ -199,7 +202,7 @@ pub enum Because {
     AlreadyEnded,
     /// The agent's own program had ended for good: there is nobody to send back.
     #[serde(rename = "left")]
-    Left,
+    AgentExited,
     /// It was a sub-agent's stop: the main stop is verified.
     Subagent,
     /// Guarded files were edited while the task was open.

@@ -6,11 +6,11 @@ mod section;
 
 use std::fmt::Write as _;
 
-use self::section::Section;
-use crate::decision::{CheckFeedback, Feedback};
-use crate::digest::{Digest, Short};
-use crate::evidence::{Cause, Evidence, Finding, FindingState, Verdict};
-use crate::explain::HeldUpBy;
+use self::section::CheckFeedbackSection;
+use crate::decision::{FailedCheckFeedback, StopFeedback};
+use crate::digest::{Digest, EightByteDigest};
+use crate::evidence::{Evidence, Finding, FindingBaselineState, InconclusiveCause, Verdict};
+use crate::explain::StopHoldupCause;
 
 /// Longest text, in bytes: about 1,500 tokens. What must be named is named all the same.
 const MAX_BYTES: usize = 6_000;
@@ -25,24 +25,24 @@ const MAX_STRIPPED: usize = 3;
 
 /// How many findings one text can name as new: what it does not name must not count as
 /// told. Each check takes room of its own.
-pub(crate) fn room(checks: usize) -> usize {
+pub(crate) fn new_findings_limit(checks: usize) -> usize {
     400usize.saturating_sub(20 * checks).min(250)
 }
 
 /// Writes the text. `held_up_by`: what kept its stop from being judged, which the log says and the
 /// decision does not. `evidence` looks a blob up by its content key.
-pub fn render(
-    feedback: &Feedback,
-    held_up_by: Option<HeldUpBy>,
+pub fn render_feedback(
+    feedback: &StopFeedback,
+    held_up_by: Option<StopHoldupCause>,
     evidence: &dyn Fn(&Digest) -> Option<Evidence>,
 ) -> String {
     let mut text = String::new();
-    let ends = TaskEnd::of(feedback);
+    let ends = TaskEndForecast::forecast_end_from_feedback(feedback);
     if let Some(target) = feedback.target {
         let _ = write!(
             text,
             "checkrein: the checks pass, and {} of {} output tokens meant for this task are used. Go on: look for what is missing, weak or untested, and fix it. If nothing is left, say so and stop again.",
-            target.used, target.line,
+            target.used, target.threshold,
         );
         return text;
     }
@@ -57,22 +57,23 @@ pub fn render(
             feedback.met,
             ends.stops,
         );
-        text.push_str(&edited(feedback));
+        text.push_str(&guarded_edits_notice(feedback));
         return text;
     }
     if !feedback.layers.is_empty() {
-        return refused_by_layers(feedback);
+        return render_middleware_refusals(feedback);
     }
     let testimony = feedback.judges > 0 && feedback.judges as usize == feedback.checks.len();
     let causes = feedback.checks.iter().map(|check| check.cause);
-    let is_all =
-        |is: fn(Option<Cause>) -> bool| !feedback.checks.is_empty() && causes.clone().all(is);
-    let moving = is_all(|cause| cause == Some(Cause::TreeMoving));
-    let only_acts = held_up_by == Some(HeldUpBy::Acts);
+    let is_all = |is: fn(Option<InconclusiveCause>) -> bool| {
+        !feedback.checks.is_empty() && causes.clone().all(is)
+    };
+    let moving = is_all(|cause| cause == Some(InconclusiveCause::TreeMoving));
+    let only_acts = held_up_by == Some(StopHoldupCause::Acts);
     let unfinished = !moving
         && is_all(|cause| {
-            let cause = cause.unwrap_or(Cause::Internal);
-            cause == Cause::TreeMoving || cause.is_cut()
+            let cause = cause.unwrap_or(InconclusiveCause::Internal);
+            cause == InconclusiveCause::TreeMoving || cause.is_unfinished_run()
         });
     let head = match feedback.stop {
         _ if moving && only_acts => {
@@ -90,7 +91,7 @@ pub fn render(
         0 => "checkrein: not done yet. These checks do not pass:\n".to_owned(),
         stop => format!(
             "checkrein: not done yet. These checks do not pass (stop {stop}; {}):\n",
-            ends.words()
+            ends.failures_until_task_end_text()
         ),
     };
     let mut foot = String::new();
@@ -99,7 +100,7 @@ pub fn render(
         1 => writeln!(foot, "\n1 background task was still running."),
         count => writeln!(foot, "\n{count} background tasks were still running."),
     };
-    foot.push_str(&edited(feedback));
+    foot.push_str(&guarded_edits_notice(feedback));
     foot.push_str(if moving && only_acts {
         "\nThis is no failed attempt. If a sub-agent that you started is still at work, wait for it. Then stop again."
     } else if moving {
@@ -117,35 +118,42 @@ pub fn render(
         .iter()
         .map(|check| evidence(&check.key))
         .collect();
-    let mut sections: Vec<Section<'_>> = feedback
+    let mut sections: Vec<CheckFeedbackSection<'_>> = feedback
         .checks
         .iter()
         .zip(&found)
-        .map(|(check, found)| describe(check, only_acts, found.as_ref()))
+        .map(|(check, found)| build_check_feedback_section(check, only_acts, found.as_ref()))
         .collect();
     let room = MAX_BYTES.saturating_sub(head.len() + foot.len());
-    if sections.iter().map(Section::fixed).sum::<usize>() > room / 2 {
-        sections.iter_mut().for_each(Section::spare_notes);
+    if sections
+        .iter()
+        .map(CheckFeedbackSection::section_fixed_byte_count)
+        .sum::<usize>()
+        > room / 2
+    {
+        sections
+            .iter_mut()
+            .for_each(CheckFeedbackSection::drop_feedback_section_notes);
     }
     text.push_str(&head);
-    for (section, share) in sections.iter().zip(shares(&sections, room)) {
-        section.write(&mut text, share);
+    for (section, share) in sections.iter().zip(allocate_section_bytes(&sections, room)) {
+        section.write_feedback_section_within(&mut text, share);
     }
     text.push_str(&foot);
     text
 }
 
 /// When the task ends if the agent goes on as before.
-struct TaskEnd {
+struct TaskEndForecast {
     /// How many stops after this one.
     stops: u32,
     /// Whatever fails then, and not only what fails now.
     whatever_fails: bool,
 }
 
-impl TaskEnd {
+impl TaskEndForecast {
     /// The smaller of two bounds: stops with the same failures, and continuations in all.
-    fn of(feedback: &Feedback) -> Self {
+    fn forecast_end_from_feedback(feedback: &StopFeedback) -> Self {
         let same_failures = feedback.attempts.saturating_sub(feedback.met);
         // One stop more than there are continuations: that one is not continued.
         let continues = feedback.continues_left.saturating_add(1);
@@ -155,7 +163,7 @@ impl TaskEnd {
         }
     }
 
-    fn words(&self) -> String {
+    fn failures_until_task_end_text(&self) -> String {
         match self.whatever_fails {
             false => format!("the same failures end the task after {} more", self.stops),
             true => format!("any failure ends the task after {} more", self.stops),
@@ -164,7 +172,7 @@ impl TaskEnd {
 }
 
 /// What layers of middleware have against the stop. No check has run.
-fn refused_by_layers(feedback: &Feedback) -> String {
+fn render_middleware_refusals(feedback: &StopFeedback) -> String {
     let mut text =
         "checkrein: not done yet. No check has run, because this stop was refused first:\n"
             .to_owned();
@@ -183,13 +191,13 @@ fn refused_by_layers(feedback: &Feedback) -> String {
             ),
         };
     }
-    text.push_str(&edited(feedback));
+    text.push_str(&guarded_edits_notice(feedback));
     text.push_str("\nFix this, then stop again.");
     text
 }
 
 /// What is said of edits to guarded files, once.
-fn edited(feedback: &Feedback) -> String {
+fn guarded_edits_notice(feedback: &StopFeedback) -> String {
     if feedback.edited.is_empty() {
         return String::new();
     }
@@ -201,8 +209,12 @@ fn edited(feedback: &Feedback) -> String {
 
 /// What each section may take: all it wants if that is less than an equal share, and
 /// what it leaves goes to the others.
-fn shares(sections: &[Section<'_>], room: usize) -> Vec<usize> {
-    let mut wants: Vec<(usize, usize)> = sections.iter().map(Section::want).zip(0..).collect();
+fn allocate_section_bytes(sections: &[CheckFeedbackSection<'_>], room: usize) -> Vec<usize> {
+    let mut wants: Vec<(usize, usize)> = sections
+        .iter()
+        .map(CheckFeedbackSection::full_feedback_section_len)
+        .zip(0..)
+        .collect();
     wants.sort_unstable();
     let mut left = room;
     let mut granted: Vec<(usize, usize)> = Vec::new();
@@ -216,18 +228,20 @@ fn shares(sections: &[Section<'_>], room: usize) -> Vec<usize> {
     granted.into_iter().map(|(_, grant)| grant).collect()
 }
 
-fn describe<'a>(
-    check: &'a CheckFeedback,
+fn build_check_feedback_section<'a>(
+    check: &'a FailedCheckFeedback,
     only_acts: bool,
     found: Option<&'a Evidence>,
-) -> Section<'a> {
+) -> CheckFeedbackSection<'a> {
     let words = match check.cause {
-        Some(Cause::TreeMoving) if only_acts => "a tool call came while it was judged".to_owned(),
-        _ => verdict_words(check, found),
+        Some(InconclusiveCause::TreeMoving) if only_acts => {
+            "a tool call came while it was judged".to_owned()
+        }
+        _ => describe_verdict(check, found),
     };
-    let mut section = Section {
+    let mut section = CheckFeedbackSection {
         head: format!("\n{}: {words}", check.verifier),
-        ..Section::default()
+        ..CheckFeedbackSection::default()
     };
     let changes = [
         (check.fixed, "fixed"),
@@ -246,16 +260,16 @@ fn describe<'a>(
     section.head.push('\n');
     let Some(found) = found else { return section };
 
-    let named = |keys| findings(found, keys);
+    let named = |keys| findings_with_keys(found, keys);
     section.new = named(&check.new)
-        .map(|finding| (finding.id.as_str(), finding_words(finding)))
+        .map(|finding| (finding.id.as_str(), describe_finding(finding)))
         .collect();
     section.still = named(&check.still)
         .map(|finding| finding.id.as_str())
         .collect();
     let unnamed = found.findings.iter().filter(|finding| {
-        let key = finding.key();
-        let counts = finding.state == FindingState::New;
+        let key = finding.failure_key();
+        let counts = finding.state == FindingBaselineState::New;
         counts && !check.new.contains(&key) && !check.still.contains(&key)
     });
     let kept = found.findings.len() as u32;
@@ -263,9 +277,12 @@ fn describe<'a>(
     if more > 0 {
         let _ = writeln!(section.foot, "  and {more} more");
     }
-    let moves = matches!(check.cause, Some(Cause::TreeMoving | Cause::CheckRestores));
+    let moves = matches!(
+        check.cause,
+        Some(InconclusiveCause::TreeMoving | InconclusiveCause::CheckRestores)
+    );
     if moves && !found.moved.is_empty() {
-        let moved = few(&found.moved);
+        let moved = first_fitting_paths(&found.moved);
         // Which of them the check itself writes is for a person to say: an agent that may name
         // `outputs` can have anything left out.
         let _ = writeln!(section.notes, "  changed meanwhile: {}", moved.join(", "));
@@ -276,8 +293,9 @@ fn describe<'a>(
             .note
             .as_ref()
             .map(|note| format!("[checkrein: {note}]"));
-        let output = tail(&found.excerpt).filter(|line| said.as_deref() != Some(*line));
-        section.output = output.map(shorten).collect();
+        let output =
+            last_excerpt_lines(&found.excerpt).filter(|line| said.as_deref() != Some(*line));
+        section.output = output.map(truncate_message).collect();
     }
     for name in found.stripped.iter().take(MAX_STRIPPED) {
         let _ = writeln!(
@@ -287,7 +305,7 @@ fn describe<'a>(
         );
     }
     if let Some(command) = &found.command {
-        let _ = writeln!(section.foot, "  reproduce: {}", shorten(command));
+        let _ = writeln!(section.foot, "  reproduce: {}", truncate_message(command));
     }
     if let Some(log) = &found.log
         && (found.output_bytes > found.excerpt.len() as u64 || more > 0)
@@ -298,7 +316,7 @@ fn describe<'a>(
 }
 
 /// The first paths, as many as there is room for.
-fn few(paths: &[String]) -> Vec<&str> {
+fn first_fitting_paths(paths: &[String]) -> Vec<&str> {
     let mut left = MAX_PATHS;
     let fits = |(at, path): &(usize, &String)| {
         let fits = *at == 0 || path.len() <= left;
@@ -309,18 +327,18 @@ fn few(paths: &[String]) -> Vec<&str> {
     paths.map(|(_, path)| path.as_str()).collect()
 }
 
-fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
+fn describe_verdict(check: &FailedCheckFeedback, found: Option<&Evidence>) -> String {
     let exit = found.and_then(|found| found.exit_code);
     let note = found.and_then(|found| found.note.as_deref());
     match (check.verdict, check.cause) {
         (
             Verdict::Inconclusive,
-            Some(Cause::MissingProgram | Cause::TreeUnreadable | Cause::ClaimedElsewhere),
+            Some(InconclusiveCause::MissingProgram | InconclusiveCause::TreeUnreadable | InconclusiveCause::ClaimedElsewhere),
         ) if let Some(note) = note =>
         {
             note.to_owned()
         }
-        (Verdict::Inconclusive, Some(Cause::Masked)) if let Some(note) = note => {
+        (Verdict::Inconclusive, Some(InconclusiveCause::Masked)) if let Some(note) = note => {
             format!("ended with status 0, which says nothing: {note}")
         }
         (Verdict::Pass, _) => "passed".to_owned(),
@@ -329,37 +347,40 @@ fn verdict_words(check: &CheckFeedback, found: Option<&Evidence>) -> String {
             None => "failed".to_owned(),
         },
         (Verdict::Inconclusive, cause) => match cause {
-            Some(Cause::Timeout) => "ran out of time; make it faster or raise its `timeout`",
-            Some(Cause::Crash) => "crashed before it had a result",
-            Some(Cause::MissingProgram) => "its program is not installed here",
-            Some(Cause::MissingFile) => "a file that it judges by is not there",
-            Some(Cause::VacuousPass) => "passed without checking anything: nothing ran, or its exit code was masked",
-            Some(Cause::TreeMoving) => "files kept changing while it ran",
-            Some(Cause::CheckRestores) => "takes files away while it runs and brings them back, so what it saw is not this tree",
-            Some(Cause::ReplyDeadline) => "cut: the answer was due; raise the hook's timeout together with its --deadline",
-            Some(Cause::ClaimedElsewhere) => "is still being run by another process",
-            Some(Cause::TreeUnreadable) => "the tree could not be read",
-            Some(Cause::Internal) | None => "could not be run",
-            Some(Cause::Unanswered) => "no person has answered yet",
-            Some(Cause::Expired) => "no person answered in time",
-            Some(Cause::NotAsked) => "was not asked: there was nothing to judge",
-            Some(Cause::ModelUnavailable) => "its model did not answer",
-            Some(Cause::Unreadable) => "its model's answer is not a verdict",
-            Some(Cause::Wavering) => "asked twice, it said yes once and no once",
-            Some(Cause::Masked) => "ended with status 0, which says nothing: its command hides the status of what it runs",
+            Some(InconclusiveCause::Timeout) => "ran out of time; make it faster or raise its `timeout`",
+            Some(InconclusiveCause::Crash) => "crashed before it had a result",
+            Some(InconclusiveCause::MissingProgram) => "its program is not installed here",
+            Some(InconclusiveCause::MissingFile) => "a file that it judges by is not there",
+            Some(InconclusiveCause::VacuousPass) => "passed without checking anything: nothing ran, or its exit code was masked",
+            Some(InconclusiveCause::TreeMoving) => "files kept changing while it ran",
+            Some(InconclusiveCause::CheckRestores) => "takes files away while it runs and brings them back, so what it saw is not this tree",
+            Some(InconclusiveCause::ReplyDeadline) => "cut: the answer was due; raise the hook's timeout together with its --deadline",
+            Some(InconclusiveCause::ClaimedElsewhere) => "is still being run by another process",
+            Some(InconclusiveCause::TreeUnreadable) => "the tree could not be read",
+            Some(InconclusiveCause::Internal) | None => "could not be run",
+            Some(InconclusiveCause::Unanswered) => "no person has answered yet",
+            Some(InconclusiveCause::Expired) => "no person answered in time",
+            Some(InconclusiveCause::NotAsked) => "was not asked: there was nothing to judge",
+            Some(InconclusiveCause::ModelUnavailable) => "its model did not answer",
+            Some(InconclusiveCause::Unreadable) => "its model's answer is not a verdict",
+            Some(InconclusiveCause::InconsistentJudge) => "asked twice, it said yes once and no once",
+            Some(InconclusiveCause::Masked) => "ended with status 0, which says nothing: its command hides the status of what it runs",
         }
         .to_owned(),
     }
 }
 
-fn findings<'a>(found: &'a Evidence, keys: &'a [Short]) -> impl Iterator<Item = &'a Finding> {
+fn findings_with_keys<'a>(
+    found: &'a Evidence,
+    keys: &'a [EightByteDigest],
+) -> impl Iterator<Item = &'a Finding> {
     found
         .findings
         .iter()
-        .filter(|finding| keys.contains(&finding.key()))
+        .filter(|finding| keys.contains(&finding.failure_key()))
 }
 
-fn finding_words(finding: &Finding) -> String {
+fn describe_finding(finding: &Finding) -> String {
     let mut words = String::new();
     if let Some(file) = &finding.file {
         words.push_str(file);
@@ -373,11 +394,11 @@ fn finding_words(finding: &Finding) -> String {
     {
         let _ = write!(words, "{rule}: ");
     }
-    words.push_str(&shorten(&finding.message));
+    words.push_str(&truncate_message(&finding.message));
     words
 }
 
-fn tail(excerpt: &str) -> impl Iterator<Item = &str> {
+fn last_excerpt_lines(excerpt: &str) -> impl Iterator<Item = &str> {
     let lines: Vec<&str> = excerpt
         .lines()
         .filter(|line| !line.trim().is_empty())
@@ -386,7 +407,7 @@ fn tail(excerpt: &str) -> impl Iterator<Item = &str> {
     lines.into_iter().skip(skip)
 }
 
-fn shorten(message: &str) -> String {
+fn truncate_message(message: &str) -> String {
     let mut chars = message.chars();
     let short: String = chars.by_ref().take(MAX_MESSAGE).collect();
     if chars.next().is_some() {
@@ -399,7 +420,7 @@ fn shorten(message: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::evidence::{FindingState, Origin, Retryable};
+    use crate::evidence::{EvidenceOrigin, FindingBaselineState, Retryability};
 
     fn finding(id: &str) -> Finding {
         Finding {
@@ -408,12 +429,12 @@ mod tests {
             line: Some(7),
             rule: None,
             message: format!("{id} is broken"),
-            state: FindingState::New,
+            state: FindingBaselineState::New,
         }
     }
 
     fn evidence(ids: &[&str]) -> Evidence {
-        let digest = Digest::of(b"tree");
+        let digest = Digest::hash_bytes(b"tree");
         Evidence {
             verifier: "tests".into(),
             verdict: Verdict::Fail,
@@ -430,8 +451,8 @@ mod tests {
             command: Some("cargo test".to_owned()),
             exit_code: Some(101),
             duration_ms: 5,
-            retryable: Retryable::Yes,
-            origin: Origin::Gate,
+            retryable: Retryability::Yes,
+            origin: EvidenceOrigin::Gate,
             counts: None,
             note: None,
             excerpt: String::new(),
@@ -440,21 +461,21 @@ mod tests {
             tries: 1,
             stripped: Vec::new(),
             tools: Vec::new(),
-            testimony: None,
+            judge_usage: None,
         }
     }
 
     fn check(evidence: &Evidence, new: &[&str], still: &[&str], fixed: u32, expected: &str) {
-        let keys = |ids: &[&str]| ids.iter().map(|id| finding(id).key()).collect();
-        let feedback = Feedback {
+        let keys = |ids: &[&str]| ids.iter().map(|id| finding(id).failure_key()).collect();
+        let feedback = StopFeedback {
             stop: 2,
             met: 1,
             attempts: 3,
             continues_left: 5,
             repeat: false,
-            checks: vec![CheckFeedback {
+            checks: vec![FailedCheckFeedback {
                 verifier: "tests".into(),
-                key: Digest::of(b"key"),
+                key: Digest::hash_bytes(b"key"),
                 verdict: evidence.verdict,
                 cause: evidence.cause,
                 new: keys(new),
@@ -467,24 +488,24 @@ mod tests {
             judges: 0,
             edited: Vec::new(),
         };
-        let text = render(&feedback, None, &|_| Some(evidence.clone()));
+        let text = render_feedback(&feedback, None, &|_| Some(evidence.clone()));
         let head = "checkrein: not done yet. These checks do not pass (stop 2; the same failures end the task after 2 more):\n\n";
         let tail = "\nFix only these, then stop again.";
         let (head, tail) = match evidence.cause {
-            Some(Cause::TreeMoving) => (
+            Some(InconclusiveCause::TreeMoving) => (
                 "checkrein: not judged yet. Files changed while these checks ran, so what they say does not count, for or against you:\n\n",
                 "\nThis is no failed attempt. If something that you started still writes here, wait for it or end it. Then stop again.",
             ),
             _ => (head, tail),
         };
         assert_eq!(text, format!("{head}{expected}{tail}"));
-        let repeated = Feedback {
+        let repeated = StopFeedback {
             repeat: true,
             met: 2,
             ..feedback
         };
         assert_eq!(
-            render(&repeated, None, &|_| Some(evidence.clone())),
+            render_feedback(&repeated, None, &|_| Some(evidence.clone())),
             "checkrein: nothing changed since the last check; still failing: tests (asked 2 times, 1 left). Fix it, or say plainly that you cannot."
         );
     }
@@ -504,7 +525,7 @@ mod tests {
     fn a_tree_that_moved_names_the_paths_only() {
         let mut moving = evidence(&[]);
         moving.verdict = Verdict::Inconclusive;
-        moving.cause = Some(Cause::TreeMoving);
+        moving.cause = Some(InconclusiveCause::TreeMoving);
         moving.moved = vec!["gen/a.rs".to_owned(), "gen/b.rs".to_owned()];
         check(
             &moving,
@@ -516,7 +537,7 @@ mod tests {
     }
 
     /// `checks` failing checks of fifty findings each, ids of this form.
-    fn many(checks: usize, id: impl Fn(usize, usize) -> String) -> (Feedback, Vec<Evidence>) {
+    fn many(checks: usize, id: impl Fn(usize, usize) -> String) -> (StopFeedback, Vec<Evidence>) {
         let found: Vec<Evidence> = (0..checks)
             .map(|check| {
                 let ids: Vec<String> = (0..50).map(|at| id(check, at)).collect();
@@ -529,7 +550,7 @@ mod tests {
                 found
             })
             .collect();
-        let feedback = Feedback {
+        let feedback = StopFeedback {
             stop: 1,
             met: 1,
             attempts: 3,
@@ -538,12 +559,12 @@ mod tests {
             checks: found
                 .iter()
                 .enumerate()
-                .map(|(at, found)| CheckFeedback {
+                .map(|(at, found)| FailedCheckFeedback {
                     verifier: found.verifier.clone(),
-                    key: Digest::of(&[at as u8]),
+                    key: Digest::hash_bytes(&[at as u8]),
                     verdict: Verdict::Fail,
                     cause: None,
-                    new: found.findings.iter().map(Finding::key).collect(),
+                    new: found.findings.iter().map(Finding::failure_key).collect(),
                     still: Vec::new(),
                     fixed: 0,
                 })
@@ -557,9 +578,9 @@ mod tests {
         (feedback, found)
     }
 
-    fn text_of(feedback: &Feedback, found: &[Evidence]) -> String {
-        let key = |at: usize| Digest::of(&[at as u8]);
-        render(feedback, None, &|wanted| {
+    fn text_of(feedback: &StopFeedback, found: &[Evidence]) -> String {
+        let key = |at: usize| Digest::hash_bytes(&[at as u8]);
+        render_feedback(feedback, None, &|wanted| {
             let at = (0..found.len()).find(|at| key(*at) == *wanted)?;
             found.get(at).cloned()
         })
@@ -632,7 +653,7 @@ mod tests {
     fn a_sub_agent_is_not_told_of_stops_and_attempts() {
         let (feedback, found) = many(1, |_, at| format!("t{at}"));
         let text = text_of(
-            &Feedback {
+            &StopFeedback {
                 stop: 0,
                 met: 0,
                 ..feedback

@@ -59,7 +59,7 @@ name!(
     AgentName
 );
 name!(
-    /// A sub-agent inside its session's log; the main conversation is [`ScopeId::main`].
+    /// A sub-agent inside its session's log; the main conversation is [`ScopeId::main_scope`].
     ScopeId
 );
 name!(
@@ -69,12 +69,12 @@ name!(
 
 impl ScopeId {
     /// The scope of the main conversation.
-    pub fn main() -> Self {
+    pub fn main_scope() -> Self {
         Self(String::new())
     }
 
     /// Whether this is the main conversation, not a sub-agent.
-    pub fn is_main(&self) -> bool {
+    pub fn is_main_scope(&self) -> bool {
         self.0.is_empty()
     }
 }
@@ -84,16 +84,16 @@ impl ScopeId {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
-pub struct Seq(pub u64);
+pub struct EventSeq(pub u64);
 
-impl Seq {
+impl EventSeq {
     /// The position after this one.
-    pub fn next(self) -> Self {
+    pub fn next_seq(self) -> Self {
         Self(self.0.saturating_add(1))
     }
 }
 
-impl fmt::Display for Seq {
+impl fmt::Display for EventSeq {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(f)
     }
@@ -117,11 +117,11 @@ impl fmt::Display for TaskId {
     Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 #[serde(transparent)]
-pub struct Millis(pub u64);
+pub struct UnixMillis(pub u64);
 
-impl Millis {
+impl UnixMillis {
     /// Milliseconds from `earlier` to `self`; 0 if `earlier` is later.
-    pub fn since(self, earlier: Millis) -> u64 {
+    pub fn millis_since(self, earlier: UnixMillis) -> u64 {
         self.0.saturating_sub(earlier.0)
     }
 }

@@ -4,28 +4,28 @@
 use serde::ser::SerializeStruct as _;
 use serde::{Deserialize, Serialize, Serializer};
 
-use crate::digest::{Digest, Short};
-use crate::evidence::EvidenceFact;
-use crate::ids::{AgentName, Millis, ScopeId, Seq, SessionId, SourceName, VerifierName};
-use crate::layers::LayerFact;
-use crate::policy::{Stance, Tier, VerifierSpec};
+use crate::digest::{Digest, EightByteDigest};
+use crate::evidence::EvidenceSummary;
+use crate::ids::{AgentName, EventSeq, ScopeId, SessionId, SourceName, UnixMillis, VerifierName};
+use crate::layers::MiddlewareAnswerFact;
+use crate::policy::{Stance, VerifierSpec, VerifierTier};
 use crate::transition::Transition;
 
 /// An input with the time it was taken in and what it is known by.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stamped {
+pub struct StampedInput {
     /// When the runtime took it in.
-    pub at: Millis,
+    pub at: UnixMillis,
     /// Which installed entry delivered it.
     pub source: SourceName,
     /// What happened.
     pub input: Input,
     /// What layers of middleware said of it before, in the order in which they were asked.
-    #[serde(default, skip_serializing_if = "<[LayerFact]>::is_empty")]
-    pub layers: Box<[LayerFact]>,
+    #[serde(default, skip_serializing_if = "<[MiddlewareAnswerFact]>::is_empty")]
+    pub layers: Box<[MiddlewareAnswerFact]>,
     /// At a prompt and at a stop, where a judge may be asked: the project's list of standing tasks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub task_list: Option<Box<TaskListFact>>,
+    pub task_list: Option<Box<StandingTaskListSnapshot>>,
     /// The sub-agent that this is news of was halted in this task, so long ago that the state has
     /// forgotten it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -35,7 +35,7 @@ pub struct Stamped {
     /// stands, and what fails is not run once more before a task is given up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "runs")]
-    pub runs: Option<Box<[NewestRun]>>,
+    pub newest_runs: Option<Box<[NewestCheckRun]>>,
     /// The clock says so much less than before that it was wrong then, or is now. In a log without it, time
     /// stands still until the clock has caught up.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -47,16 +47,16 @@ pub struct Stamped {
 
 /// The newest run of a check that was kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct NewestRun {
+pub struct NewestCheckRun {
     /// Which check.
     pub verifier: VerifierName,
     /// Which run; `None` if there is none.
-    pub run: Option<Short>,
+    pub run: Option<EightByteDigest>,
 }
 
 /// A list of standing tasks, as it was when it was read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TaskListFact {
+pub struct StandingTaskListSnapshot {
     /// Digest of the whole file.
     pub digest: Digest,
     /// Its text, bounded, secrets hidden.
@@ -76,7 +76,7 @@ pub enum Input {
     /// A tool came back.
     ToolReturned(ToolReturned),
     /// One model response and all its tool calls are over.
-    RoundEnded(Scoped),
+    RoundEnded(RoundEnded),
     /// The agent wants to stop.
     StopRequested(StopRequested),
     /// The agent's turn ended by an error of its API.
@@ -86,9 +86,9 @@ pub enum Input {
     /// A verifier came back, for the pending stop of this scope.
     EvidenceArrived(EvidenceArrived),
     /// The tree was read once more, for the pending stop of this scope.
-    TreeRead(TreeRead),
+    TreeRead(TreeReadingArrived),
     /// Under `run`: the agent's process ended without claiming to be done.
-    ProcessFailed(ProcessFailed),
+    ProcessFailed(AgentProcessFailed),
     /// Under `run`: a person pressed Ctrl-C.
     Interrupted,
     /// Under `run` and in the library: time went by.
@@ -104,7 +104,7 @@ pub enum Input {
 
 impl Input {
     /// The conversation that it is news of, where it is of one only.
-    pub fn scope(&self) -> Option<&ScopeId> {
+    pub fn scope_id(&self) -> Option<&ScopeId> {
         match self {
             Self::ToolRequested(request) => Some(&request.scope),
             Self::ToolReturned(returned) => Some(&returned.scope),
@@ -121,11 +121,11 @@ impl Input {
 
 /// The scope of an input that says nothing else.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Scoped {
+pub struct RoundEnded {
     /// Main conversation or sub-agent.
     pub scope: ScopeId,
     /// Token use since the last reading, if known.
-    pub tokens: Option<TokenUse>,
+    pub tokens: Option<TokenUsage>,
 }
 
 /// See [`Input::SessionStarted`].
@@ -134,18 +134,18 @@ pub struct SessionStarted {
     /// The agent's name.
     pub agent: AgentName,
     /// How it began.
-    pub how: SessionSource,
+    pub how: SessionStartKind,
     /// The session it was forked from.
     pub parent: Option<SessionId>,
     /// Where the token reader starts: a conversation taken up again is not charged for
     /// its history.
-    pub tokens: Option<TokenUse>,
+    pub tokens: Option<TokenUsage>,
 }
 
 /// How a session began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SessionSource {
+pub enum SessionStartKind {
     /// New.
     Startup,
     /// Taken up again.
@@ -166,15 +166,15 @@ pub struct PromptSubmitted {
     /// The prompt, bounded.
     pub text: String,
     /// The tree at that moment; `None` if it could not be read in time.
-    pub tree: Option<TreeFact>,
+    pub tree: Option<TreeDigests>,
     /// Token use since the last reading, if known.
-    pub tokens: Option<TokenUse>,
+    pub tokens: Option<TokenUsage>,
     /// The agent is known to tell every call before it runs, whatever tool it is of. For the runtime, and not recorded.
     #[serde(skip)]
     pub tells_calls: bool,
     /// The newest acts at that moment, where the tree could not be read and calls are told.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub acts: Option<Acts>,
+    pub acts: Option<NewestActNumbers>,
 }
 
 /// What a tool does, as far as its adapter knows by its name.
@@ -205,9 +205,9 @@ pub struct ToolRequested {
     /// Raw arguments, bounded.
     pub args: String,
     /// Digest of tool name and canonical arguments, taken before they were bounded.
-    pub call: Short,
+    pub call: EightByteDigest,
     /// What the runtime found out about it.
-    pub facts: ToolFacts,
+    pub facts: ToolRequestFacts,
     /// A person can answer a question of the agent's.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub can_ask: bool,
@@ -218,14 +218,14 @@ pub struct ToolRequested {
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub reports_outcome: bool,
     /// Token use since the last reading, if known.
-    pub tokens: Option<TokenUse>,
+    pub tokens: Option<TokenUsage>,
 }
 
 /// What a model said of a call before it ran.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VetoFact {
+pub struct ModelVetoFact {
     /// Its verdict.
-    pub says: VetoSays,
+    pub says: ModelVetoVerdict,
     /// Why; or why it says nothing.
     pub reason: String,
     /// How sure it is, in thousandths.
@@ -243,7 +243,7 @@ pub struct VetoFact {
 /// A model's verdict on a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum VetoSays {
+pub enum ModelVetoVerdict {
     /// It should run.
     Allow,
     /// It should not.
@@ -252,15 +252,15 @@ pub enum VetoSays {
     Rewrite,
     /// Nothing that counts.
     #[serde(rename = "silent")]
-    Silent,
+    NoAnswer,
     /// It was not asked: as many calls were put to it as may be.
     #[serde(rename = "spent")]
-    Spent,
+    LimitReached,
 }
 
 /// What a model said of the steps since it was last asked.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProgressFact {
+pub struct ModelProgressRating {
     /// How much they brought, in thousandths; `None` if it says nothing that counts, or was not
     /// asked.
     pub score: Option<u32>,
@@ -280,7 +280,7 @@ pub struct ProgressFact {
 /// How far what a call does may reach: what a check finds that files which count do not say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reach {
+pub enum ActReach {
     /// Files, perhaps such as do not count.
     Elsewhere,
     /// Beyond the tree: it installs packages, starts services.
@@ -291,9 +291,9 @@ pub enum Reach {
 
 /// What is known about a tool request before the core judges it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ToolFacts {
+pub struct ToolRequestFacts {
     /// Every command that can run, at most 64.
-    pub commands: Vec<CommandFact>,
+    pub commands: Vec<CommandWithRuleDecision>,
     /// The strictest rule answer over all of them.
     pub rule: Option<RuleDecision>,
     /// The reason that goes with `rule`.
@@ -305,33 +305,33 @@ pub struct ToolFacts {
     pub outside: bool,
     /// How far it may reach, if it is an act at all. Older logs do not say.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reach: Option<Reach>,
+    pub reach: Option<ActReach>,
     /// It is no act, and not known to only read: it may change files that count. Said only where the tree at the task's
     /// start is not known.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub counted: bool,
     /// What a model said of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub veto: Option<Box<VetoFact>>,
+    pub veto: Option<Box<ModelVetoFact>>,
     /// What a model said of the steps before it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub progress: Option<Box<ProgressFact>>,
+    pub progress: Option<Box<ModelProgressRating>>,
     /// Where this very call stands with a person; `None` if nobody is to be asked, or the
     /// agent asks itself.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub approval: Option<Box<ApprovalFact>>,
+    pub approval: Option<Box<ApprovalStatusFact>>,
     /// The patch that it applies, if it applies one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub patch: Option<PatchFact>,
+    pub patch: Option<PatchCheckedAgainstTree>,
 }
 
 /// Where something that a person is asked about stands.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ApprovalFact {
+pub struct ApprovalStatusFact {
     /// Its name, as a person types it.
     pub id: String,
     /// When it runs out.
-    pub until: Millis,
+    pub until: UnixMillis,
     /// What the person said; `None` as long as nobody has.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub answer: Option<PersonAnswer>,
@@ -351,7 +351,7 @@ pub struct PersonAnswer {
 
 /// A patch, against the tree as it was when the request came.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PatchFact {
+pub struct PatchCheckedAgainstTree {
     /// The files that it writes, moves or removes, from the root on; at most 64.
     pub paths: Vec<String>,
     /// Why it must not be applied: it would not fit, would lead out of the root or would lose
@@ -362,7 +362,7 @@ pub struct PatchFact {
 
 /// A command that can run, and what the rules say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct CommandFact {
+pub struct CommandWithRuleDecision {
     /// Its words, as far as they are fixed; bounded.
     pub argv: Vec<String>,
     /// The strictest matching rule.
@@ -389,15 +389,15 @@ pub struct ToolReturned {
     /// The agent's own id of the call.
     pub call_id: Option<String>,
     /// Digest of tool name and canonical arguments.
-    pub call: Short,
+    pub call: EightByteDigest,
     /// Digest of what came back.
-    pub outcome: Short,
+    pub outcome: EightByteDigest,
     /// It failed.
     pub error: bool,
     /// The tool writes files, and this call succeeded.
     pub wrote: bool,
     /// Token use since the last reading, if known.
-    pub tokens: Option<TokenUse>,
+    pub tokens: Option<TokenUsage>,
 }
 
 /// See [`Input::StopRequested`].
@@ -410,7 +410,7 @@ pub struct StopRequested {
     /// Digest of the whole last message.
     pub message_digest: Digest,
     /// The tree at that moment.
-    pub tree: Result<TreeFact, TreeUnknown>,
+    pub tree: Result<TreeDigests, TreeReadError>,
     /// The agent's own cap on blocks in a row: `None` = it has none.
     pub block_cap: Option<u32>,
     /// The last answer was cut by its output limit.
@@ -420,22 +420,22 @@ pub struct StopRequested {
     /// Under `run`: how the agent's own program ended for good, if it cannot be sent back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "over")]
-    pub over: Option<Transition>,
+    pub agent_ending: Option<Transition>,
     /// What is known of the answer beside its text.
-    #[serde(default, skip_serializing_if = "AnswerFact::is_plain")]
-    pub answer: AnswerFact,
+    #[serde(default, skip_serializing_if = "AgentAnswerFlags::is_default")]
+    pub answer: AgentAnswerFlags,
     /// For each judge of the policy, whether something calls for it.
-    #[serde(default, skip_serializing_if = "<[JudgeFact]>::is_empty")]
-    pub judges: Box<[JudgeFact]>,
+    #[serde(default, skip_serializing_if = "<[JudgeTriggerFact]>::is_empty")]
+    pub judges: Box<[JudgeTriggerFact]>,
     /// Token use since the last reading, if known.
-    pub tokens: Option<TokenUse>,
+    pub tokens: Option<TokenUsage>,
 }
 
 /// What is known of an answer beside its text. Whoever says nothing of it means a last, ordinary
 /// answer that nobody has seen yet.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct AnswerFact {
+pub struct AgentAnswerFlags {
     /// Tool calls of the same response have not come back: it is no last answer.
     pub calls_pending: bool,
     /// It was handed over by a tool that sends messages.
@@ -446,26 +446,26 @@ pub struct AnswerFact {
     pub heartbeat: bool,
 }
 
-impl AnswerFact {
-    fn is_plain(&self) -> bool {
+impl AgentAnswerFlags {
+    fn is_default(&self) -> bool {
         *self == Self::default()
     }
 }
 
 /// Whether something calls for a judge.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JudgeFact {
+pub struct JudgeTriggerFact {
     /// Which.
     pub verifier: VerifierName,
     /// What calls for it, or why it is not asked.
     #[serde(rename = "calling")]
-    pub calling: Calling,
+    pub trigger: JudgeTrigger,
 }
 
 /// What calls for a judge, or why it is not asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Calling {
+pub enum JudgeTrigger {
     /// The answer holds one of its keywords.
     Keyword,
     /// It judges every answer.
@@ -488,15 +488,15 @@ pub enum Calling {
     HeartbeatOff,
 }
 
-impl Calling {
+impl JudgeTrigger {
     /// Something calls for it.
-    pub fn calls(self) -> bool {
+    pub fn is_judge_triggered(self) -> bool {
         matches!(self, Self::Keyword | Self::Always | Self::Heartbeat)
     }
 
     /// There is nothing to judge, or nothing that could be taken back: not even a judge that
     /// `accept` names is asked.
-    pub fn rules_out(self) -> bool {
+    pub fn is_judge_ruled_out(self) -> bool {
         match self {
             Self::Keyword | Self::Always | Self::Heartbeat => false,
             Self::Nothing | Self::OtherSurface => false,
@@ -508,43 +508,43 @@ impl Calling {
 
 /// Digests of the tree: the whole, and the part that each verifier depends on.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct TreeFact {
+pub struct TreeDigests {
     /// The whole tree.
     pub tree: Digest,
     /// The inputs of each verifier, in policy order.
     pub subjects: Vec<(VerifierName, Digest)>,
     /// What checks run with: programs, variables, installed packages. Older logs do not say.
     #[serde(default)]
-    pub environment: Option<Short>,
+    pub environment: Option<EightByteDigest>,
     /// The newest acts. Older logs do not say, nor do sub-agents' stops and prompts.
     #[serde(default)]
-    pub acts: Option<Acts>,
+    pub acts: Option<NewestActNumbers>,
 }
 
 /// Numbers of acts: of tool calls that may have changed what a check finds beside the files that count.
 /// The store counts them, at their requests and at their outcomes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Acts {
+pub struct NewestActNumbers {
     /// The newest that voids what was found before it.
     pub any: u64,
     /// The newest that does so even where a verifier says what it depends on (`inputs`).
     pub declared: u64,
 }
 
-impl Acts {
+impl NewestActNumbers {
     /// The newest that voids what this verifier found before it; 0 if there is none.
-    pub fn voiding(self, spec: &VerifierSpec) -> u64 {
+    pub fn newest_voiding_act(self, spec: &VerifierSpec) -> u64 {
         match (spec.tier, spec.inputs.is_empty()) {
-            (Tier::Person | Tier::Judge, _) => 0,
-            (Tier::Hard, true) => self.any,
-            (Tier::Hard, false) => self.declared,
+            (VerifierTier::Person | VerifierTier::Judge, _) => 0,
+            (VerifierTier::Hard, true) => self.any,
+            (VerifierTier::Hard, false) => self.declared,
         }
     }
 }
 
 /// A log leaves out what is not there, so that older ones are written as they were. The state cache has
 /// no names of members, and leaves out nothing.
-impl Serialize for TreeFact {
+impl Serialize for TreeDigests {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let is_log = serializer.is_human_readable();
         let (no_environment, no_acts) = (
@@ -567,9 +567,9 @@ impl Serialize for TreeFact {
     }
 }
 
-impl TreeFact {
+impl TreeDigests {
     /// The digest of the files that this verifier depends on.
-    pub fn subject(&self, name: &VerifierName) -> Digest {
+    pub fn verifier_subject_digest(&self, name: &VerifierName) -> Digest {
         self.subjects
             .iter()
             .find(|(known, _)| known == name)
@@ -578,20 +578,20 @@ impl TreeFact {
 
     /// What a verdict of this verifier is about: its content, and that nothing was done since which could
     /// have changed what it finds.
-    pub fn about(&self, spec: &VerifierSpec) -> Digest {
-        let content = self.content(spec);
-        match self.acts.map_or(0, |acts| acts.voiding(spec)) {
+    pub fn verdict_subject_digest(&self, spec: &VerifierSpec) -> Digest {
+        let content = self.verifier_input_digest(spec);
+        match self.acts.map_or(0, |acts| acts.newest_voiding_act(spec)) {
             0 => content,
-            act => Digest::of_parts([&content.as_bytes()[..], b"act", &act.to_le_bytes()]),
+            act => Digest::hash_parts([&content.as_bytes()[..], b"act", &act.to_le_bytes()]),
         }
     }
 
     /// The files that this verifier depends on, and for one that runs something what it runs with.
-    pub fn content(&self, spec: &VerifierSpec) -> Digest {
-        let files = self.subject(&spec.name);
-        match self.environment.filter(|_| spec.tier == Tier::Hard) {
+    pub fn verifier_input_digest(&self, spec: &VerifierSpec) -> Digest {
+        let files = self.verifier_subject_digest(&spec.name);
+        match self.environment.filter(|_| spec.tier == VerifierTier::Hard) {
             Some(environment) => {
-                Digest::of_parts([&files.as_bytes()[..], &environment.0.to_le_bytes()])
+                Digest::hash_parts([&files.as_bytes()[..], &environment.0.to_le_bytes()])
             }
             None => files,
         }
@@ -599,7 +599,7 @@ impl TreeFact {
 
     /// Whether no verifier could tell the two apart. Files that no verifier depends on
     /// may differ, but only where every subject is named.
-    pub fn is_alike(&self, other: &TreeFact) -> bool {
+    pub fn is_equivalent_tree(&self, other: &TreeDigests) -> bool {
         let same = self.subjects == other.subjects && self.environment == other.environment;
         same && self.acts == other.acts && (self.tree == other.tree || !self.subjects.is_empty())
     }
@@ -607,7 +607,7 @@ impl TreeFact {
 
 /// Why the tree is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct TreeUnknown {
+pub struct TreeReadError {
     /// What went wrong, for people.
     pub why: String,
     /// There was no time left to read it: nobody's failure. Older logs do not tell.
@@ -615,8 +615,8 @@ pub struct TreeUnknown {
     pub cut: bool,
 }
 
-/// As for [`TreeFact`].
-impl Serialize for TreeUnknown {
+/// As for [`TreeDigests`].
+impl Serialize for TreeReadError {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let left_out = serializer.is_human_readable() && !self.cut;
         let mut members = serializer.serialize_struct("TreeUnknown", 2 - usize::from(left_out))?;
@@ -631,7 +631,7 @@ impl Serialize for TreeUnknown {
 
 /// Token use since the last reading.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenUse {
+pub struct TokenUsage {
     /// Output tokens, thinking included.
     pub output: u64,
     /// Everything else the agent was billed for, in tokens.
@@ -669,7 +669,7 @@ pub struct EvidenceArrived {
     /// The subject it was asked about, which is not always the one it came to be about. A newer
     /// stop of the scope may wait for the same verifier and another subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Short>,
+    pub asked: Option<EightByteDigest>,
     /// Output tokens of the model that was asked for it, which count like the agent's own.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub tokens: u64,
@@ -677,14 +677,14 @@ pub struct EvidenceArrived {
     #[serde(default, skip_serializing_if = "is_zero")]
     pub cost: u64,
     /// What decides.
-    pub evidence: EvidenceFact,
-    /// As [`Evidence::held_up`](crate::evidence::Evidence::held_up). Absent in older logs, which are
+    pub evidence: EvidenceSummary,
+    /// As [`Evidence::held_up`](crate::evidence::Evidence::paths_changed_during_run_digest). Absent in older logs, which are
     /// decided as they were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held_up: Option<Short>,
+    pub held_up: Option<EightByteDigest>,
     /// When the run began that found it. Absent in older logs: it never grows old.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub began: Option<Millis>,
+    pub began: Option<UnixMillis>,
 }
 
 #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde hands it over so")]
@@ -694,13 +694,13 @@ fn is_zero(number: &u64) -> bool {
 
 /// See [`Input::TreeRead`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TreeRead {
+pub struct TreeReadingArrived {
     /// The scope whose stop asked for it.
     pub scope: ScopeId,
     /// The stop that asked for it: a reading for an older one says nothing.
-    pub stop: Seq,
+    pub stop: EventSeq,
     /// The tree now.
-    pub tree: Result<TreeFact, TreeUnknown>,
+    pub tree: Result<TreeDigests, TreeReadError>,
     /// A stop that a moving tree holds up is no attempt. Older logs, which counted it as one, are
     /// decided as they were.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -709,7 +709,7 @@ pub struct TreeRead {
 
 /// See [`Input::ProcessFailed`].
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProcessFailed {
+pub struct AgentProcessFailed {
     /// Exit status, `None` if a signal ended it or it never started.
     pub exit_code: Option<i32>,
     /// What to tell a person.
@@ -725,7 +725,7 @@ pub struct StanceUsed {
     /// Main conversation or sub-agent.
     pub scope: ScopeId,
     /// What could not be judged.
-    pub at: StanceAt,
+    pub at: StancePoint,
     /// What was answered instead.
     pub stance: Stance,
     /// Why it could not be judged, for people.
@@ -753,7 +753,7 @@ pub struct PersonAnswered {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ends: Option<String>,
     /// When the answer runs out.
-    pub until: Millis,
+    pub until: UnixMillis,
     /// What they said.
     pub answer: PersonAnswer,
 }
@@ -761,7 +761,7 @@ pub struct PersonAnswered {
 /// What Checkrein answered by a stance of its own, as in `[stance]`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum StanceAt {
+pub enum StancePoint {
     /// A tool request.
     Tool,
     /// A stop.

@@ -9,7 +9,7 @@ use crate::ids::LayerName;
 /// Where a layer can be asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Stage {
+pub enum MiddlewareStage {
     /// A session began, or was taken up again. It can only look.
     SessionStart,
     /// The agent wants to use a tool, and nothing else refuses that.
@@ -26,7 +26,7 @@ pub enum Stage {
     SessionEnd,
 }
 
-impl Stage {
+impl MiddlewareStage {
     /// All, in the order in which a session meets them.
     pub const ALL: &'static [Self] = &[
         Self::SessionStart,
@@ -52,7 +52,7 @@ impl Stage {
     }
 
     /// The stage of this name.
-    pub fn of(name: &str) -> Option<Self> {
+    pub fn middleware_stage_from_name(name: &str) -> Option<Self> {
         Self::ALL
             .iter()
             .copied()
@@ -60,7 +60,7 @@ impl Stage {
     }
 
     /// Whether what is said there can have a consequence.
-    pub fn decides(self) -> bool {
+    pub fn can_stage_affect_decision(self) -> bool {
         match self {
             Self::BeforeTool | Self::AfterTool | Self::PersistResult | Self::BeforeStop => true,
             Self::SessionStart | Self::RoundEnd | Self::SessionEnd => false,
@@ -70,13 +70,13 @@ impl Stage {
 
 /// What a layer said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LayerFact {
+pub struct MiddlewareAnswerFact {
     /// Which.
     pub layer: LayerName,
     /// Where it was asked.
-    pub stage: Stage,
+    pub stage: MiddlewareStage,
     /// What it says.
-    pub says: LayerSays,
+    pub says: MiddlewareAnswer,
     /// Why; of one that could not say, what happened.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub reason: String,
@@ -90,7 +90,7 @@ pub struct LayerFact {
 /// A layer's answer, by severity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum LayerSays {
+pub enum MiddlewareAnswer {
     /// No opinion.
     Pass,
     /// It could not say, and its stance lets it pass.
@@ -105,12 +105,12 @@ pub enum LayerSays {
     Deny,
     /// It could not say, and its stance is to block.
     #[serde(rename = "blocked")]
-    Blocked,
+    BlockedByStance,
 }
 
-impl LayerSays {
+impl MiddlewareAnswer {
     /// Its word in digests. It never changes: recorded digests are made of it.
-    pub(crate) fn digest_tag(self) -> &'static str {
+    pub(crate) fn middleware_answer_digest_tag(self) -> &'static str {
         match self {
             Self::Pass => "Pass",
             Self::PassedOver => "PassedOver",
@@ -118,42 +118,57 @@ impl LayerSays {
             Self::Rewrite => "Rewrite",
             Self::Ask => "Ask",
             Self::Deny => "Deny",
-            Self::Blocked => "Blocked",
+            Self::BlockedByStance => "Blocked",
         }
     }
 }
 
-impl LayerFact {
+impl MiddlewareAnswerFact {
     /// Whether it refuses what it was asked about.
-    pub fn is_against(&self) -> bool {
-        matches!(self.says, LayerSays::Deny | LayerSays::Blocked)
+    pub fn is_middleware_refusal(&self) -> bool {
+        matches!(
+            self.says,
+            MiddlewareAnswer::Deny | MiddlewareAnswer::BlockedByStance
+        )
     }
 
     /// What an agent is told of it; `what` it was asked about, as in "this call".
-    pub fn told(&self, what: &str) -> String {
+    pub fn middleware_message_for_agent(&self, what: &str) -> String {
         let Self { layer, reason, .. } = self;
         match self.says {
-            LayerSays::Blocked => format!(
+            MiddlewareAnswer::BlockedByStance => format!(
                 "checkrein: '{layer}' could not judge {what} ({reason}), and nothing goes past it unjudged"
             ),
-            LayerSays::Deny => format!("checkrein: '{layer}' refuses {what}: {reason}"),
-            LayerSays::Pass
-            | LayerSays::PassedOver
-            | LayerSays::Nudge
-            | LayerSays::Rewrite
-            | LayerSays::Ask => format!("checkrein: '{layer}' on {what}: {reason}"),
+            MiddlewareAnswer::Deny => format!("checkrein: '{layer}' refuses {what}: {reason}"),
+            MiddlewareAnswer::Pass
+            | MiddlewareAnswer::PassedOver
+            | MiddlewareAnswer::Nudge
+            | MiddlewareAnswer::Rewrite
+            | MiddlewareAnswer::Ask => format!("checkrein: '{layer}' on {what}: {reason}"),
         }
     }
 }
 
 /// Why a person is to be asked about a call, if a layer wants that.
-pub fn question(layers: &[LayerFact]) -> Option<String> {
-    let asks = layers.iter().find(|fact| fact.says == LayerSays::Ask)?;
-    Some(asks.told("this call"))
+pub fn approval_question(layers: &[MiddlewareAnswerFact]) -> Option<String> {
+    let asks = layers
+        .iter()
+        .find(|fact| fact.says == MiddlewareAnswer::Ask)?;
+    Some(asks.middleware_message_for_agent("this call"))
 }
 
 /// What stands in place of a result that a layer had to look at and could not.
-pub fn withheld(layers: &[LayerFact], stage: Stage) -> Option<String> {
-    let of = |fact: &&LayerFact| fact.stage == stage && fact.says == LayerSays::Blocked;
-    Some(layers.iter().find(of)?.told("this result"))
+pub fn withheld_result_notice(
+    layers: &[MiddlewareAnswerFact],
+    stage: MiddlewareStage,
+) -> Option<String> {
+    let of = |fact: &&MiddlewareAnswerFact| {
+        fact.stage == stage && fact.says == MiddlewareAnswer::BlockedByStance
+    };
+    Some(
+        layers
+            .iter()
+            .find(of)?
+            .middleware_message_for_agent("this result"),
+    )
 }

@@ -1,8 +1,8 @@
 //! Checkrein's core decides: when is an agent really done, and when does it spin?
 //!
 //! It knows no clock, disk, network, process or environment, and no agent, verifier
-//! or store by name. News comes in as [`input::Stamped`]; [`event::Event`]s go into
-//! the log; [`state::State`] is their fold; [`step::step`] is the one function that decides.
+//! or store by name. News comes in as [`input::StampedInput`]; [`event::Event`]s go into
+//! the log; [`state::SessionState`] is their fold; [`step::apply_input_and_decide`] is the one function that decides.
 //! It never fails and keeps no queue.
 
 #![deny(clippy::float_arithmetic)]

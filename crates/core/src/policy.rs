@@ -3,10 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::accept::Accept;
+use crate::accept::AcceptExpr;
 use crate::digest::Digest;
 use crate::ids::{DetectorName, LayerName, VerifierName};
-use crate::layers::Stage;
+use crate::layers::MiddlewareStage;
 
 /// Everything `step` may judge by. Two sessions with equal policies and equal inputs decide alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -14,50 +14,56 @@ pub struct Policy {
     /// What the task is for, if the config says.
     pub goal: Option<String>,
     /// What is required.
-    pub accept: Accept,
+    pub accept: AcceptExpr,
     /// Whether a stop without any change runs the checks.
-    pub verify_on: VerifyOn,
+    pub verify_on: VerifyOnChangeOrAlways,
     /// Bounds of one task.
-    pub caps: Caps,
+    pub caps: TaskCaps,
     /// Bounds of the whole session, which a new prompt does not reset.
     pub session_caps: SessionCaps,
     /// Sub-agents.
-    pub subagents: Subagents,
+    pub subagents: SubagentPolicy,
     /// The soft token budget.
-    pub token_budget: TokenBudget,
+    pub token_budget: TokenBudgetSettings,
     /// Loop detectors in force.
-    pub loops: Loops,
+    pub loops: LoopPolicy,
     /// What to answer when Checkrein itself cannot judge.
-    pub stance: Stances,
+    pub stance: StancePolicy,
     /// Compiled exec policy; only `execpolicy` reads it.
     pub rules: String,
     /// When a person is asked about a tool request.
     #[serde(default, skip_serializing_if = "ApprovalMode::is_default")]
     pub approval: ApprovalMode,
     /// What waits for a person.
-    #[serde(default, skip_serializing_if = "Approvals::is_default")]
-    pub approvals: Approvals,
+    #[serde(
+        default,
+        skip_serializing_if = "ApprovalSettings::is_default_approval_settings"
+    )]
+    pub approvals: ApprovalSettings,
     /// What a required person thinks of a tree is not told by the tree: a stop without any change
     /// asks for it, too. Policies that were sealed before do not say so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "views")]
-    pub views: bool,
+    pub ask_person_without_change: bool,
     /// Whether a model is asked about calls before they run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub veto: Option<VetoTerms>,
+    pub veto: Option<VetoModelPolicy>,
     /// Whether a model is asked if the agent gets anywhere.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub progress: Option<ProgressTerms>,
+    pub progress: Option<ProgressPolicy>,
     /// Layers of middleware, in the order in which they are asked.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub middleware: Vec<LayerSpec>,
+    pub middleware: Vec<MiddlewareSpec>,
     /// Verifiers in config order.
     pub verifiers: Vec<VerifierSpec>,
     /// Whether one process drives exactly one task (`run`, library).
     pub single_task: bool,
     /// What an accepted stop says in the agent's screen. It decides nothing.
-    #[serde(default, skip_serializing_if = "VerifiedNotice::is_default")]
-    pub verified_notice: VerifiedNotice,
+    #[serde(
+        default,
+        skip_serializing_if = "VerifiedNoticeMode::is_default_verified_notice"
+    )]
+    pub verified_notice: VerifiedNoticeMode,
     /// What was wrong with the config when the session began, where this policy goes on in its
     /// place. It decides nothing; endings and listings say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -66,17 +72,17 @@ pub struct Policy {
 
 impl Policy {
     /// The verifier of this name.
-    pub fn verifier(&self, name: &VerifierName) -> Option<&VerifierSpec> {
+    pub fn verifier_spec(&self, name: &VerifierName) -> Option<&VerifierSpec> {
         self.verifiers.iter().find(|spec| spec.name == *name)
     }
 
     /// Whether `accept` names it.
-    pub fn is_required(&self, name: &VerifierName) -> bool {
-        self.accept.names().contains(name)
+    pub fn is_required_verifier(&self, name: &VerifierName) -> bool {
+        self.accept.verifiers_named_by_accept().contains(name)
     }
 
     /// Bytes of the sealed blob.
-    pub fn to_blob(&self) -> Vec<u8> {
+    pub fn to_policy_blob(&self) -> Vec<u8> {
         // A plain tree of strings and integers always serialises.
         serde_json::to_vec(self).unwrap_or_default()
     }
@@ -85,7 +91,7 @@ impl Policy {
     ///
     /// # Errors
     /// If the bytes are not a policy this version understands.
-    pub fn from_blob(bytes: &[u8]) -> Result<Self, serde_json::Error> {
+    pub fn from_sealed_policy_blob(bytes: &[u8]) -> Result<Self, serde_json::Error> {
         serde_json::from_slice(bytes)
     }
 }
@@ -93,7 +99,7 @@ impl Policy {
 /// `verify_on`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum VerifyOn {
+pub enum VerifyOnChangeOrAlways {
     /// A first stop on an unchanged tree runs nothing.
     Change,
     /// Every stop is verified.
@@ -102,7 +108,7 @@ pub enum VerifyOn {
 
 /// `[caps]`. `None` = off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Caps {
+pub struct TaskCaps {
     /// Output tokens, thinking included, main and sub-agents.
     pub token_budget: Option<u64>,
     /// Milliseconds of agent time: prompt to stop, without our own checks.
@@ -140,17 +146,17 @@ pub struct SessionCaps {
 
 /// `[subagents]`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Subagents {
+pub struct SubagentPolicy {
     /// Rounds of one sub-agent.
     pub max_iterations: Option<u64>,
     /// Whether a sub-agent's stop is verified.
-    pub verify: SubagentVerify,
+    pub verify: SubagentStopVerification,
 }
 
 /// `[subagents] verify`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SubagentVerify {
+pub enum SubagentStopVerification {
     /// Hard verifiers run at the main stop only.
     Never,
     /// Also at the stop of a sub-agent that wrote something.
@@ -159,7 +165,7 @@ pub enum SubagentVerify {
 
 /// `[token_budget]`: the algorithm of Claude Code's `checkTokenBudget` (0.9 / 500 / 3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct TokenBudget {
+pub struct TokenBudgetSettings {
     /// Share of `caps.token_budget`, in thousandths, at which going on is not worth it.
     pub threshold_permille: u32,
     /// Output tokens between two stops that count as little.
@@ -167,13 +173,13 @@ pub struct TokenBudget {
     /// Continuations to have given before little counts.
     pub diminishing_rounds: u32,
     /// Whether the budget is a limit, or a target to be used up.
-    pub mode: BudgetMode,
+    pub mode: TokenLimitOrTarget,
 }
 
 /// `[token_budget] mode`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum BudgetMode {
+pub enum TokenLimitOrTarget {
     /// Stop at the line.
     Limit,
     /// Under `run` and the library: go on until it is used.
@@ -182,7 +188,7 @@ pub enum BudgetMode {
 
 /// `[loops]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Loops {
+pub struct LoopPolicy {
     /// Detectors that are asked, in the order of `detectors::ALL`.
     pub detectors: Vec<DetectorName>,
     /// The seed's literal breaker: any 30 calls of a task, progress or not.
@@ -204,15 +210,15 @@ pub enum Stance {
 impl Stance {
     /// The one of the two that lets less through.
     #[must_use]
-    pub fn stricter(self, other: Self) -> Self {
-        if self.strictness() < other.strictness() {
+    pub fn stricter_of_two(self, other: Self) -> Self {
+        if self.stance_strictness() < other.stance_strictness() {
             other
         } else {
             self
         }
     }
 
-    fn strictness(self) -> u8 {
+    fn stance_strictness(self) -> u8 {
         match self {
             Self::Allow => 0,
             Self::Ask => 1,
@@ -223,14 +229,14 @@ impl Stance {
 
 /// `[stance]`
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stances {
+pub struct StancePolicy {
     /// At a tool request.
     pub tool: Stance,
     /// At a stop.
     pub stop: Stance,
 }
 
-impl Default for Stances {
+impl Default for StancePolicy {
     fn default() -> Self {
         Self {
             tool: Stance::Block,
@@ -242,7 +248,7 @@ impl Default for Stances {
 /// `[ui] verified`
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum VerifiedNotice {
+pub enum VerifiedNoticeMode {
     /// Nothing.
     #[default]
     Silent,
@@ -250,8 +256,8 @@ pub enum VerifiedNotice {
     Line,
 }
 
-impl VerifiedNotice {
-    fn is_default(&self) -> bool {
+impl VerifiedNoticeMode {
+    fn is_default_verified_notice(&self) -> bool {
         *self == Self::default()
     }
 }
@@ -275,7 +281,7 @@ pub enum ApprovalMode {
 impl ApprovalMode {
     /// The stricter of two; of two that are each stricter about something, both.
     #[must_use]
-    pub fn stricter(self, other: Self) -> Self {
+    pub fn stricter_of_two(self, other: Self) -> Self {
         match (self, other) {
             (same, other) if same == other => same,
             (Self::OnRequest, strict) | (strict, Self::OnRequest) => strict,
@@ -290,7 +296,7 @@ impl ApprovalMode {
 
 /// `[approvals]`
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Approvals {
+pub struct ApprovalSettings {
     /// Milliseconds after which what nobody answered has run out, and so has an approval
     /// that nobody used.
     pub expires_ms: u64,
@@ -298,7 +304,7 @@ pub struct Approvals {
     pub notify: Option<String>,
 }
 
-impl Default for Approvals {
+impl Default for ApprovalSettings {
     fn default() -> Self {
         Self {
             expires_ms: 24 * 60 * 60 * 1000,
@@ -307,15 +313,15 @@ impl Default for Approvals {
     }
 }
 
-impl Approvals {
-    fn is_default(&self) -> bool {
+impl ApprovalSettings {
+    fn is_default_approval_settings(&self) -> bool {
         *self == Self::default()
     }
 }
 
 /// `[veto]`, where it is enabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct VetoTerms {
+pub struct VetoModelPolicy {
     /// `provider/model`.
     pub model: String,
     /// About every call, not only about those that could do harm.
@@ -328,7 +334,7 @@ pub struct VetoTerms {
 
 /// `[progress]`, where it is enabled.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ProgressTerms {
+pub struct ProgressPolicy {
     /// `provider/model`.
     pub model: String,
     /// A score below this, in thousandths, is no progress.
@@ -341,13 +347,13 @@ pub struct ProgressTerms {
 
 /// `[[middleware]]`: a program that is asked on the way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LayerSpec {
+pub struct MiddlewareSpec {
     /// Its name.
     pub name: LayerName,
     /// Its command.
     pub run: String,
     /// Where it is asked.
-    pub on: Vec<Stage>,
+    pub on: Vec<MiddlewareStage>,
     /// Lower numbers are asked first; of equal ones whichever was there first.
     pub order: i32,
     /// Milliseconds it may take for one answer.
@@ -359,7 +365,7 @@ pub struct LayerSpec {
 /// Which tier a verifier belongs to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Tier {
+pub enum VerifierTier {
     /// Looks at the world outside the model.
     Hard,
     /// Asks a model.
@@ -371,7 +377,7 @@ pub enum Tier {
 /// What a verdict is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum SubjectKind {
+pub enum VerdictSubjectKind {
     /// The tree, or the part of it that `inputs` names.
     Tree,
     /// The final message.
@@ -390,9 +396,9 @@ pub struct VerifierSpec {
     /// Its kind: a name in `verifiers::ALL`.
     pub kind: String,
     /// Its tier.
-    pub tier: Tier,
+    pub tier: VerifierTier,
     /// What it judges.
-    pub subject: SubjectKind,
+    pub subject: VerdictSubjectKind,
     /// Kind-specific definition, canonical JSON; only `verifiers` reads it.
     pub definition: String,
     /// Globs of the files it depends on; empty = the whole tree.
@@ -409,13 +415,13 @@ pub struct VerifierSpec {
     pub stance: Stance,
     /// Of a judge: what follows from its verdicts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub judge: Option<JudgeTerms>,
+    pub judge: Option<JudgeEnforcementPolicy>,
 }
 
 /// What follows from a judge's verdicts. What it is asked, and when it is called, is in its
 /// definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct JudgeTerms {
+pub struct JudgeEnforcementPolicy {
     /// Answers of one conversation that judges may see, the first included: at the last of them
     /// nobody is sent back.
     pub max_attempts: u32,
@@ -427,17 +433,17 @@ impl VerifierSpec {
     /// Whether it is a hard check of the tree: of all kinds only its runs may disturb each other, grow old, and be overtaken by
     /// another process's.
     pub fn is_tree_check(&self) -> bool {
-        self.tier == Tier::Hard && self.subject == SubjectKind::Tree
+        self.tier == VerifierTier::Hard && self.subject == VerdictSubjectKind::Tree
     }
 
     /// Whether what this judge says can send the agent back though `accept` does not name it.
-    pub(crate) fn is_enforced(&self) -> bool {
+    pub(crate) fn is_enforced_judge(&self) -> bool {
         !self.advisory && self.judge.is_some_and(|terms| !terms.shadow)
     }
 
     /// Digest of everything that can change its verdict on one and the same subject.
     pub fn definition_digest(&self) -> Digest {
-        Digest::of_parts([
+        Digest::hash_parts([
             self.kind.as_bytes(),
             self.definition.as_bytes(),
             self.inputs.join("\0").as_bytes(),
@@ -456,8 +462,8 @@ mod tests {
         let by_strictness = [Stance::Allow, Stance::Ask, Stance::Block];
         for (at, looser) in by_strictness.into_iter().enumerate() {
             for stricter in &by_strictness[at..] {
-                assert_eq!(looser.stricter(*stricter), *stricter);
-                assert_eq!(stricter.stricter(looser), *stricter);
+                assert_eq!(looser.stricter_of_two(*stricter), *stricter);
+                assert_eq!(stricter.stricter_of_two(looser), *stricter);
             }
         }
     }

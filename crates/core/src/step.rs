@@ -4,18 +4,21 @@
 use crate::cascade;
 use crate::decision::{Decision, StopDecision, ToolDecision};
 use crate::effect::Effect;
-use crate::event::{Cap, DecisionMade, Event, OpenedBy};
-use crate::explain::{Because, Why};
-use crate::ids::{ScopeId, Seq, TaskId};
-use crate::input::{Acts, Input, PromptSubmitted, SessionSource, Stamped, StanceAt, TreeFact};
+use crate::event::{CapKind, DecisionOnInput, Event, TaskOrigin};
+use crate::explain::{DecisionExplanation, DecisionFactor};
+use crate::ids::{EventSeq, ScopeId, TaskId};
+use crate::input::{
+    Input, NewestActNumbers, PromptSubmitted, SessionStartKind, StampedInput, StancePoint,
+    TreeDigests,
+};
 use crate::policy::{Policy, Stance};
-use crate::state::{State, time};
+use crate::state::{SessionState, time};
 use crate::transition::{Reason, Transition};
 use crate::{budget, tools};
 
 /// What follows from an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct StateMachineStep {
     /// To be appended in this order; the first is the input itself.
     pub events: Vec<Event>,
     /// To be performed after the events are appended. Each is also in a `Requested` event.
@@ -26,100 +29,114 @@ pub struct Step {
 
 /// Takes `input` in and decides. Afterwards `state` is the fold of itself and the
 /// returned events, which is the only way in which it changes.
-pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
-    let mut draft = Draft {
+pub fn apply_input_and_decide(
+    policy: &Policy,
+    state: &mut SessionState,
+    input: StampedInput,
+) -> StateMachineStep {
+    let mut draft = StepBuilder {
         policy,
         state,
         events: Vec::new(),
         effects: Vec::new(),
         decision: None,
     };
-    let is_left = draft.state.quiet_ms(input.at) > time::limit_ms(input.in_call);
+    let is_left = draft.state.session_idle_ms(input.at) > time::idle_task_limit_ms(input.in_call);
     let (news, layers) = (input.input.clone(), input.layers.clone());
-    draft.emit(Event::Input(input));
+    draft.apply_and_record_event(Event::Input(input));
     let seq = draft.state.last;
     // A task that nobody came back to for a day is over, whatever the news is; where a tool call is open,
     // for a week.
     if is_left && !policy.single_task {
-        draft.abandon("day_passed");
+        draft.abandon_task("day_passed");
     }
     match news {
         Input::SessionStarted(started) => {
-            if started.how == SessionSource::Clear {
-                draft.abandon("session_ended");
+            if started.how == SessionStartKind::Clear {
+                draft.abandon_task("session_ended");
             }
-            draft.note();
+            draft.decide_nothing_to_answer();
         }
-        Input::PromptSubmitted(prompt) => draft.prompt(prompt),
+        Input::PromptSubmitted(prompt) => draft.open_prompt_task(prompt),
         Input::ToolRequested(request) => {
-            draft.ensure_task();
-            tools::judge(&mut draft, seq, &request, &layers);
+            draft.ensure_open_task();
+            tools::evaluate_tool_request(&mut draft, seq, &request, &layers);
         }
         Input::StopRequested(stop) => {
-            draft.ensure_task();
-            cascade::begin(&mut draft, seq, &stop, &layers);
+            draft.ensure_open_task();
+            cascade::begin_stop_evaluation(&mut draft, seq, &stop, &layers);
         }
-        Input::EvidenceArrived(arrived) => cascade::go_on(&mut draft, &arrived.scope),
-        Input::TreeRead(read) => cascade::go_on(&mut draft, &read.scope),
+        Input::EvidenceArrived(arrived) => {
+            cascade::advance_stop_evaluation(&mut draft, &arrived.scope)
+        }
+        Input::TreeRead(read) => cascade::advance_stop_evaluation(&mut draft, &read.scope),
         // A sub-agent's turn is not the task's.
-        Input::StopFailed(failed) if !failed.scope.is_main() => draft.note(),
+        Input::StopFailed(failed) if !failed.scope.is_main_scope() => {
+            draft.decide_nothing_to_answer()
+        }
         // `run` sees how the agent's process ends, and may take it up again.
-        Input::StopFailed(failed) if policy.single_task && !failed.truncated => draft.note(),
+        Input::StopFailed(failed) if policy.single_task && !failed.truncated => {
+            draft.decide_nothing_to_answer()
+        }
         Input::StopFailed(failed) => {
             let mut transition = if failed.truncated {
-                Transition::plain(Reason::Truncated)
+                Transition::from_reason(Reason::Truncated)
             } else {
                 Transition::new(Reason::Error, "agent")
             };
             transition.native_reason = Some(failed.native_reason);
-            draft.end_open(transition);
-            draft.note();
+            draft.end_open_task(transition);
+            draft.decide_nothing_to_answer();
         }
         Input::SessionEnded(ended) => {
             if !policy.single_task {
                 let mut transition = Transition::new(Reason::Abandoned, "session_ended");
                 transition.native_reason = Some(ended.native_reason);
-                draft.end_open(transition);
+                draft.end_open_task(transition);
             }
-            draft.note();
+            draft.decide_nothing_to_answer();
         }
         Input::ProcessFailed(failed) => {
             let transition = Transition {
                 native_reason: failed.native_reason,
                 ..Transition::new(Reason::Error, "agent")
             };
-            draft.halt_now(seq, transition, Because::Process { what: failed.what });
-        }
-        Input::Interrupted => {
-            draft.halt_now(
+            draft.halt_task(
                 seq,
-                Transition::plain(Reason::UserInterrupt),
-                Because::Interrupted,
+                transition,
+                DecisionFactor::Process { what: failed.what },
             );
         }
-        Input::TimePassed => match budget::wall_clock(policy, draft.state) {
-            Some(over) => draft.halt_now(
+        Input::Interrupted => {
+            draft.halt_task(
                 seq,
-                Transition::new(Reason::HardCap, Cap::WallClock.as_str()),
-                over.because(),
+                Transition::from_reason(Reason::UserInterrupt),
+                DecisionFactor::Interrupted,
+            );
+        }
+        Input::TimePassed => match budget::reached_wall_clock_cap(policy, draft.state) {
+            Some(over) => draft.halt_task(
+                seq,
+                Transition::new(Reason::HardCap, CapKind::WallClock.as_str()),
+                over.reached_cap_decision_factor(),
             ),
-            None => draft.note(),
+            None => draft.decide_nothing_to_answer(),
         },
         Input::StanceUsed(used) => {
-            let stands_in = used.at == StanceAt::Stop && used.stance != Stance::Block;
+            let stands_in = used.at == StancePoint::Stop && used.stance != Stance::Block;
             if stands_in {
-                draft.ensure_task();
-                cascade::stand_in(&mut draft, seq, used);
+                draft.ensure_open_task();
+                cascade::accept_stop_by_stance(&mut draft, seq, used);
             } else {
-                draft.note();
+                draft.decide_nothing_to_answer();
             }
         }
         Input::ToolReturned(_)
         | Input::RoundEnded(_)
         | Input::ConfigEdited(_)
-        | Input::PersonAnswered(_) => draft.note(),
+        | Input::PersonAnswered(_) => draft.decide_nothing_to_answer(),
     }
-    Step {
+    StateMachineStep {
         events: draft.events,
         effects: draft.effects,
         decision: draft.decision,
@@ -128,23 +145,29 @@ pub fn step(policy: &Policy, state: &mut State, input: Stamped) -> Step {
 
 /// A step in the making: every event is folded in as it is emitted, so that later
 /// rules see what earlier ones decided.
-pub(crate) struct Draft<'a> {
+pub(crate) struct StepBuilder<'a> {
     pub(crate) policy: &'a Policy,
-    pub(crate) state: &'a mut State,
+    pub(crate) state: &'a mut SessionState,
     events: Vec<Event>,
     effects: Vec<Effect>,
     decision: Option<Decision>,
 }
 
-impl Draft<'_> {
-    pub(crate) fn emit(&mut self, event: Event) {
-        self.state.apply(&event);
+impl StepBuilder<'_> {
+    pub(crate) fn apply_and_record_event(&mut self, event: Event) {
+        self.state.apply_event(&event);
         self.events.push(event);
     }
 
     /// Answers the input at `answers`.
-    pub(crate) fn answer(&mut self, answers: Seq, scope: &ScopeId, decision: Decision, why: Why) {
-        self.emit(Event::DecisionMade(DecisionMade {
+    pub(crate) fn answer_input_with_decision(
+        &mut self,
+        answers: EventSeq,
+        scope: &ScopeId,
+        decision: Decision,
+        why: DecisionExplanation,
+    ) {
+        self.apply_and_record_event(Event::DecisionMade(DecisionOnInput {
             answers,
             scope: scope.clone(),
             decision: decision.clone(),
@@ -154,9 +177,14 @@ impl Draft<'_> {
     }
 
     /// Asks for effects on behalf of the stop at `stop`.
-    pub(crate) fn request(&mut self, stop: Seq, scope: &ScopeId, effects: Vec<Effect>) {
+    pub(crate) fn request_effects_for_stop(
+        &mut self,
+        stop: EventSeq,
+        scope: &ScopeId,
+        effects: Vec<Effect>,
+    ) {
         self.effects.extend(effects.iter().cloned());
-        self.emit(Event::Requested {
+        self.apply_and_record_event(Event::Requested {
             stop,
             scope: scope.clone(),
             effects,
@@ -164,43 +192,48 @@ impl Draft<'_> {
     }
 
     /// Nothing to answer. Not an event: the input says it all.
-    pub(crate) fn note(&mut self) {
+    pub(crate) fn decide_nothing_to_answer(&mut self) {
         self.decision = Some(Decision::Noted);
     }
 
     /// A task that once ended otherwise than well keeps that reason; only a better one
     /// replaces it, or what came of the person that it waited for.
-    pub(crate) fn settled(&self, transition: Transition) -> Transition {
+    pub(crate) fn prevailing_transition(&self, transition: Transition) -> Transition {
         let task = self.state.task.as_ref();
-        match task.and_then(|task| task.spent.as_ref()) {
-            Some(spent) if !transition.replaces(spent) => spent.clone(),
+        match task.and_then(|task| task.bad_ending.as_ref()) {
+            Some(spent) if !transition.can_replace(spent) => spent.clone(),
             _ => transition,
         }
     }
 
     /// Ends the task, unless it has already ended so.
-    pub(crate) fn end(&mut self, transition: Transition) {
+    pub(crate) fn end_task(&mut self, transition: Transition) {
         let Some(task) = &self.state.task else { return };
         if task.ended.as_ref() != Some(&transition) {
             let task = task.id;
-            self.emit(Event::TaskEnded { task, transition });
+            self.apply_and_record_event(Event::TaskEnded { task, transition });
         }
     }
 
-    fn end_open(&mut self, transition: Transition) {
-        if self.state.open_task().is_some() {
-            let transition = self.settled(transition);
-            self.end(transition);
+    fn end_open_task(&mut self, transition: Transition) {
+        if self.state.task_if_open().is_some() {
+            let transition = self.prevailing_transition(transition);
+            self.end_task(transition);
         }
     }
 
-    fn abandon(&mut self, detail: &str) {
-        self.end_open(Transition::new(Reason::Abandoned, detail));
+    fn abandon_task(&mut self, detail: &str) {
+        self.end_open_task(Transition::new(Reason::Abandoned, detail));
     }
 
-    fn open(&mut self, by: OpenedBy, tree: Option<TreeFact>, acts: Option<Acts>) {
+    fn open_task(
+        &mut self,
+        by: TaskOrigin,
+        tree: Option<TreeDigests>,
+        acts: Option<NewestActNumbers>,
+    ) {
         let last = self.state.task.as_ref().map_or(0, |task| task.id.0);
-        self.emit(Event::TaskOpened {
+        self.apply_and_record_event(Event::TaskOpened {
             task: TaskId(last + 1),
             by,
             tree,
@@ -208,55 +241,55 @@ impl Draft<'_> {
         });
     }
 
-    fn prompt(&mut self, prompt: PromptSubmitted) {
+    fn open_prompt_task(&mut self, prompt: PromptSubmitted) {
         // Under `run` feedback comes back as a prompt; only what comes after the end is news.
-        if !(self.policy.single_task && self.state.open_task().is_some()) {
-            self.abandon("superseded");
-            self.open(OpenedBy::Prompt, prompt.tree, prompt.acts);
+        if !(self.policy.single_task && self.state.task_if_open().is_some()) {
+            self.abandon_task("superseded");
+            self.open_task(TaskOrigin::Prompt, prompt.tree, prompt.acts);
         }
-        self.note();
+        self.decide_nothing_to_answer();
     }
 
     /// Opens the first task of a session without prompts; reopens one that work goes on in.
-    fn ensure_task(&mut self) {
+    fn ensure_open_task(&mut self) {
         let reopen = match &self.state.task {
             None => {
-                self.open(OpenedBy::Work, None, None);
+                self.open_task(TaskOrigin::Work, None, None);
                 return;
             }
             Some(task) => task.ended.is_some() && !task.halted,
         };
         if reopen && let Some(task) = self.state.task.as_ref().map(|task| task.id) {
-            self.emit(Event::TaskReopened { task });
+            self.apply_and_record_event(Event::TaskReopened { task });
         }
     }
 
     /// Ends the open task from outside a stop.
-    fn halt_now(&mut self, seq: Seq, transition: Transition, because: Because) {
+    fn halt_task(&mut self, seq: EventSeq, transition: Transition, because: DecisionFactor) {
         if self.policy.single_task && self.state.task.is_none() {
             // `run` has exactly one task, also when its process never came to work.
-            self.open(OpenedBy::Work, None, None);
+            self.open_task(TaskOrigin::Work, None, None);
         }
-        if self.state.open_task().is_none() {
-            self.note();
+        if self.state.task_if_open().is_none() {
+            self.decide_nothing_to_answer();
             return;
         }
-        let transition = self.settled(transition);
+        let transition = self.prevailing_transition(transition);
         let decision = Decision::Stop(StopDecision::Halt {
             transition: transition.clone(),
         });
-        self.answer(seq, &ScopeId::main(), decision, vec![because]);
-        self.end(transition);
+        self.answer_input_with_decision(seq, &ScopeId::main_scope(), decision, vec![because]);
+        self.end_task(transition);
     }
 
     /// Answers a tool request.
-    pub(crate) fn answer_tool(
+    pub(crate) fn answer_tool_request(
         &mut self,
-        seq: Seq,
+        seq: EventSeq,
         scope: &ScopeId,
         decision: ToolDecision,
-        why: Why,
+        why: DecisionExplanation,
     ) {
-        self.answer(seq, scope, Decision::Tool(decision), why);
+        self.answer_input_with_decision(seq, scope, Decision::Tool(decision), why);
     }
 }

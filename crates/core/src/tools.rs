@@ -1,74 +1,84 @@
 //! At a tool request: halted → caps → detectors → exec policy → patch → middleware → veto. The
 //! severest answer wins, but every counter sees every call.
 
-use crate::approval::{self, Way};
+use crate::approval::{self, ApprovalHandling};
 use crate::decision::ToolDecision;
-use crate::detectors::{self, Context, Sighting, Window};
-use crate::event::{Action, Cap, Detected, Event, Level};
-use crate::explain::{Because, Why};
-use crate::ids::{DetectorName, Millis, ScopeId, Seq};
-use crate::input::{ApprovalFact, PersonAnswer, RuleDecision, ToolRequested, VetoSays};
-use crate::layers::{self, LayerFact, LayerSays};
+use crate::detectors::{self, CallWindow, DetectorContext, LoopPatternMatch};
+use crate::event::{CapKind, DetectorOrCapResponse, Event, LoopPatternDetected, LoopSeverity};
+use crate::explain::{DecisionExplanation, DecisionFactor};
+use crate::ids::{DetectorName, EventSeq, ScopeId, UnixMillis};
+use crate::input::{
+    ApprovalStatusFact, ModelVetoVerdict, PersonAnswer, RuleDecision, ToolRequested,
+};
+use crate::layers::{self, MiddlewareAnswer, MiddlewareAnswerFact};
 use crate::policy::Policy;
-use crate::step::Draft;
+use crate::step::StepBuilder;
 use crate::transition::{Reason, Transition};
 use crate::{budget, state::Task};
 
 /// The one line that every call of a halted task gets.
-pub const HALTED: &str = "checkrein has ended this task; no further tool call runs. Say what is done and what is not, then stop";
+pub const HALTED_MESSAGE: &str = "checkrein has ended this task; no further tool call runs. Say what is done and what is not, then stop";
 
 /// The same where only a sub-agent's scope is halted. It is told so where the decision is rendered:
 /// recorded decisions keep the one fixed line.
-pub const SUBAGENT_HALTED: &str = "checkrein has ended the work of this sub-agent; no further tool call of it runs. Report what is done and what is not, then stop";
+pub const SUBAGENT_HALTED_MESSAGE: &str = "checkrein has ended the work of this sub-agent; no further tool call of it runs. Report what is done and what is not, then stop";
 
 /// What is said where the policy asks nobody.
-const NOBODY: &str = "checkrein: a person would have to be asked, and the policy asks nobody (approval = \"never\"): it is refused. Do not try another way to the same end";
+const NOBODY_ASKED_MESSAGE: &str = "checkrein: a person would have to be asked, and the policy asks nobody (approval = \"never\"): it is refused. Do not try another way to the same end";
 
 /// What the one call over a cap gets.
-pub const GRACE: &str = "budget used up: say what is done and what is not, then stop";
+pub const GRACE_MESSAGE: &str = "budget used up: say what is done and what is not, then stop";
 
-pub(crate) fn judge(
-    draft: &mut Draft<'_>,
-    seq: Seq,
+pub(crate) fn evaluate_tool_request(
+    draft: &mut StepBuilder<'_>,
+    seq: EventSeq,
     request: &ToolRequested,
-    layers: &[LayerFact],
+    layers: &[MiddlewareAnswerFact],
 ) {
-    let mut why = Why::new();
+    let mut why = DecisionExplanation::new();
     let over = draft.state.task.as_ref().is_some_and(|task| {
-        task.halted || task.scope(&request.scope).is_some_and(|scope| scope.halted)
+        task.halted
+            || task
+                .scope_by_id(&request.scope)
+                .is_some_and(|scope| scope.halted)
     });
     if over {
         // Detectors look on, but nothing makes the one fixed line worse or better.
-        why.push(Because::Halted);
-        detect(draft, request, over, &mut Why::new());
-        let reason = HALTED.to_owned();
-        return draft.answer_tool(seq, &request.scope, ToolDecision::Deny { reason }, why);
+        why.push(DecisionFactor::Halted);
+        decide_call_by_detectors(draft, request, over, &mut DecisionExplanation::new());
+        let reason = HALTED_MESSAGE.to_owned();
+        return draft.answer_tool_request(seq, &request.scope, ToolDecision::Deny { reason }, why);
     }
-    let mut answers: Vec<Answer> = Vec::new();
-    answers.extend(caps(draft, request, &mut why));
-    answers.extend(detect(draft, request, over, &mut why));
-    answers.extend(exec_policy(draft.policy, request, layers, &mut why));
-    answers.extend(patch(request, &mut why));
-    answers.extend(middleware(layers, &mut why));
-    answers.extend(veto(draft.policy, request, &mut why));
-    answers.extend(progress(draft, request, &mut why));
+    let mut answers: Vec<ToolDecisionAndTransition> = Vec::new();
+    answers.extend(evaluate_caps_on_tool_call(draft, request, &mut why));
+    answers.extend(decide_call_by_detectors(draft, request, over, &mut why));
+    answers.extend(evaluate_exec_policy(
+        draft.policy,
+        request,
+        layers,
+        &mut why,
+    ));
+    answers.extend(deny_inapplicable_patch(request, &mut why));
+    answers.extend(evaluate_middleware_answers(layers, &mut why));
+    answers.extend(evaluate_model_veto(draft.policy, request, &mut why));
+    answers.extend(decide_by_progress_ratings(draft, request, &mut why));
 
     // Ties go to the first: the order above is the order of the rules.
     let mut severest = (ToolDecision::Allow, None);
     for answer in answers {
-        if severity(&answer.0) > severity(&severest.0) {
+        if tool_decision_severity(&answer.0) > tool_decision_severity(&severest.0) {
             severest = answer;
         }
     }
     let (decision, transition) = severest;
-    draft.answer_tool(seq, &request.scope, decision, why);
+    draft.answer_tool_request(seq, &request.scope, decision, why);
     if let Some(transition) = transition {
-        let transition = draft.settled(transition);
-        draft.end(transition);
+        let transition = draft.prevailing_transition(transition);
+        draft.end_task(transition);
     }
 }
 
-fn severity(decision: &ToolDecision) -> u8 {
+fn tool_decision_severity(decision: &ToolDecision) -> u8 {
     match decision {
         ToolDecision::Allow => 0,
         ToolDecision::Nudge { .. } => 1,
@@ -79,24 +89,28 @@ fn severity(decision: &ToolDecision) -> u8 {
     }
 }
 
-type Answer = (ToolDecision, Option<Transition>);
+type ToolDecisionAndTransition = (ToolDecision, Option<Transition>);
 
 /// The first call over a cap is the grace call: denied, with the request to sum up.
 /// The second ends the task; in a sub-agent it ends that scope only.
-fn caps(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
-    let main_over = budget::at_tool(draft.policy, draft.state);
+fn evaluate_caps_on_tool_call(
+    draft: &mut StepBuilder<'_>,
+    request: &ToolRequested,
+    why: &mut DecisionExplanation,
+) -> Option<ToolDecisionAndTransition> {
+    let main_over = budget::reached_cap_at_tool_request(draft.policy, draft.state);
     if let Some(over) = main_over {
-        why.push(over.because());
+        why.push(over.reached_cap_decision_factor());
         let graced = draft
             .state
             .task
             .as_ref()
             .is_some_and(|task| task.grace.is_some());
-        draft.emit(Event::CapReached {
+        draft.apply_and_record_event(Event::CapReached {
             cap: over.cap,
-            scope: ScopeId::main(),
+            scope: ScopeId::main_scope(),
         });
-        let reason = GRACE.to_owned();
+        let reason = GRACE_MESSAGE.to_owned();
         return Some(if graced {
             let transition = Transition::new(Reason::HardCap, over.cap.as_str());
             (ToolDecision::Halt { reason }, Some(transition))
@@ -107,20 +121,24 @@ fn caps(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option
     let limit = draft.policy.subagents.max_iterations?;
     let scope = draft
         .state
-        .scope(&request.scope)
-        .filter(|scope| !scope.id.is_main() && draft.state.shows_rounds)?;
+        .scope_by_id(&request.scope)
+        .filter(|scope| !scope.id.is_main_scope() && draft.state.shows_rounds)?;
     let used = scope.rounds;
     if used < limit {
         return None;
     }
-    why.push(Because::Cap {
-        cap: Cap::Iterations,
+    why.push(DecisionFactor::Cap {
+        cap: CapKind::Iterations,
         used,
         limit,
     });
-    let reason = if scope.grace { HALTED } else { GRACE };
-    draft.emit(Event::CapReached {
-        cap: Cap::Iterations,
+    let reason = if scope.grace {
+        HALTED_MESSAGE
+    } else {
+        GRACE_MESSAGE
+    };
+    draft.apply_and_record_event(Event::CapReached {
+        cap: CapKind::Iterations,
         scope: request.scope.clone(),
     });
     Some((
@@ -134,71 +152,76 @@ fn caps(draft: &mut Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option
 /// Every detector in force looks. A warning is spoken of once per multiple of ten; a
 /// critical denies; the second critical of a task ends it. A sub-agent's second halts that
 /// sub-agent: the fold does, and its further calls are denied.
-fn detect(
-    draft: &mut Draft<'_>,
+fn decide_call_by_detectors(
+    draft: &mut StepBuilder<'_>,
     request: &ToolRequested,
     over: bool,
-    why: &mut Why,
-) -> Option<Answer> {
+    why: &mut DecisionExplanation,
+) -> Option<ToolDecisionAndTransition> {
     let policy = draft.policy;
     let task = draft.state.task.as_ref()?;
-    let window = &task.scope(&request.scope)?.window;
+    let window = &task.scope_by_id(&request.scope)?.window;
     let call = *window.back()?;
-    let context = Context {
+    let context = DetectorContext {
         loops: &policy.loops,
         calls_before: task.totals.tool_calls.saturating_sub(1),
         reports_outcome: request.reports_outcome,
     };
-    let mut found: Vec<(&dyn detectors::Detector, Sighting)> = Vec::new();
+    let mut found: Vec<(&dyn detectors::LoopDetector, LoopPatternMatch)> = Vec::new();
     for detector in detectors::ALL {
         let on = policy
             .loops
             .detectors
             .iter()
-            .any(|name| name.as_str() == detector.name());
+            .any(|name| name.as_str() == detector.detector_name());
         // One critical is enough: two names for one call would count it twice.
-        let critical = found.iter().any(|(_, seen)| seen.level == Level::Critical);
+        let critical = found
+            .iter()
+            .any(|(_, seen)| seen.level == LoopSeverity::Critical);
         if on
-            && let Some(seen) = detector.look(&call, Window::before_newest(window), context)
-            && !(critical && seen.level == Level::Critical)
+            && let Some(seen) =
+                detector.detect_loop(&call, CallWindow::calls_before_newest(window), context)
+            && !(critical && seen.level == LoopSeverity::Critical)
         {
             found.push((*detector, seen));
         }
     }
-    let actions: Vec<Action> = found
+    let actions: Vec<DetectorOrCapResponse> = found
         .iter()
         .map(|(_, seen)| match over {
-            true => Action::Observe,
-            false => action(task, &request.scope, *seen),
+            true => DetectorOrCapResponse::Observe,
+            false => action_for_detected_loop(task, &request.scope, *seen),
         })
         .collect();
 
-    let mut answer: Option<Answer> = None;
+    let mut answer: Option<ToolDecisionAndTransition> = None;
     for ((detector, seen), action) in found.into_iter().zip(actions) {
-        let name = DetectorName::new(detector.name());
-        let advice = detector.advice(seen);
+        let name = DetectorName::new(detector.detector_name());
+        let advice = detector.loop_advice_for_agent(seen);
         let this = match action {
-            Action::Observe | Action::Grace => None,
-            Action::Nudge => Some((ToolDecision::Nudge { text: advice }, None)),
-            Action::Deny => Some((ToolDecision::Deny { reason: advice }, None)),
-            Action::Halt => Some((
+            DetectorOrCapResponse::Observe | DetectorOrCapResponse::Grace => None,
+            DetectorOrCapResponse::Nudge => Some((ToolDecision::Nudge { text: advice }, None)),
+            DetectorOrCapResponse::Deny => Some((ToolDecision::Deny { reason: advice }, None)),
+            DetectorOrCapResponse::Halt => Some((
                 ToolDecision::Halt { reason: advice },
-                Some(Transition::new(Reason::LoopDetected, detector.name())),
+                Some(Transition::new(
+                    Reason::LoopDetected,
+                    detector.detector_name(),
+                )),
             )),
         };
         if let Some(this) = this {
-            why.push(Because::Detector {
+            why.push(DecisionFactor::Detector {
                 detector: name.clone(),
                 count: seen.count,
             });
-            if answer
-                .as_ref()
-                .is_none_or(|known| severity(&this.0) > severity(&known.0))
-            {
+            if answer.as_ref().is_none_or(|known| {
+                tool_decision_severity(&this.0) > tool_decision_severity(&known.0)
+            }) {
                 answer = Some(this);
             }
         }
-        draft.emit(Event::Detected(Detected {
+        draft.apply_and_record_event(Event::Detected(LoopPatternDetected {
             scope: request.scope.clone(),
             detector: name,
             level: seen.level,
@@ -210,26 +233,34 @@ fn detect(
     answer
 }
 
-fn action(task: &Task, scope: &ScopeId, seen: Sighting) -> Action {
+fn action_for_detected_loop(
+    task: &Task,
+    scope: &ScopeId,
+    seen: LoopPatternMatch,
+) -> DetectorOrCapResponse {
     match seen.level {
-        Level::Critical if scope.is_main() && task.criticals > 0 => Action::Halt,
-        Level::Critical => Action::Deny,
-        Level::Warning if seen.count / 10 > task.nudged(seen.key) => Action::Nudge,
-        Level::Warning => Action::Observe,
+        LoopSeverity::Critical if scope.is_main_scope() && task.criticals > 0 => {
+            DetectorOrCapResponse::Halt
+        }
+        LoopSeverity::Critical => DetectorOrCapResponse::Deny,
+        LoopSeverity::Warning if seen.count / 10 > task.last_nudged_repeat_count(seen.key) => {
+            DetectorOrCapResponse::Nudge
+        }
+        LoopSeverity::Warning => DetectorOrCapResponse::Observe,
     }
 }
 
 /// What the rules say, and whoever is to be asked. A person's answer counts for what would be
 /// asked about and for nothing else: it is not even looked at where the rules forbid.
-fn exec_policy(
+fn evaluate_exec_policy(
     policy: &Policy,
     request: &ToolRequested,
-    layers: &[LayerFact],
-    why: &mut Why,
-) -> Option<Answer> {
+    layers: &[MiddlewareAnswerFact],
+    why: &mut DecisionExplanation,
+) -> Option<ToolDecisionAndTransition> {
     let facts = &request.facts;
     let reason = facts.reason.clone();
-    let reason = reason.or_else(|| layers::question(layers));
+    let reason = reason.or_else(|| layers::approval_question(layers));
     let reason = reason.unwrap_or_else(|| {
         match facts.rule {
             Some(RuleDecision::Prompt | RuleDecision::Forbidden) => {
@@ -239,49 +270,49 @@ fn exec_policy(
         }
         .to_owned()
     });
-    let ask = |approval: String, until: Option<Millis>| ToolDecision::Ask {
+    let ask = |approval: String, until: Option<UnixMillis>| ToolDecision::Ask {
         reason: reason.clone(),
         approval,
         until,
     };
-    let decision = match approval::way(policy.approval, request, layers) {
-        Way::Free => return None,
-        Way::Forbid => {
-            why.push(Because::Rule {
+    let decision = match approval::approval_handling(policy.approval, request, layers) {
+        ApprovalHandling::NotRequired => return None,
+        ApprovalHandling::Forbid => {
+            why.push(DecisionFactor::Rule {
                 reason: reason.clone(),
             });
             ToolDecision::Deny { reason }
         }
-        Way::Refuse => {
-            let reason = format!("{reason}\n{NOBODY}");
-            why.push(Because::Rule {
+        ApprovalHandling::RefuseUnasked => {
+            let reason = format!("{reason}\n{NOBODY_ASKED_MESSAGE}");
+            why.push(DecisionFactor::Rule {
                 reason: reason.clone(),
             });
-            why.push(Because::NobodyAsked);
+            why.push(DecisionFactor::NobodyAsked);
             ToolDecision::Deny { reason }
         }
-        Way::Question => {
-            why.push(Because::Rule {
+        ApprovalHandling::AskInAgent => {
+            why.push(DecisionFactor::Rule {
                 reason: reason.clone(),
             });
-            ask(unknown(request), None)
+            ask(fallback_approval_id(request), None)
         }
-        Way::Park => {
-            why.push(Because::Rule {
+        ApprovalHandling::Park => {
+            why.push(DecisionFactor::Rule {
                 reason: reason.clone(),
             });
             match facts.approval.as_deref() {
-                None => ask(unknown(request), None),
-                Some(ApprovalFact { id, until, answer }) => match answer {
+                None => ask(fallback_approval_id(request), None),
+                Some(ApprovalStatusFact { id, until, answer }) => match answer {
                     None => {
-                        why.push(Because::Parked {
+                        why.push(DecisionFactor::Parked {
                             approval: id.clone(),
                             until: *until,
                         });
                         ask(id.clone(), Some(*until))
                     }
                     Some(answer) if answer.approved => {
-                        why.push(Because::Approved {
+                        why.push(DecisionFactor::Approved {
                             approval: id.clone(),
                             by: answer.by.clone(),
                             reason: answer.reason.clone(),
@@ -289,8 +320,8 @@ fn exec_policy(
                         return None;
                     }
                     Some(answer) => {
-                        let reason = denied(id, answer);
-                        why.push(Because::Denied {
+                        let reason = person_denial_message(id, answer);
+                        why.push(DecisionFactor::Denied {
                             approval: id.clone(),
                             reason: reason.clone(),
                         });
@@ -301,7 +332,7 @@ fn exec_policy(
         }
     };
     if !facts.unresolved.is_empty() {
-        why.push(Because::Unresolved {
+        why.push(DecisionFactor::Unresolved {
             what: facts.unresolved.clone(),
         });
     }
@@ -309,12 +340,12 @@ fn exec_policy(
 }
 
 /// A name for what nobody looked up.
-fn unknown(request: &ToolRequested) -> String {
+fn fallback_approval_id(request: &ToolRequested) -> String {
     format!("ap-{:08x}", request.call.0 >> 32)
 }
 
 /// What an agent is told of a person's no.
-fn denied(approval: &str, answer: &PersonAnswer) -> String {
+fn person_denial_message(approval: &str, answer: &PersonAnswer) -> String {
     let why = answer.reason.as_deref().map(|why| format!(": {why}"));
     format!(
         "checkrein: a person was asked about exactly this ({approval}) and said no{}. Do not try another way to the same end",
@@ -324,48 +355,66 @@ fn denied(approval: &str, answer: &PersonAnswer) -> String {
 
 /// A patch that would not do what it says. No refusal of a person's rules: an agent that then
 /// stops has not been denied anything.
-fn patch(request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+fn deny_inapplicable_patch(
+    request: &ToolRequested,
+    why: &mut DecisionExplanation,
+) -> Option<ToolDecisionAndTransition> {
     let reason = request.facts.patch.as_ref()?.refused.clone()?;
-    why.push(Because::Patch {
+    why.push(DecisionFactor::Patch {
         reason: reason.clone(),
     });
     Some((ToolDecision::Deny { reason }, None))
 }
 
 /// What layers of middleware said. One that would have a person asked is heard with the rules.
-fn middleware(layers: &[LayerFact], why: &mut Why) -> Option<Answer> {
-    why.extend(layers.iter().cloned().map(Because::Layer));
+fn evaluate_middleware_answers(
+    layers: &[MiddlewareAnswerFact],
+    why: &mut DecisionExplanation,
+) -> Option<ToolDecisionAndTransition> {
+    why.extend(layers.iter().cloned().map(DecisionFactor::Layer));
     let answers = layers.iter().filter_map(|fact| {
-        let said = fact.told("this call");
+        let said = fact.middleware_message_for_agent("this call");
         Some(match (fact.says, &fact.arguments) {
-            (LayerSays::Nudge, _) => ToolDecision::Nudge { text: said },
-            (LayerSays::Rewrite, Some(args)) => ToolDecision::Rewrite {
+            (MiddlewareAnswer::Nudge, _) => ToolDecision::Nudge { text: said },
+            (MiddlewareAnswer::Rewrite, Some(args)) => ToolDecision::Rewrite {
                 args: args.clone(),
                 reason: said,
             },
             // It would have it otherwise, and how is not known any more.
-            (LayerSays::Rewrite, None) | (LayerSays::Deny | LayerSays::Blocked, _) => {
+            (MiddlewareAnswer::Rewrite, None)
+            | (MiddlewareAnswer::Deny | MiddlewareAnswer::BlockedByStance, _) => {
                 ToolDecision::Deny { reason: said }
             }
-            (LayerSays::Pass | LayerSays::PassedOver | LayerSays::Ask, _) => return None,
+            (MiddlewareAnswer::Pass | MiddlewareAnswer::PassedOver | MiddlewareAnswer::Ask, _) => {
+                return None;
+            }
         })
     });
     // Ties go to the layer that was asked first.
-    let severest = answers.reduce(|one, other| match severity(&other) > severity(&one) {
-        true => other,
-        false => one,
+    let severest = answers.reduce(|one, other| {
+        match tool_decision_severity(&other) > tool_decision_severity(&one) {
+            true => other,
+            false => one,
+        }
     });
     severest.map(|decision| (decision, None))
 }
 
 /// What a model said of the call. It counts if it is sure enough; that it says nothing stops no
 /// call, and is told.
-fn veto(policy: &Policy, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+fn evaluate_model_veto(
+    policy: &Policy,
+    request: &ToolRequested,
+    why: &mut DecisionExplanation,
+) -> Option<ToolDecisionAndTransition> {
     let fact = request.facts.veto.as_ref()?;
     let least = policy.veto.as_ref().map_or(0, |terms| terms.min_confidence);
     let unsure = fact.confidence.is_none_or(|confidence| confidence < least);
-    let acts = matches!(fact.says, VetoSays::Veto | VetoSays::Rewrite);
-    why.push(Because::Veto {
+    let acts = matches!(
+        fact.says,
+        ModelVetoVerdict::Veto | ModelVetoVerdict::Rewrite
+    );
+    why.push(DecisionFactor::Veto {
         says: fact.says,
         reason: fact.reason.clone(),
         confidence: fact.confidence,
@@ -383,7 +432,7 @@ fn veto(policy: &Policy, request: &ToolRequested, why: &mut Why) -> Option<Answe
         share % 1000 / 10
     );
     Some(match (fact.says, &fact.arguments) {
-        (VetoSays::Rewrite, Some(args)) => {
+        (ModelVetoVerdict::Rewrite, Some(args)) => {
             let (reason, args) = (said, args.clone());
             (ToolDecision::Rewrite { args, reason }, None)
         }
@@ -396,18 +445,22 @@ fn veto(policy: &Policy, request: &ToolRequested, why: &mut Why) -> Option<Answe
 
 /// What a model said of the steps before this call. Once too little has come of them so many times
 /// in a row, the agent is told, and the row begins anew.
-fn progress(draft: &Draft<'_>, request: &ToolRequested, why: &mut Why) -> Option<Answer> {
+fn decide_by_progress_ratings(
+    draft: &StepBuilder<'_>,
+    request: &ToolRequested,
+    why: &mut DecisionExplanation,
+) -> Option<ToolDecisionAndTransition> {
     let fact = request.facts.progress.as_ref()?;
-    why.push(Because::Progress {
+    why.push(DecisionFactor::Progress {
         score: fact.score,
         reason: fact.reason.clone(),
     });
     let window = draft.policy.progress.as_ref()?.window;
-    let low = draft.state.task.as_ref()?.low;
+    let low = draft.state.task.as_ref()?.low_progress_streak;
     if low < window {
         return None;
     }
-    why.push(Because::Stalled { window });
+    why.push(DecisionFactor::Stalled { window });
     let advice = fact
         .suggestion
         .as_deref()

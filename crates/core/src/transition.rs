@@ -4,7 +4,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The detail of [`Reason::AwaitingHuman`] while a call waits for a person.
-pub const PARKED: &str = "parked";
+pub const PARKED_DETAIL: &str = "parked";
 
 /// Why a task ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -76,7 +76,7 @@ impl Reason {
     }
 
     /// Exit code of `checkrein run`; `abandoned` is never one.
-    pub fn exit_code(self) -> Option<u8> {
+    pub fn run_exit_code(self) -> Option<u8> {
         match self {
             Reason::TaskComplete => Some(0),
             Reason::Error => Some(1),
@@ -95,7 +95,7 @@ impl Reason {
     }
 
     /// Whether a task that ended so may still be answered `continue` after it is reopened.
-    pub fn reopens_fully(self) -> bool {
+    pub fn allows_continue_after_reopen(self) -> bool {
         matches!(self, Reason::TaskComplete | Reason::Unverified)
     }
 }
@@ -114,13 +114,13 @@ pub struct Transition {
 impl Transition {
     /// Whether this may take the place of an ending that was not good: it is a better one, or
     /// says what came of the person that was waited for.
-    pub(crate) fn replaces(&self, spent: &Transition) -> bool {
+    pub(crate) fn can_replace(&self, spent: &Transition) -> bool {
         let waited = spent.reason == Reason::AwaitingHuman;
         let came = matches!(
             self.reason,
             Reason::AwaitingHuman | Reason::PermissionDenied | Reason::VerifierFailedUnrecoverable
         );
-        self.reason.reopens_fully() || (waited && came)
+        self.reason.allows_continue_after_reopen() || (waited && came)
     }
 
     /// A reason with its detail.
@@ -133,7 +133,7 @@ impl Transition {
     }
 
     /// A reason that needs no detail.
-    pub fn plain(reason: Reason) -> Self {
+    pub fn from_reason(reason: Reason) -> Self {
         Self {
             reason,
             detail: None,

@@ -180,7 +180,7 @@ fn hides(script: &str, sh_is_bash: bool) -> bool {
     reading
         .commands
         .iter()
-        .any(|command| is_runner(&command.text) && command.hidden_by.is_some())
+        .any(|command| is_runner(&command.text) && command.masked_by.is_some())
 }
 
 /// Whether the script ends with 0 although a runner ran; `None`: it did not run.

@@ -454,7 +454,7 @@ impl Check<'_> {
             let bytes = self.read(spot, path)?;
             let touched = Touched {
                 path: path.clone(),
-                before: Some(Digest::of(&bytes)),
+                before: Some(Digest::hash_bytes(&bytes)),
                 identity,
                 now: Some(Content {
                     bytes,
@@ -508,7 +508,7 @@ impl Check<'_> {
                 now: None,
             };
             if let Some(identity) = self.file(spot, path)? {
-                touched.before = Some(Digest::of(&self.read(spot, path)?));
+                touched.before = Some(Digest::hash_bytes(&self.read(spot, path)?));
                 touched.identity = identity;
                 self.one_name(spot, &touched)?;
             }

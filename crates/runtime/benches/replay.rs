@@ -9,13 +9,13 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::{self, Event};
-use checkrein_core::ids::{Millis, ScopeId, SourceName};
+use checkrein_core::ids::{ScopeId, SourceName, UnixMillis};
 use checkrein_core::input::{
-    CommandFact, Input, PromptSubmitted, RuleDecision, Scoped, Stamped, TokenUse, ToolFacts,
-    ToolKind, ToolRequested, ToolReturned,
+    CommandWithRuleDecision, Input, PromptSubmitted, RoundEnded, RuleDecision, StampedInput,
+    TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
 };
-use checkrein_core::state::State;
-use checkrein_core::step::step;
+use checkrein_core::state::SessionState;
+use checkrein_core::step::apply_input_and_decide;
 use checkrein_runtime::config::{self, ConfigError, Driver};
 
 /// Prompts, each with `CALLS` calls: some 100,000 events.
@@ -26,27 +26,27 @@ const ROUNDS: usize = 5;
 fn main() -> Result<(), ConfigError> {
     let policy = config::compile(None, None, Driver::Hook)?.policy;
     let sealed = Event::PolicySealed {
-        policy: Digest::of(&policy.to_blob()),
+        policy: Digest::hash_bytes(&policy.to_policy_blob()),
         v: event::EVENT_VERSION,
         guarded: None,
         equipped: Vec::new(),
     };
     let inputs = inputs();
     let mut log = vec![sealed.clone()];
-    let mut state = State::default();
-    state.apply(&sealed);
+    let mut state = SessionState::default();
+    state.apply_event(&sealed);
     for input in &inputs {
-        log.extend(step(&policy, &mut state, input.clone()).events);
+        log.extend(apply_input_and_decide(&policy, &mut state, input.clone()).events);
     }
-    let encoded: Vec<Vec<u8>> = log.iter().map(event::encode).collect();
+    let encoded: Vec<Vec<u8>> = log.iter().map(event::encode_event).collect();
 
     report(
         "decoded events folded",
         log.len(),
         || (),
         |()| {
-            let mut state = State::default();
-            log.iter().for_each(|event| state.apply(event));
+            let mut state = SessionState::default();
+            log.iter().for_each(|event| state.apply_event(event));
             state
         },
     );
@@ -55,10 +55,10 @@ fn main() -> Result<(), ConfigError> {
         log.len(),
         || inputs.clone(),
         |inputs| {
-            let mut state = State::default();
-            state.apply(&sealed);
+            let mut state = SessionState::default();
+            state.apply_event(&sealed);
             for input in inputs {
-                black_box(step(&policy, &mut state, input));
+                black_box(apply_input_and_decide(&policy, &mut state, input));
             }
             state
         },
@@ -68,10 +68,10 @@ fn main() -> Result<(), ConfigError> {
         log.len(),
         || (),
         |()| {
-            let mut state = State::default();
+            let mut state = SessionState::default();
             for bytes in &encoded {
-                if let Ok(event) = event::decode(bytes) {
-                    state.apply(&event);
+                if let Ok(event) = event::decode_event(bytes) {
+                    state.apply_event(&event);
                 }
             }
             state
@@ -81,7 +81,7 @@ fn main() -> Result<(), ConfigError> {
 }
 
 /// The best of several rounds: a shared machine only ever adds.
-fn report<T>(what: &str, events: usize, prepare: impl Fn() -> T, work: impl Fn(T) -> State) {
+fn report<T>(what: &str, events: usize, prepare: impl Fn() -> T, work: impl Fn(T) -> SessionState) {
     let best = (0..ROUNDS)
         .map(|_| {
             let prepared = prepare();
@@ -95,24 +95,24 @@ fn report<T>(what: &str, events: usize, prepare: impl Fn() -> T, work: impl Fn(T
 }
 
 /// What an agent does when it looks for something: a prompt, calls, results, rounds.
-fn inputs() -> Vec<Stamped> {
+fn inputs() -> Vec<StampedInput> {
     let mut inputs = Vec::new();
     let mut add = |input| {
-        let at = Millis(inputs.len() as u64);
-        inputs.push(Stamped {
+        let at = UnixMillis(inputs.len() as u64);
+        inputs.push(StampedInput {
             at,
             source: SourceName::new("bench"),
             input,
             layers: Box::default(),
             task_list: None,
             halted: false,
-            runs: None,
+            newest_runs: None,
             turned_back: false,
             in_call: false,
         });
     };
     let tokens = |n: usize| {
-        Some(TokenUse {
+        Some(TokenUsage {
             output: 40,
             input: 1000,
             cost: None,
@@ -129,25 +129,25 @@ fn inputs() -> Vec<Stamped> {
         }));
         for n in task * CALLS..(task + 1) * CALLS {
             let args = format!("{{\"command\":\"rg -n name_{n} src | head -n 20\"}}");
-            let command = |words: &[&str]| CommandFact {
+            let command = |words: &[&str]| CommandWithRuleDecision {
                 argv: words.iter().map(|word| (*word).to_owned()).collect(),
                 rule: Some(RuleDecision::Allow),
             };
-            let call = Digest::of(args.as_bytes()).short();
+            let call = Digest::hash_bytes(args.as_bytes()).to_short_digest();
             add(Input::ToolRequested(ToolRequested {
-                scope: ScopeId::main(),
+                scope: ScopeId::main_scope(),
                 call_id: Some(format!("toolu_{n}")),
                 tool: "Bash".to_owned(),
                 kind: ToolKind::Shell,
                 args,
                 call,
-                facts: ToolFacts {
+                facts: ToolRequestFacts {
                     commands: vec![
                         command(&["rg", "-n", "name", "src"]),
                         command(&["head", "-n", "20"]),
                     ],
                     rule: Some(RuleDecision::Allow),
-                    ..ToolFacts::default()
+                    ..ToolRequestFacts::default()
                 },
                 can_ask: false,
                 may_act: false,
@@ -155,16 +155,16 @@ fn inputs() -> Vec<Stamped> {
                 tokens: tokens(n),
             }));
             add(Input::ToolReturned(ToolReturned {
-                scope: ScopeId::main(),
+                scope: ScopeId::main_scope(),
                 call_id: Some(format!("toolu_{n}")),
                 call,
-                outcome: Digest::of(&n.to_le_bytes()).short(),
+                outcome: Digest::hash_bytes(&n.to_le_bytes()).to_short_digest(),
                 error: false,
                 wrote: false,
                 tokens: None,
             }));
-            add(Input::RoundEnded(Scoped {
-                scope: ScopeId::main(),
+            add(Input::RoundEnded(RoundEnded {
+                scope: ScopeId::main_scope(),
                 tokens: None,
             }));
         }

@@ -3,11 +3,11 @@
 //! the newest that concerns a verifier is found out anew.
 
 use checkrein_core::decision::{Decision, ToolDecision};
-use checkrein_core::evidence::Origin;
+use checkrein_core::evidence::EvidenceOrigin;
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::{Input, NewestRun, Reach};
+use checkrein_core::input::{ActReach, Input, NewestCheckRun};
 use checkrein_core::policy::{Policy, VerifierSpec};
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use checkrein_store::{Act, ActCount, StoreError, Tail};
 use checkrein_verifiers::tree::{Limits, TreeError};
 
@@ -30,11 +30,11 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be written.
     pub fn call_while_off(&self, session: &SessionId) -> Result<(), StoreError> {
-        self.count_act(session, Reach::Outside)
+        self.count_act(session, ActReach::Outside)
     }
 
     /// Counts an act of which nothing else is recorded.
-    pub(crate) fn count_act(&self, session: &SessionId, reach: Reach) -> Result<(), StoreError> {
+    pub(crate) fn count_act(&self, session: &SessionId, reach: ActReach) -> Result<(), StoreError> {
         self.store.count_act(session, &self.act(reach))
     }
 
@@ -63,17 +63,22 @@ impl Runtime {
     /// The required checks, with the keys of what their runs find on this tree.
     pub(crate) fn required_runs(&self, policy: &Policy, look: &Look) -> Box<[RequiredRun]> {
         let is_check =
-            |spec: &&VerifierSpec| spec.is_tree_check() && policy.is_required(&spec.name);
+            |spec: &&VerifierSpec| spec.is_tree_check() && policy.is_required_verifier(&spec.name);
         let required = policy.verifiers.iter().filter(is_check);
         required
             .map(|spec| RequiredRun {
                 verifier: spec.name.clone(),
-                key: self.content_key(policy, spec, look.reading.fact.content(spec), Origin::Gate),
+                key: self.content_key(
+                    policy,
+                    spec,
+                    look.reading.fact.verifier_input_digest(spec),
+                    EvidenceOrigin::Gate,
+                ),
             })
             .collect()
     }
 
-    pub(crate) fn act(&self, reach: Reach) -> Act {
+    pub(crate) fn act(&self, reach: ActReach) -> Act {
         Act {
             root: self.place.root_text(),
             reach,
@@ -96,51 +101,51 @@ pub(crate) fn may_run(decision: Option<&Decision>) -> bool {
 pub(crate) fn newest_runs(
     tail: &dyn Tail,
     required: &[RequiredRun],
-) -> Result<Box<[NewestRun]>, StoreError> {
+) -> Result<Box<[NewestCheckRun]>, StoreError> {
     let newest = |required: &RequiredRun| {
         let kept = tail.evidence(&required.key)?;
-        Ok(NewestRun {
+        Ok(NewestCheckRun {
             verifier: required.verifier.clone(),
-            run: kept.map(|kept| kept::run_id(&required.key, &kept).short()),
+            run: kept.map(|kept| kept::run_id(&required.key, &kept).to_short_digest()),
         })
     };
     required.iter().map(newest).collect()
 }
 
 /// How far the call reaches that these news are of, or came back of, as it stands before they are folded in.
-pub(crate) fn reach_of(state: &State, input: &Input) -> Option<Reach> {
+pub(crate) fn reach_of(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
         Input::ToolRequested(request) => request.facts.reach,
-        Input::ToolReturned(returned) => state.reach_of(returned),
+        Input::ToolReturned(returned) => state.act_reach(returned),
         _ => None,
     }
 }
 
 /// How far the call may have reached that nobody says the outcome of, now that its conversation goes on: it has done its
 /// work by now, if at all. A stop counts it before it begins.
-pub(crate) fn unreported(state: &State, input: &Input) -> Option<Reach> {
+pub(crate) fn unreported(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
-        Input::ToolRequested(request) => state.unreported_act(&request.scope),
-        Input::StopFailed(failed) => state.unreported_act(&failed.scope),
+        Input::ToolRequested(request) => state.unreported_act_reach(&request.scope),
+        Input::StopFailed(failed) => state.unreported_act_reach(&failed.scope),
         // A stop that was let through: its session's next may be long after another's.
-        Input::StanceUsed(used) => state.unreported_act(&used.scope),
+        Input::StanceUsed(used) => state.unreported_act_reach(&used.scope),
         Input::PromptSubmitted(_) | Input::SessionEnded(_) | Input::Interrupted => {
-            state.unreported_act(&ScopeId::main())
+            state.unreported_act_reach(&ScopeId::main_scope())
         }
         _ => None,
     }
 }
 
 /// The one that concerns the most.
-pub(crate) fn widest(reaches: [Option<Reach>; 2]) -> Option<Reach> {
+pub(crate) fn widest(reaches: [Option<ActReach>; 2]) -> Option<ActReach> {
     reaches
         .into_iter()
         .flatten()
         .max_by_key(|reach| match reach {
             // Its own session.
-            Reach::Unknown => 1,
+            ActReach::Unknown => 1,
             // All sessions, but for verifiers that declare their inputs.
-            Reach::Elsewhere => 2,
-            Reach::Outside => 3,
+            ActReach::Elsewhere => 2,
+            ActReach::Outside => 3,
         })
 }

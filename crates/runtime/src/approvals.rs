@@ -1,23 +1,24 @@
 //! What a person is asked, and what they said. It is looked up inside the transaction that asks,
 //! and recorded with what asks, so that replay looks nothing up (law 3). Nothing waits here.
 
-use checkrein_core::approval::{Way, way};
+use checkrein_core::approval::{ApprovalHandling, approval_handling};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
-    Cause, Evidence, Finding, FindingState, Retryable, Verdict, verdict_digest_text,
+    Evidence, Finding, FindingBaselineState, InconclusiveCause, Retryability, Verdict,
+    verdict_text_for_digest,
 };
-use checkrein_core::explain::Because;
-use checkrein_core::ids::{Millis, ScopeId, SessionId, TaskId};
+use checkrein_core::explain::DecisionFactor;
+use checkrein_core::ids::{ScopeId, SessionId, TaskId, UnixMillis};
 use checkrein_core::input::{
-    ApprovalFact, Input, PersonAnswer, PersonAnswered, RuleDecision, ToolRequested,
+    ApprovalStatusFact, Input, PersonAnswer, PersonAnswered, RuleDecision, ToolRequested,
 };
-use checkrein_core::layers::question;
-use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
-use checkrein_core::state::State;
-use checkrein_core::step::Step;
+use checkrein_core::layers::approval_question;
+use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec};
+use checkrein_core::state::SessionState;
+use checkrein_core::step::StateMachineStep;
 use checkrein_core::tool_action::ToolAction;
-use checkrein_core::transition::PARKED;
+use checkrein_core::transition::PARKED_DETAIL;
 use checkrein_store::{About, Answered, Approval, Batch, Message, Stands, StoreError, Tail};
 use checkrein_verifiers::Report;
 
@@ -53,7 +54,7 @@ impl<'a> Beside<'a> {
     pub(crate) fn of(delivery: &Delivery<'_>, args: &'a str) -> Self {
         match &delivery.input {
             Input::ToolRequested(request) => Self::Call(Asked {
-                key: Digest::of_parts([
+                key: Digest::hash_parts([
                     &b"call in a folder"[..],
                     delivery.session.as_str().as_bytes(),
                     request.tool.as_bytes(),
@@ -73,7 +74,7 @@ fn folder_of(delivery: &Delivery<'_>) -> Option<String> {
 
 /// The key of a call before the folder was part of it.
 fn earlier_key(session: &SessionId, tool: &str, args: &str) -> Digest {
-    Digest::of_parts([
+    Digest::hash_parts([
         &b"call"[..],
         session.as_str().as_bytes(),
         tool.as_bytes(),
@@ -83,7 +84,7 @@ fn earlier_key(session: &SessionId, tool: &str, args: &str) -> Digest {
 
 /// The key of work that a person is to look at: any session may ask, about exactly this.
 fn key_of_work(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest {
-    Digest::of_parts([
+    Digest::hash_parts([
         &b"work"[..],
         root.as_bytes(),
         spec.name.as_str().as_bytes(),
@@ -95,7 +96,7 @@ fn key_of_work(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest {
 /// The key of a message that a person is to look at. Agents say the same of quite different
 /// work, so it is about that of one session, and about the tree that it was said about.
 fn key_of_message(work: Digest, session: &SessionId, tree: Digest) -> Digest {
-    Digest::of_parts([
+    Digest::hash_parts([
         &b"message"[..],
         &work.as_bytes()[..],
         session.as_str().as_bytes(),
@@ -104,12 +105,12 @@ fn key_of_message(work: Digest, session: &SessionId, tree: Digest) -> Digest {
 }
 
 /// The tree that the stop being judged is about. One that nobody can tell is like no other.
-fn tree_of(state: &State) -> Digest {
-    let pending = state.pending(&ScopeId::main());
+fn tree_of(state: &SessionState) -> Digest {
+    let pending = state.pending_stop(&ScopeId::main_scope());
     match pending.map(|pending| (&pending.tree, pending.stop)) {
         Some((Ok(tree), _)) => tree.tree,
-        Some((Err(_), stop)) => Digest::of(&stop.0.to_le_bytes()),
-        None => Digest::of(&state.last.0.to_le_bytes()),
+        Some((Err(_), stop)) => Digest::hash_bytes(&stop.0.to_le_bytes()),
+        None => Digest::hash_bytes(&state.last.0.to_le_bytes()),
     }
 }
 
@@ -131,8 +132,8 @@ pub(crate) struct Question {
 }
 
 impl Question {
-    fn fact(&self) -> ApprovalFact {
-        ApprovalFact {
+    fn fact(&self) -> ApprovalStatusFact {
+        ApprovalStatusFact {
             id: self.row.id.clone(),
             until: self.row.until,
             answer: self.row.answer.as_ref().map(|said| said.answer.clone()),
@@ -141,7 +142,12 @@ impl Question {
 
     /// Puts into the batch what came of it; a question that somebody has to be told of is given
     /// back.
-    pub(crate) fn settle(self, made: &Step, state: &State, batch: &mut Batch) -> Option<Approval> {
+    pub(crate) fn settle(
+        self,
+        made: &StateMachineStep,
+        state: &SessionState,
+        batch: &mut Batch,
+    ) -> Option<Approval> {
         let mut row = self.row;
         match &made.decision {
             Some(Decision::Tool(ToolDecision::Ask { .. })) if self.is_new => {
@@ -170,13 +176,13 @@ fn may_run(decision: &ToolDecision) -> bool {
     matches!(decision, ToolDecision::Allow | ToolDecision::Nudge { .. })
 }
 
-fn is_approved(made: &Step) -> bool {
+fn is_approved(made: &StateMachineStep) -> bool {
     use checkrein_core::event::Event;
     made.events.iter().any(|event| match event {
         Event::DecisionMade(made) => made
             .why
             .iter()
-            .any(|why| matches!(why, Because::Approved { .. })),
+            .any(|why| matches!(why, DecisionFactor::Approved { .. })),
         _ => false,
     })
 }
@@ -196,19 +202,19 @@ impl Runtime {
         &self,
         tail: &dyn Tail,
         policy: &Policy,
-        state: &State,
+        state: &SessionState,
         delivery: &Delivery<'_>,
         request: &mut ToolRequested,
         asked: Asked<'_>,
     ) -> Result<Option<Question>, StoreError> {
         // What an agent brings along says nothing.
         request.facts.approval = None;
-        if let Some(asks) = question(&delivery.layers)
+        if let Some(asks) = approval_question(&delivery.layers)
             && request.facts.rule < Some(RuleDecision::Prompt)
         {
             request.facts.reason = Some(asks);
         }
-        if way(policy.approval, request, &delivery.layers) != Way::Park {
+        if approval_handling(policy.approval, request, &delivery.layers) != ApprovalHandling::Park {
             return Ok(None);
         }
         let now = clock::now();
@@ -225,7 +231,10 @@ impl Runtime {
         let about = || {
             let call = Call {
                 args: asked.args,
-                script: delivery.facts.action().and_then(ToolAction::script),
+                script: delivery
+                    .facts
+                    .action()
+                    .and_then(ToolAction::shell_script_of_call),
                 folder: folder.as_deref(),
             };
             let (text, beside) = shown::of_call(&self.redactor, &request.facts, call);
@@ -272,7 +281,13 @@ impl Runtime {
         Ok(Some(question))
     }
 
-    fn question(&self, session: &SessionId, policy: &Policy, state: &State, new: New) -> Approval {
+    fn question(
+        &self,
+        session: &SessionId,
+        policy: &Policy,
+        state: &SessionState,
+        new: New,
+    ) -> Approval {
         let now = clock::now();
         let New {
             key,
@@ -280,7 +295,7 @@ impl Runtime {
             about,
             why,
         } = new;
-        let mut id = Digest::of_parts([&key.as_bytes()[..], &nth.to_le_bytes()]).to_hex();
+        let mut id = Digest::hash_parts([&key.as_bytes()[..], &nth.to_le_bytes()]).to_hex();
         id.truncate(8);
         Approval {
             id: format!("ap-{id}"),
@@ -293,7 +308,7 @@ impl Runtime {
             about,
             why,
             at: now,
-            until: Millis(now.0.saturating_add(policy.approvals.expires_ms)),
+            until: UnixMillis(now.0.saturating_add(policy.approvals.expires_ms)),
             answer: None,
             used_at: None,
             ran_out_at: None,
@@ -329,7 +344,7 @@ impl Runtime {
                     return Ok(None);
                 }
             };
-            let tree = (spec.subject == SubjectKind::Message).then(|| tree_of(&state));
+            let tree = (spec.subject == VerdictSubjectKind::Message).then(|| tree_of(&state));
             let key = tree.map_or(work, |tree| key_of_message(work, session, tree));
             let known = tail.approval(&key)?;
             let nth = known.as_ref().map_or(0, |row| row.nth + 1);
@@ -362,7 +377,7 @@ impl Runtime {
             };
             let mut row = self.question(session, policy, &state, new);
             if let Some(expires_ms) = human.expires_ms {
-                row.until = Millis(row.at.0.saturating_add(expires_ms));
+                row.until = UnixMillis(row.at.0.saturating_add(expires_ms));
             }
             found = Ok(Word {
                 to_tell: true,
@@ -402,9 +417,9 @@ impl Runtime {
         // It is kept in more places than the event.
         fit::answer(&self.redactor, &mut answer);
         let now = clock::now();
-        let span = question.until.since(question.at);
+        let span = question.until.millis_since(question.at);
         let answered = Approval {
-            until: Millis(now.0.saturating_add(span)),
+            until: UnixMillis(now.0.saturating_add(span)),
             answer: Some(Answered {
                 at: now,
                 answer: answer.clone(),
@@ -420,7 +435,7 @@ impl Runtime {
                 } => format!("{verifier} on {}", subject.to_hex()),
             },
             ends: Some(match &answered.about {
-                About::Call { .. } => PARKED.to_owned(),
+                About::Call { .. } => PARKED_DETAIL.to_owned(),
                 About::Work { verifier, .. } => verifier.clone(),
             }),
             until: answered.until,
@@ -515,7 +530,7 @@ pub(crate) struct Word {
 }
 
 impl Word {
-    fn of(row: Approval, now: Millis) -> Self {
+    fn of(row: Approval, now: UnixMillis) -> Self {
         let stands = row.stands(now);
         Self {
             row: Some((row, stands)),
@@ -531,7 +546,8 @@ impl Word {
 
 /// What a person's word comes to as a report.
 pub(crate) fn report(word: &Word) -> Report {
-    let unanswered = |why: String| Report::inconclusive(Cause::Unanswered, Retryable::Yes, why);
+    let unanswered =
+        |why: String| Report::inconclusive(InconclusiveCause::Unanswered, Retryability::Yes, why);
     let Some((row, stands)) = &word.row else {
         return unanswered("no person was asked about this yet".to_owned());
     };
@@ -550,7 +566,7 @@ pub(crate) fn report(word: &Word) -> Report {
         }
         _ => {
             let why = format!("nobody answered {id} in time");
-            return Report::inconclusive(Cause::Expired, Retryable::No, why);
+            return Report::inconclusive(InconclusiveCause::Expired, Retryability::No, why);
         }
     };
     let word = if verdict == Verdict::Pass {
@@ -570,7 +586,7 @@ pub(crate) fn report(word: &Word) -> Report {
             .reason
             .clone()
             .unwrap_or_else(|| "a person said no".to_owned()),
-        state: FindingState::New,
+        state: FindingBaselineState::New,
     };
     let findings: Vec<Finding> = (verdict == Verdict::Fail)
         .then_some(finding)
@@ -581,13 +597,13 @@ pub(crate) fn report(word: &Word) -> Report {
         cause: None,
         findings_total: findings.len() as u32,
         findings,
-        ..Report::inconclusive(Cause::Unanswered, Retryable::Yes, text)
+        ..Report::inconclusive(InconclusiveCause::Unanswered, Retryability::Yes, text)
     }
 }
 
 /// The key of evidence of a person's word: each answer is kept for itself.
 pub(crate) fn evidence_key(key: Digest, word: &Word, evidence: &Evidence) -> Digest {
     let id = word.row.as_ref().map_or("", |(row, _)| row.id.as_str());
-    let verdict = verdict_digest_text(evidence.verdict, evidence.cause);
-    Digest::of_parts([&key.as_bytes()[..], id.as_bytes(), verdict.as_bytes()])
+    let verdict = verdict_text_for_digest(evidence.verdict, evidence.cause);
+    Digest::hash_parts([&key.as_bytes()[..], id.as_bytes(), verdict.as_bytes()])
 }

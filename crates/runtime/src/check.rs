@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use checkrein_core::accept::Truth;
+use checkrein_core::accept::TruthValue;
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Cause, Evidence, Origin, Verdict};
+use checkrein_core::evidence::{Evidence, EvidenceOrigin, InconclusiveCause, Verdict};
 use checkrein_core::ids::{SessionId, VerifierName};
-use checkrein_core::policy::{Policy, Stance, Tier, VerifierSpec};
+use checkrein_core::policy::{Policy, Stance, VerifierSpec, VerifierTier};
 
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
@@ -19,7 +19,7 @@ use crate::perform::{Done, Wanted};
 #[derive(Debug, Clone)]
 pub struct CheckReport {
     /// What `accept` comes to, stances used; of the named verifiers only, if some were named.
-    pub value: Truth,
+    pub value: TruthValue,
     /// Digest of the tree.
     pub tree: Digest,
     /// One per verifier, in config order.
@@ -62,7 +62,7 @@ impl Runtime {
             )
             .map_err(RuntimeError::Tree)?;
         // A judge reads the answer of an agent, and here is none.
-        let by_hand = |spec: &VerifierSpec| names.is_empty() && spec.tier != Tier::Judge;
+        let by_hand = |spec: &VerifierSpec| names.is_empty() && spec.tier != VerifierTier::Judge;
         let chosen = |spec: &&VerifierSpec| by_hand(spec) || names.contains(&spec.name);
         let wanted: Vec<Wanted> = policy
             .verifiers
@@ -70,16 +70,16 @@ impl Runtime {
             .filter(chosen)
             .map(|spec| Wanted {
                 verifier: spec.name.clone(),
-                subject: reading.fact.content(spec),
-                content: reading.fact.content(spec),
-                acts: acts.newest.voiding(spec),
+                subject: reading.fact.verifier_input_digest(spec),
+                content: reading.fact.verifier_input_digest(spec),
+                acts: acts.newest.newest_voiding_act(spec),
                 again: None,
             })
             .collect();
         let mut checks: Vec<Check> = Vec::new();
         let mut collect = |done: Done| {
             checks.push(Check {
-                required: policy.is_required(&done.evidence.verifier),
+                required: policy.is_required_verifier(&done.evidence.verifier),
                 evidence: done.evidence,
                 cached: done.cached,
             });
@@ -101,7 +101,7 @@ impl Runtime {
             session,
             policy,
             &wanted,
-            Origin::Manual,
+            EvidenceOrigin::Manual,
             use_cache,
             None,
             None,
@@ -120,24 +120,26 @@ impl Runtime {
             .find(|check| check.evidence.verifier == *name)
         {
             // No stance stands in while a person can still answer.
-            Some(check) if check.evidence.cause == Some(Cause::Unanswered) => Truth::Open,
+            Some(check) if check.evidence.cause == Some(InconclusiveCause::Unanswered) => {
+                TruthValue::Open
+            }
             Some(check) => match (
                 check.evidence.verdict,
-                policy.verifier(name).map(|spec| spec.stance),
+                policy.verifier_spec(name).map(|spec| spec.stance),
             ) {
-                (Verdict::Pass, _) => Truth::True,
+                (Verdict::Pass, _) => TruthValue::True,
                 (Verdict::Fail, _) | (Verdict::Inconclusive, Some(Stance::Block) | None) => {
-                    Truth::False
+                    TruthValue::False
                 }
-                (Verdict::Inconclusive, Some(Stance::Allow)) => Truth::True,
-                (Verdict::Inconclusive, Some(Stance::Ask)) => Truth::Open,
+                (Verdict::Inconclusive, Some(Stance::Allow)) => TruthValue::True,
+                (Verdict::Inconclusive, Some(Stance::Ask)) => TruthValue::Open,
             },
-            None => Truth::Open,
+            None => TruthValue::Open,
         };
         let value = if names.is_empty() {
             policy.accept.evaluate(&truth)
         } else {
-            names.iter().map(truth).min().unwrap_or(Truth::True)
+            names.iter().map(truth).min().unwrap_or(TruthValue::True)
         };
         Ok(CheckReport {
             value,

@@ -2,12 +2,12 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 
 /// Milliseconds since the Unix epoch; 0 if the clock stands before it.
-pub fn now() -> Millis {
+pub fn now() -> UnixMillis {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }

@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Cause, Verdict};
-use checkrein_core::explain::{HeldUpBy, Why};
-use checkrein_core::ids::{Seq, SessionId, SourceName, VerifierName};
-use checkrein_core::input::{Input, TaskListFact, TokenUse};
-use checkrein_core::layers::LayerFact;
-use checkrein_core::policy::VerifiedNotice;
-use checkrein_core::state::State;
+use checkrein_core::evidence::{InconclusiveCause, Verdict};
+use checkrein_core::explain::{DecisionExplanation, StopHoldupCause};
+use checkrein_core::ids::{EventSeq, SessionId, SourceName, VerifierName};
+use checkrein_core::input::{Input, StandingTaskListSnapshot, TokenUsage};
+use checkrein_core::layers::MiddlewareAnswerFact;
+use checkrein_core::policy::VerifiedNoticeMode;
+use checkrein_core::state::SessionState;
 use checkrein_core::transition::Transition;
 use checkrein_store::Approval;
 use checkrein_verifiers::tree::Limits;
@@ -26,7 +26,7 @@ use crate::system::System;
 pub type Seal = dyn Fn() -> Result<Compiled, ConfigError> + Send + Sync;
 
 /// Reads token use from a cursor on; `None` if it cannot be known.
-pub type Usage<'a> = &'a dyn Fn(&str) -> Option<TokenUse>;
+pub type Usage<'a> = &'a dyn Fn(&str) -> Option<TokenUsage>;
 
 /// What a tool said.
 #[derive(Debug, Clone, Copy)]
@@ -67,9 +67,9 @@ pub struct Delivery<'a> {
     /// Of a tool that came back: what it said, if what is made of it is passed on.
     pub returned: Option<Returned<'a>>,
     /// What layers of middleware said; filled in here.
-    pub layers: Vec<LayerFact>,
+    pub layers: Vec<MiddlewareAnswerFact>,
     /// The project's list of standing tasks; filled in here.
-    pub task_list: Option<Box<TaskListFact>>,
+    pub task_list: Option<Box<StandingTaskListSnapshot>>,
     /// The checks whose newest runs count, where the tree was read; filled in here.
     pub runs: Option<Box<[RequiredRun]>>,
 }
@@ -124,17 +124,17 @@ impl<'a> Patience<'a> {
 #[derive(Debug)]
 pub struct Decided {
     /// The input that was answered.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// The answer.
     pub decision: Decision,
     /// The chain of facts behind it.
-    pub why: Why,
+    pub why: DecisionExplanation,
     /// The rendered feedback of a refused stop.
     pub text: Option<String>,
     /// What layers of middleware made of a tool's result.
     pub rewritten: Rewritten,
     /// The session as it is now.
-    pub state: State,
+    pub state: SessionState,
     /// Said once, when the policy was sealed.
     pub warnings: Vec<String>,
     /// What waits for a person since this answer.
@@ -142,7 +142,7 @@ pub struct Decided {
     /// The command that tells them, as the sealed policy has it.
     pub notify: Option<String>,
     /// What an accepted stop says in the agent's screen, as the sealed policy has it.
-    pub verified_notice: VerifiedNotice,
+    pub verified_notice: VerifiedNoticeMode,
     /// What was wrong with the config in whose place the sealed policy goes on.
     pub config_error: Option<String>,
     /// Files that were too large to be read at this stop: they count by their size and times.
@@ -150,7 +150,7 @@ pub struct Decided {
     /// The same news was taken in before, and this is what was answered then.
     pub repeated: bool,
     /// What kept a stop from being judged.
-    pub held_up_by: Option<HeldUpBy>,
+    pub held_up_by: Option<StopHoldupCause>,
 }
 
 impl Decided {
@@ -190,7 +190,7 @@ pub enum Progress {
         /// What it says.
         verdict: Verdict,
         /// Why it could not tell.
-        cause: Option<Cause>,
+        cause: Option<InconclusiveCause>,
         /// Milliseconds it took.
         duration_ms: u64,
         /// Taken from an earlier run on the same subject.

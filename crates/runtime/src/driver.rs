@@ -4,16 +4,16 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
-use checkrein_core::decision::{Decision, Feedback, StopDecision};
+use checkrein_core::decision::{Decision, StopDecision, StopFeedback};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
-use checkrein_core::evidence::{Cause, Evidence};
-use checkrein_core::explain::{self, Because, HeldUpBy};
+use checkrein_core::evidence::{Evidence, InconclusiveCause};
+use checkrein_core::explain::{self, DecisionFactor, StopHoldupCause};
 use checkrein_core::feedback;
-use checkrein_core::ids::{AgentName, ScopeId, Seq, SessionId};
+use checkrein_core::ids::{AgentName, EventSeq, ScopeId, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use checkrein_store::{Claim, Store, Tail};
 
 use crate::config::{Compiled, ConfigError};
@@ -138,7 +138,7 @@ impl Runtime {
             Input::StopRequested(stop) => Some(stop.message.clone()),
             _ => None,
         };
-        let scope = delivery.input.scope().cloned();
+        let scope = delivery.input.scope_id().cloned();
         let handled = self.handle(delivery, patience)?;
         let message = message.as_deref();
         let settled = self.settle(&session, handled, message, patience, progress)?;
@@ -177,8 +177,8 @@ impl Runtime {
     }
 
     /// Feedback as an agent is told of it.
-    pub fn words(&self, feedback: &Feedback, held_up_by: Option<HeldUpBy>) -> String {
-        feedback::render(feedback, held_up_by, &|key| self.evidence(key))
+    pub fn words(&self, feedback: &StopFeedback, held_up_by: Option<StopHoldupCause>) -> String {
+        feedback::render_feedback(feedback, held_up_by, &|key| self.evidence(key))
     }
 
     /// What kept this stop from being judged, if its reasons say that something did.
@@ -186,25 +186,25 @@ impl Runtime {
         &self,
         session: &SessionId,
         scope: &ScopeId,
-        stop: Seq,
-        why: &[Because],
-    ) -> Option<HeldUpBy> {
-        let says = |because: &Because| {
+        stop: EventSeq,
+        why: &[DecisionFactor],
+    ) -> Option<StopHoldupCause> {
+        let says = |because: &DecisionFactor| {
             let cause = match because {
-                Because::Verdict { cause, .. } => *cause,
+                DecisionFactor::Verdict { cause, .. } => *cause,
                 _ => None,
             };
-            *because == Because::TreeMoved || cause == Some(Cause::TreeMoving)
+            *because == DecisionFactor::TreeMoved || cause == Some(InconclusiveCause::TreeMoving)
         };
         if !why.iter().any(says) {
             return None;
         }
         // It only chooses words: without the log they speak of files.
-        let before = Seq(stop.0.saturating_sub(1));
+        let before = EventSeq(stop.0.saturating_sub(1));
         let rows = self.store.events(session, before).ok()?;
         let events = rows.iter().map(|raw| load::decode(session, raw).ok()?);
         let events: Vec<Event> = events.flatten().collect();
-        explain::held_up_by(&events, scope)
+        explain::newest_stop_held_up_cause(&events, scope)
     }
 
     /// The right to have this conversation, for one process at a time and as long as it lives.
@@ -212,7 +212,7 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be written.
     pub fn converse(&self, session: &SessionId) -> Result<Option<Claim>, RuntimeError> {
-        let key = Digest::of_parts([&b"conversation"[..], session.as_str().as_bytes()]);
+        let key = Digest::hash_parts([&b"conversation"[..], session.as_str().as_bytes()]);
         Ok(self.store.claim(&key)?)
     }
 
@@ -262,7 +262,10 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn peek(&self, session: &SessionId) -> Result<Option<(State, Policy)>, RuntimeError> {
+    pub fn peek(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
         self.read_session(session, |tail, state| {
             let policy = load::policy(session, &state, |digest| tail.blob(digest))?;
             Ok((state, policy))
@@ -297,14 +300,18 @@ impl Runtime {
     pub(crate) fn read_session<T>(
         &self,
         session: &SessionId,
-        find: impl FnOnce(&dyn Tail, State) -> Result<T, RuntimeError>,
+        find: impl FnOnce(&dyn Tail, SessionState) -> Result<T, RuntimeError>,
     ) -> Result<Option<T>, RuntimeError> {
         load::read_session(&*self.store, session, find)
     }
 }
 
 /// Where the session leaves fewer continuations than the task does, that is what is promised.
-pub(crate) fn within_session(feedback: &mut Feedback, limit: Option<u32>, state: &State) {
+pub(crate) fn within_session(
+    feedback: &mut StopFeedback,
+    limit: Option<u32>,
+    state: &SessionState,
+) {
     let given = state.totals.continues;
     let left = limit.map_or(u32::MAX, |limit| limit.saturating_sub(given));
     feedback.continues_left = feedback.continues_left.min(left);
@@ -316,7 +323,7 @@ mod tests {
     use std::time::Duration;
 
     use checkrein_core::ids::ScopeId;
-    use checkrein_core::input::{Input, SessionSource, SessionStarted};
+    use checkrein_core::input::{Input, SessionStartKind, SessionStarted};
     use checkrein_store::{Options, SqliteStore};
 
     use super::*;
@@ -341,7 +348,7 @@ mod tests {
         let (session, cancelled) = (SessionId::from("s"), AtomicBool::new(false));
         let started = Input::SessionStarted(SessionStarted {
             agent: "test".into(),
-            how: SessionSource::Startup,
+            how: SessionStartKind::Startup,
             parent: None,
             tokens: None,
         });
@@ -356,7 +363,7 @@ mod tests {
             assert!(begin().is_err(), "nobody else writes meanwhile");
             let (state, _) = runtime.peek(&session).unwrap().unwrap();
             assert_eq!(state.agent, Some("test".into()));
-            let cursor = runtime.cursor(&session, &ScopeId::main()).unwrap();
+            let cursor = runtime.cursor(&session, &ScopeId::main_scope()).unwrap();
             assert_eq!(cursor.as_deref(), Some(""));
             assert!(runtime.sealed_as(&session).unwrap().is_some());
             Ok(None)

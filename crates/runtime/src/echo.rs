@@ -3,9 +3,9 @@
 //! about it, taken for ours, would never be heard.
 
 use checkrein_core::decision::{Decision, StopDecision};
-use checkrein_core::event::{DecisionMade, Event};
+use checkrein_core::event::{DecisionOnInput, Event};
 use checkrein_core::explain;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_core::input::Input;
 
 use crate::driver::{BESIDE, Runtime, within_session};
@@ -29,14 +29,14 @@ impl Runtime {
             return Ok(false);
         }
         let (mut newest, mut of_stop) = (None, Vec::new());
-        for raw in self.store.events(session, Seq(0))? {
+        for raw in self.store.events(session, EventSeq(0))? {
             match load::decode(session, &raw)? {
-                Some(Event::DecisionMade(DecisionMade {
+                Some(Event::DecisionMade(DecisionOnInput {
                     decision: Decision::Stop(StopDecision::Continue { feedback }),
                     scope,
                     ..
-                })) if scope.is_main() => {
-                    let held_up_by = explain::held_up_by(&of_stop, &scope);
+                })) if scope.is_main_scope() => {
+                    let held_up_by = explain::newest_stop_held_up_cause(&of_stop, &scope);
                     newest = Some((feedback, held_up_by));
                 }
                 Some(event @ Event::Input(_)) => {
@@ -54,7 +54,7 @@ impl Runtime {
             return Ok(false);
         };
         // Nobody goes on with a task that has ended.
-        if state.open_task().is_none() {
+        if state.task_if_open().is_none() {
             return Ok(false);
         }
         within_session(&mut feedback, policy.session_caps.continues, &state);
@@ -66,7 +66,7 @@ impl Runtime {
 fn is_main_stop(event: &Event) -> bool {
     match event {
         Event::Input(stamped) => match &stamped.input {
-            Input::StopRequested(stop) => stop.scope.is_main(),
+            Input::StopRequested(stop) => stop.scope.is_main_scope(),
             _ => false,
         },
         _ => false,

@@ -45,7 +45,7 @@ pub(crate) fn digest(root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest 
         parts.push(name.as_encoded_bytes());
         parts.push(value.as_encoded_bytes());
     }
-    Digest::of_parts(parts)
+    Digest::hash_parts(parts)
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Why we are unable to go on. What the world did is evidence, never one of these.
 
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::StoreError;
 
 use crate::config::ConfigError;
@@ -20,7 +20,7 @@ pub enum RuntimeError {
         /// Which session.
         session: SessionId,
         /// Which event.
-        seq: Seq,
+        seq: EventSeq,
         /// Why.
         source: serde_json::Error,
     },

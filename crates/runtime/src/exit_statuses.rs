@@ -7,7 +7,7 @@ use std::fs::Metadata;
 use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
-use checkrein_core::exit_status::StatusReading;
+use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_execpolicy::{Project, ProjectEntry, read_exit_statuses};
@@ -45,7 +45,7 @@ pub fn of_check(
     root: &Path,
     env: &BTreeMap<OsString, OsString>,
     spec: &VerifierSpec,
-) -> Option<StatusReading> {
+) -> Option<ExitStatusAnalysis> {
     let kind = checkrein_verifiers::find(&spec.kind)?;
     let script = kind.shell_command(&spec.definition)?;
     let file = |path: &str| {

@@ -7,9 +7,11 @@ use std::cell::RefCell;
 use std::path::{Component, Path, PathBuf};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{PatchFact, Reach, RuleDecision, ToolFacts, ToolKind};
+use checkrein_core::input::{
+    ActReach, PatchCheckedAgainstTree, RuleDecision, ToolKind, ToolRequestFacts,
+};
 use checkrein_core::policy::Policy;
-use checkrein_core::tool_action::{ToolAction, ToolCommand};
+use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
 use checkrein_execpolicy::{
     Bounds, ParsedScripts, RuleSet, StartFolders, Touched, Touches, Unmatched, is_reader,
     judge_changes, judge_parsed_argv, judge_parsed_script, judge_places,
@@ -31,7 +33,7 @@ pub struct ToolFactsBuilder<'a> {
 struct Gathered {
     /// The policy that they were gathered under.
     under: Option<Digest>,
-    facts: ToolFacts,
+    facts: ToolRequestFacts,
 }
 
 /// Where a call is made, and what was read of the tree for it.
@@ -42,7 +44,7 @@ pub(crate) struct CallPlace<'a> {
     /// Where relative paths begin.
     pub(crate) here: &'a Path,
     /// The patch that it applies.
-    pub(crate) patch: Option<&'a PatchFact>,
+    pub(crate) patch: Option<&'a PatchCheckedAgainstTree>,
 }
 
 /// What a call may change.
@@ -53,12 +55,12 @@ pub(crate) enum CallExtent {
     /// Files that count, and nothing else that a check could find.
     Counted,
     /// More than that, as far as this.
-    Act(Reach),
+    Act(ActReach),
 }
 
 impl CallExtent {
     /// How far it may reach, if it is an act.
-    pub(crate) fn reach(self) -> Option<Reach> {
+    pub(crate) fn reach(self) -> Option<ActReach> {
         match self {
             CallExtent::Act(reach) => Some(reach),
             CallExtent::Nothing | CallExtent::Counted => None,
@@ -92,7 +94,7 @@ impl<'a> ToolFactsBuilder<'a> {
         tool: &str,
         place: CallPlace<'_>,
         redactor: &Redactor,
-    ) -> ToolFacts {
+    ) -> ToolRequestFacts {
         if let Some(gathered) = &*self.gathered.borrow()
             && gathered.under == under
         {
@@ -112,16 +114,16 @@ impl<'a> ToolFactsBuilder<'a> {
         tool: &str,
         place: CallPlace<'_>,
         redactor: &Redactor,
-    ) -> ToolFacts {
+    ) -> ToolRequestFacts {
         let rules = match RuleSet::from_text(&policy.rules) {
             Ok(rules) => rules,
             // The sealed rules were compiled by us: unreadable ones must not open the gate.
             Err(error) => {
-                return ToolFacts {
+                return ToolRequestFacts {
                     rule: Some(RuleDecision::Forbidden),
                     reason: Some(format!("the sealed exec policy cannot be read: {error}")),
                     patch: place.patch.cloned().map(kept_patch),
-                    ..ToolFacts::default()
+                    ..ToolRequestFacts::default()
                 };
             }
         };
@@ -133,7 +135,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let (mut facts, touched) = self.judge(&rules, place);
         // A long word may have been cut in the midst of a secret: commands are read once more from
         // what is kept. The answer is that of the first reading.
-        if let Some(ToolCommand::Script(script)) = self.command()
+        if let Some(CommandInToolArguments::Script(script)) = self.command()
             && let Cow::Owned(hidden) = redactor.text(script)
         {
             facts.commands =
@@ -150,24 +152,24 @@ impl<'a> ToolFactsBuilder<'a> {
         facts
     }
 
-    fn command(&self) -> Option<&'a ToolCommand> {
+    fn command(&self) -> Option<&'a CommandInToolArguments> {
         self.action?.command.as_ref()
     }
 
     /// The facts of the command or of the files that the call names, with the files that it
     /// touches.
-    fn judge(&self, rules: &RuleSet, place: CallPlace<'_>) -> (ToolFacts, Touches) {
+    fn judge(&self, rules: &RuleSet, place: CallPlace<'_>) -> (ToolRequestFacts, Touches) {
         match self.command() {
-            Some(ToolCommand::Argv(argv)) => {
+            Some(CommandInToolArguments::Argv(argv)) => {
                 judge_parsed_argv(&self.scripts, rules, argv, &self.start(place))
             }
-            Some(ToolCommand::Script(script)) => {
+            Some(CommandInToolArguments::Script(script)) => {
                 judge_parsed_script(&self.scripts, rules, script, &self.start(place))
             }
             None => {
                 let files = self.changes();
                 let facts = match files.is_empty() {
-                    true => ToolFacts::default(),
+                    true => ToolRequestFacts::default(),
                     false => judge_changes(rules, &files),
                 };
                 (facts, Touches { files, more: false })
@@ -200,7 +202,12 @@ impl<'a> ToolFactsBuilder<'a> {
 
     /// Of a tool that is not known to read only, every argument that names a protected file is
     /// taken for a file that it writes.
-    fn judge_possible_writes(&self, rules: &RuleSet, facts: &mut ToolFacts, place: CallPlace<'_>) {
+    fn judge_possible_writes(
+        &self,
+        rules: &RuleSet,
+        facts: &mut ToolRequestFacts,
+        place: CallPlace<'_>,
+    ) {
         let Some(action) = self.action else { return };
         let possible: Vec<Touched> = action.may_write.iter().map(written).collect();
         if !possible.is_empty() {
@@ -211,10 +218,10 @@ impl<'a> ToolFactsBuilder<'a> {
             let reason = "policy asks: this call names more than can be looked through";
             stricter(
                 facts,
-                ToolFacts {
+                ToolRequestFacts {
                     rule: Some(RuleDecision::Prompt),
                     reason: Some(reason.to_owned()),
-                    ..ToolFacts::default()
+                    ..ToolRequestFacts::default()
                 },
             );
         }
@@ -224,12 +231,12 @@ impl<'a> ToolFactsBuilder<'a> {
     pub(crate) fn extent(&self, place: CallPlace<'_>, outside: bool, may_act: bool) -> CallExtent {
         let Some(action) = self.action else {
             return match may_act {
-                true => CallExtent::Act(Reach::Unknown),
+                true => CallExtent::Act(ActReach::Unknown),
                 false => CallExtent::Nothing,
             };
         };
         if outside {
-            return CallExtent::Act(Reach::Outside);
+            return CallExtent::Act(ActReach::Outside);
         }
         if only_reads_by(&self.scripts, action, place.root) {
             return CallExtent::Nothing;
@@ -238,7 +245,7 @@ impl<'a> ToolFactsBuilder<'a> {
             return self.extent_of_command(place);
         }
         if action.kind != ToolKind::Write || action.is_cut {
-            return CallExtent::Act(Reach::Unknown);
+            return CallExtent::Act(ActReach::Unknown);
         }
         let named = [&action.writes, &action.removes, &action.may_write];
         let named = named.into_iter().flatten().map(String::as_str);
@@ -247,15 +254,15 @@ impl<'a> ToolFactsBuilder<'a> {
             path.starts_with(['~', '@', '\'', '"']) || !cfg!(windows) && path.contains('\\')
         };
         if named.clone().any(is_odd) {
-            return CallExtent::Act(Reach::Outside);
+            return CallExtent::Act(ActReach::Outside);
         }
         let patched = place.patch.into_iter().flat_map(|patch| &patch.paths);
         let mut paths: Vec<PathBuf> = named.map(|path| place.here.join(path)).collect();
         paths.extend(patched.map(|path| place.root.join(path)));
         match paths.iter().all(|path| is_in(place.root, path)) {
             true if !paths.is_empty() && all_count(&paths, place.root) => CallExtent::Counted,
-            true => CallExtent::Act(Reach::Elsewhere),
-            false => CallExtent::Act(Reach::Outside),
+            true => CallExtent::Act(ActReach::Elsewhere),
+            false => CallExtent::Act(ActReach::Outside),
         }
     }
 
@@ -271,7 +278,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let (facts, touched) = self.judge(&RuleSet::default().bounded(bounds), place);
         let is_known = facts.rule == Some(RuleDecision::Allow) && facts.unresolved.is_empty();
         if !is_known {
-            return CallExtent::Act(Reach::Unknown);
+            return CallExtent::Act(ActReach::Unknown);
         }
         let files = touched.files.iter();
         // Told from where the command starts, or from the root on: both have to count.
@@ -286,7 +293,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let counts = plain && !touched.more && !paths.is_empty() && all_count(&paths, place.root);
         match counts {
             true => CallExtent::Counted,
-            false => CallExtent::Act(Reach::Elsewhere),
+            false => CallExtent::Act(ActReach::Elsewhere),
         }
     }
 
@@ -318,7 +325,7 @@ impl<'a> ToolFactsBuilder<'a> {
         touched.extend(writes.iter().cloned());
         let places = links::elsewhere(&touched, place.here, place.root);
         writes.extend(places.iter().map(|place| written(&place.path)));
-        let asks = |facts: &ToolFacts| facts.rule > Some(RuleDecision::Allow);
+        let asks = |facts: &ToolRequestFacts| facts.rule > Some(RuleDecision::Allow);
         asks(&facts) || asks(&judge_changes(&rules, &writes))
     }
 }
@@ -361,7 +368,7 @@ fn written(path: impl AsRef<str>) -> Touched {
 /// What is touched is asked about by where it really lies as well.
 fn judge_real_places(
     rules: &RuleSet,
-    facts: &mut ToolFacts,
+    facts: &mut ToolRequestFacts,
     touched: &[Touched],
     place: CallPlace<'_>,
 ) {
@@ -371,7 +378,7 @@ fn judge_real_places(
     }
 }
 
-fn stricter(facts: &mut ToolFacts, other: ToolFacts) {
+fn stricter(facts: &mut ToolRequestFacts, other: ToolRequestFacts) {
     // That nothing is protected there allows nothing.
     if other.rule > facts.rule && other.rule > Some(RuleDecision::Allow) {
         (facts.rule, facts.reason) = (other.rule, other.reason);
@@ -380,7 +387,7 @@ fn stricter(facts: &mut ToolFacts, other: ToolFacts) {
 
 /// What the rules say of a tool of an MCP server, under whichever agent: they know it by the words
 /// `mcp SERVER TOOL`. Nothing but rules on these words is asked: it is no command.
-fn judge_server_tool(rules: &RuleSet, facts: &mut ToolFacts, tool: &str) {
+fn judge_server_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) {
     let named = tool.strip_prefix("mcp__");
     let Some((server, name)) = named.and_then(|named| named.split_once("__")) else {
         return;
@@ -400,16 +407,21 @@ fn judge_server_tool(rules: &RuleSet, facts: &mut ToolFacts, tool: &str) {
     });
     stricter(
         facts,
-        ToolFacts {
+        ToolRequestFacts {
             rule: Some(rule),
             reason,
-            ..ToolFacts::default()
+            ..ToolRequestFacts::default()
         },
     );
 }
 
 /// What a patch writes is asked about like what any tool writes: by where it really lies.
-fn judge_patch(rules: &RuleSet, facts: &mut ToolFacts, patch: PatchFact, root: &Path) {
+fn judge_patch(
+    rules: &RuleSet,
+    facts: &mut ToolRequestFacts,
+    patch: PatchCheckedAgainstTree,
+    root: &Path,
+) {
     let below = |path: &String| written(root.join(path).display().to_string());
     let changes: Vec<Touched> = patch.paths.iter().map(below).collect();
     if !changes.is_empty() {
@@ -428,7 +440,7 @@ fn judge_patch(rules: &RuleSet, facts: &mut ToolFacts, patch: PatchFact, root: &
 }
 
 /// All of its paths are judged, and the first are kept.
-fn kept_patch(mut patch: PatchFact) -> PatchFact {
+fn kept_patch(mut patch: PatchCheckedAgainstTree) -> PatchCheckedAgainstTree {
     patch.paths.truncate(patches::MAX_PATHS);
     patch
 }
@@ -455,10 +467,10 @@ mod tests {
             here: Path::new("/project"),
             patch: None,
         };
-        if let Some(script) = action.script() {
+        if let Some(script) = action.shell_script_of_call() {
             checkrein_execpolicy::patches_in(facts.scripts(), script);
         }
-        let under = |text: &str| (Some(Digest::of(text.as_bytes())), policy);
+        let under = |text: &str| (Some(Digest::hash_bytes(text.as_bytes())), policy);
         let first = facts.facts(under("sealed"), "shell", place, &redactor);
         facts.is_risky(place, false);
         assert_eq!(
@@ -471,17 +483,18 @@ mod tests {
 
     #[test]
     fn one_request_is_parsed_once() {
-        let script = ToolAction::of_script("cd src && git apply < a.patch; rm -rf $X");
+        let script =
+            ToolAction::shell_action_from_script("cd src && git apply < a.patch; rm -rf $X");
         assert_eq!(parses(&script), 1);
         let argv = |words: &[&str]| ToolAction {
-            command: Some(ToolCommand::Argv(
+            command: Some(CommandInToolArguments::Argv(
                 words.iter().map(|word| (*word).to_owned()).collect(),
             )),
-            ..ToolAction::of_script("")
+            ..ToolAction::shell_action_from_script("")
         };
         assert_eq!(parses(&argv(&["bash", "-c", "ls; rm x"])), 1);
         assert_eq!(parses(&argv(&["ls", "-l"])), 0);
-        let nested = ToolAction::of_script("bash -c 'ls; rm x'");
+        let nested = ToolAction::shell_action_from_script("bash -c 'ls; rm x'");
         assert_eq!(parses(&nested), 2, "a script in a script");
     }
 }

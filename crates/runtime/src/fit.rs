@@ -5,8 +5,8 @@ use std::borrow::Cow;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::{Input, PersonAnswer, ToolFacts, VetoFact};
-use checkrein_core::layers::LayerFact;
+use checkrein_core::input::{Input, ModelVetoFact, PersonAnswer, ToolRequestFacts};
+use checkrein_core::layers::MiddlewareAnswerFact;
 
 use checkrein_redaction::Redactor;
 
@@ -84,7 +84,7 @@ pub(crate) fn answer(redactor: &Redactor, answer: &mut PersonAnswer) {
 }
 
 /// Hides and bounds what was found out about a call. The rules' answer stays.
-pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolFacts) {
+pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolRequestFacts) {
     let mut room = COMMANDS;
     facts.commands.retain_mut(|command| {
         redactor.words(&mut command.argv);
@@ -124,7 +124,7 @@ pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolFacts) {
 }
 
 /// Hides and bounds what a model said of a call. Once more changes nothing.
-pub(crate) fn veto(redactor: &Redactor, veto: &mut VetoFact) {
+pub(crate) fn veto(redactor: &Redactor, veto: &mut ModelVetoFact) {
     text(redactor, &mut veto.reason, SHORT);
     // Half of the arguments are none.
     let whole =
@@ -133,7 +133,7 @@ pub(crate) fn veto(redactor: &Redactor, veto: &mut VetoFact) {
 }
 
 /// Hides and bounds what layers of middleware said.
-pub(crate) fn layers(redactor: &Redactor, layers: &mut [LayerFact]) {
+pub(crate) fn layers(redactor: &Redactor, layers: &mut [MiddlewareAnswerFact]) {
     let most = (LAYERS / layers.len().max(1)).min(SHORT);
     let mut room = REFUSAL;
     for fact in layers {
@@ -149,7 +149,7 @@ pub(crate) fn layers(redactor: &Redactor, layers: &mut [LayerFact]) {
 
 /// A native id of any length, for the index of keys.
 pub(crate) fn id(id: &str) -> Option<String> {
-    (id.len() > ID).then(|| Digest::of(id.as_bytes()).to_hex())
+    (id.len() > ID).then(|| Digest::hash_bytes(id.as_bytes()).to_hex())
 }
 
 fn call_id(call: &mut Option<String>) {
@@ -237,7 +237,7 @@ fn cost(char: char) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use checkrein_core::input::CommandFact;
+    use checkrein_core::input::CommandWithRuleDecision;
 
     #[test]
     fn both_ends_are_kept_and_the_rest_is_counted() {
@@ -265,13 +265,13 @@ mod tests {
 
     #[test]
     fn commands_that_find_no_room_go_whole() {
-        let command = CommandFact {
+        let command = CommandWithRuleDecision {
             argv: vec!["word".repeat(60); 10],
             rule: None,
         };
-        let mut known = ToolFacts {
+        let mut known = ToolRequestFacts {
             commands: vec![command; 64],
-            ..ToolFacts::default()
+            ..ToolRequestFacts::default()
         };
         facts(&Redactor::default(), &mut known);
         assert!(serde_json::to_vec(&known.commands).unwrap().len() < COMMANDS);

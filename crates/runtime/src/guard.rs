@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
-use checkrein_core::ids::{Millis, SessionId, VerifierName};
+use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use checkrein_core::input::{ConfigEdited, Input};
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use checkrein_store::{Batch, NewEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
@@ -80,7 +80,7 @@ pub struct Held {
     /// In which session a task was open.
     pub session: SessionId,
     /// When that was noticed.
-    pub at: Millis,
+    pub at: UnixMillis,
 }
 
 /// Sessions with an open task that are looked at before another one begins.
@@ -275,15 +275,15 @@ impl Runtime {
         &self,
         delivery: &Delivery<'_>,
         patience: Patience<'_>,
-    ) -> Result<Option<(State, Policy)>, RuntimeError> {
+    ) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
         let looks = match &delivery.input {
             Input::SessionStarted(_)
             | Input::PromptSubmitted(_)
             | Input::SessionEnded(_)
             | Input::ProcessFailed(_)
             | Input::Interrupted => true,
-            Input::StopRequested(stop) => stop.scope.is_main(),
-            Input::StopFailed(failed) => failed.scope.is_main(),
+            Input::StopRequested(stop) => stop.scope.is_main_scope(),
+            Input::StopFailed(failed) => failed.scope.is_main_scope(),
             _ => false,
         };
         match looks && self.look.is_some() {
@@ -300,7 +300,7 @@ impl Runtime {
         session: &SessionId,
         root: &Path,
         patience: Patience<'_>,
-    ) -> Result<Option<(State, Policy)>, RuntimeError> {
+    ) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
         let Some((state, policy)) = self.peek(session)? else {
             return Ok(None);
         };
@@ -311,7 +311,7 @@ impl Runtime {
     fn record_edits_since(
         &self,
         session: &SessionId,
-        state: &State,
+        state: &SessionState,
         root: &Path,
         patience: Patience<'_>,
     ) -> Result<(), RuntimeError> {
@@ -334,7 +334,7 @@ impl Runtime {
             return Ok(());
         }
         let at = clock::now();
-        let open = state.open_task().is_some() && !state.is_left(at);
+        let open = state.task_if_open().is_some() && !state.is_idle_too_long(at);
         if open && policy {
             let config = before.sealed.repo.as_ref().map(|repo| &repo.config.name);
             let config = config.and_then(|config| config.parent());
@@ -378,8 +378,8 @@ impl Runtime {
     /// If the config has a mistake, or the store cannot be written.
     pub fn renew(&self, session: &SessionId, by: &str) -> Result<Option<Digest>, RuntimeError> {
         let compiled = (self.seal)()?;
-        let blob = compiled.policy.to_blob();
-        let policy = Digest::of(&blob);
+        let blob = compiled.policy.to_policy_blob();
+        let policy = Digest::hash_bytes(&blob);
         let guard = self.guard(&compiled);
         let mut renewed = Ok(None);
         self.store.transact(session, &mut |tail| {
@@ -396,14 +396,14 @@ impl Runtime {
             }
             let event = Event::PolicyRenewed {
                 policy,
-                guarded: guard.as_deref().map(Digest::of),
+                guarded: guard.as_deref().map(Digest::hash_bytes),
                 by: by.to_owned(),
             };
             renewed = Ok(Some(policy));
             Ok(Some(Batch {
                 events: vec![NewEvent {
-                    kind: event.kind(),
-                    payload: checkrein_core::event::encode(&event),
+                    kind: event.log_event_kind(),
+                    payload: checkrein_core::event::encode_event(&event),
                     key: None,
                 }],
                 blobs: std::iter::once(blob.clone()).chain(guard.clone()).collect(),

@@ -7,9 +7,9 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::Cause;
+use checkrein_core::evidence::InconclusiveCause;
 use checkrein_core::ids::VerifierName;
-use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_patch::{Disk, Fit, Within, apply, check, parse, recover, told};
 use checkrein_verifiers::{Command, Job, Report};
 
@@ -48,8 +48,8 @@ impl Hands {
         let spec = VerifierSpec {
             name: VerifierName::new("shell"),
             kind: "command".to_owned(),
-            tier: Tier::Hard,
-            subject: SubjectKind::Tree,
+            tier: VerifierTier::Hard,
+            subject: VerdictSubjectKind::Tree,
             definition: serde_json::json!({ "run": command, "env": [] }).to_string(),
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -102,7 +102,7 @@ impl Hands {
 
     /// Where the journal of this root is kept: not in the tree.
     fn memory(&self) -> PathBuf {
-        let mut name = Digest::of(self.place.root.as_os_str().as_encoded_bytes()).to_hex();
+        let mut name = Digest::hash_bytes(self.place.root.as_os_str().as_encoded_bytes()).to_hex();
         name.truncate(24);
         self.place.state.join("patch").join(name)
     }
@@ -111,7 +111,9 @@ impl Hands {
 fn ended(report: Report, time: Duration) -> Result<String, String> {
     let said = report.excerpt;
     match (report.exit_code, report.cause) {
-        (_, Some(Cause::Timeout)) => Err(format!("ended after {}s\n{said}", time.as_secs())),
+        (_, Some(InconclusiveCause::Timeout)) => {
+            Err(format!("ended after {}s\n{said}", time.as_secs()))
+        }
         (Some(0), _) => Ok(said),
         (Some(code), _) => Err(format!("exit status {code}\n{said}")),
         (None, _) => Err(format!("it did not come to its end\n{said}")),

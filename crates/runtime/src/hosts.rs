@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use checkrein_core::accept::Accept;
-use checkrein_core::evidence::{Cause, Finding, FindingState, Retryable, Verdict};
+use checkrein_core::accept::AcceptExpr;
+use checkrein_core::evidence::{
+    Finding, FindingBaselineState, InconclusiveCause, Retryability, Verdict,
+};
 use checkrein_core::ids::VerifierName;
-use checkrein_core::policy::{Policy, Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_core::policy::{Policy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_verifiers::Report;
 
 /// What it is called where a policy names kinds.
@@ -47,12 +49,16 @@ impl Hosts {
     /// # Errors
     /// The name that it has for something else.
     pub fn required_by(&self, policy: &mut Policy) -> Result<(), VerifierName> {
-        if let Some(taken) = self.0.keys().find(|name| policy.verifier(name).is_some()) {
+        if let Some(taken) = self
+            .0
+            .keys()
+            .find(|name| policy.verifier_spec(name).is_some())
+        {
             return Err(taken.clone());
         }
-        let before = std::mem::replace(&mut policy.accept, Accept::All(Vec::new()));
-        let all = self.0.keys().cloned().map(Accept::Verifier);
-        policy.accept = Accept::All(std::iter::once(before).chain(all).collect());
+        let before = std::mem::replace(&mut policy.accept, AcceptExpr::All(Vec::new()));
+        let all = self.0.keys().cloned().map(AcceptExpr::Verifier);
+        policy.accept = AcceptExpr::All(std::iter::once(before).chain(all).collect());
         policy.verifiers.extend(self.0.keys().map(spec));
         Ok(())
     }
@@ -60,7 +66,7 @@ impl Hosts {
     pub(crate) fn ask(&self, name: &VerifierName) -> Report {
         let Some(ask) = self.0.get(name) else {
             let why = "this process does not have the function that was to be asked";
-            return Report::inconclusive(Cause::Internal, Retryable::No, why);
+            return Report::inconclusive(InconclusiveCause::Internal, Retryability::No, why);
         };
         match catch_unwind(AssertUnwindSafe(|| ask())) {
             Ok(found) => report(found),
@@ -68,7 +74,7 @@ impl Hosts {
                 let said = panic.downcast_ref::<&str>().copied();
                 let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
                 let why = format!("it panicked: {}", said.unwrap_or("without a word"));
-                Report::inconclusive(Cause::Crash, Retryable::Yes, why)
+                Report::inconclusive(InconclusiveCause::Crash, Retryability::Yes, why)
             }
         }
     }
@@ -78,8 +84,8 @@ fn spec(name: &VerifierName) -> VerifierSpec {
     VerifierSpec {
         name: name.clone(),
         kind: KIND.to_owned(),
-        tier: Tier::Hard,
-        subject: SubjectKind::Stop,
+        tier: VerifierTier::Hard,
+        subject: VerdictSubjectKind::Stop,
         definition: "{}".to_owned(),
         inputs: Vec::new(),
         outputs: Vec::new(),
@@ -94,10 +100,10 @@ fn spec(name: &VerifierName) -> VerifierSpec {
 fn report(found: HostFound) -> Report {
     let why: String = found.reason.chars().take(LONGEST).collect();
     let retryable = match found.can_retry {
-        true => Retryable::Yes,
-        false => Retryable::No,
+        true => Retryability::Yes,
+        false => Retryability::No,
     };
-    let mut report = Report::inconclusive(Cause::Internal, retryable, why.clone());
+    let mut report = Report::inconclusive(InconclusiveCause::Internal, retryable, why.clone());
     report.cause = None;
     if found.passed {
         report.verdict = Verdict::Pass;
@@ -113,7 +119,7 @@ fn report(found: HostFound) -> Report {
             line: None,
             rule: None,
             message: line,
-            state: FindingState::New,
+            state: FindingBaselineState::New,
         });
         report.findings_total = 1;
     }

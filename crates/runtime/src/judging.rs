@@ -2,13 +2,15 @@
 //! are shown, out of the session's log.
 
 use checkrein_core::decision::{Decision, StopDecision};
-use checkrein_core::digest::Short;
-use checkrein_core::event::{Event, OpenedBy};
+use checkrein_core::digest::EightByteDigest;
+use checkrein_core::event::{Event, TaskOrigin};
 use checkrein_core::evidence::{Evidence, Verdict};
 use checkrein_core::ids::{ScopeId, SessionId, VerifierName};
-use checkrein_core::input::{Input, JudgeFact, Stamped, StopRequested, ToolKind, ToolRequested};
-use checkrein_core::policy::{Policy, Tier};
-use checkrein_core::state::{Pending, State};
+use checkrein_core::input::{
+    Input, JudgeTriggerFact, StampedInput, StopRequested, ToolKind, ToolRequested,
+};
+use checkrein_core::policy::{Policy, VerifierTier};
+use checkrein_core::state::{PendingStop, SessionState};
 use checkrein_verifiers::judge::{self, Case, Definition, StandingTasks, Turn};
 
 use crate::driver::Runtime;
@@ -24,16 +26,20 @@ const ARGS: usize = 160;
 const WRITTEN: usize = 2_000;
 
 /// For each judge of the policy, whether something calls for it. `message` is whole.
-pub(crate) fn called(policy: &Policy, stop: &StopRequested, message: &str) -> Box<[JudgeFact]> {
+pub(crate) fn called(
+    policy: &Policy,
+    stop: &StopRequested,
+    message: &str,
+) -> Box<[JudgeTriggerFact]> {
     let judges = policy.verifiers.iter();
     judges
-        .filter(|spec| spec.tier == Tier::Judge)
+        .filter(|spec| spec.tier == VerifierTier::Judge)
         .filter_map(|spec| {
             let judge: Definition = serde_json::from_str(&spec.definition).ok()?;
-            let main = stop.scope.is_main();
-            Some(JudgeFact {
+            let main = stop.scope.is_main_scope();
+            Some(JudgeTriggerFact {
                 verifier: spec.name.clone(),
-                calling: judge::calling(&judge, main, stop.answer, message),
+                trigger: judge::calling(&judge, main, stop.answer, message),
             })
         })
         .collect()
@@ -45,12 +51,12 @@ impl Runtime {
         &self,
         session: &SessionId,
         policy: &Policy,
-        state: &State,
+        state: &SessionState,
         scope: &ScopeId,
         message: &str,
     ) -> Result<Case, RuntimeError> {
         let mut story = Story::default();
-        let from = checkrein_core::ids::Seq(0);
+        let from = checkrein_core::ids::EventSeq(0);
         for raw in self.store.events(session, from)? {
             if let Some(event) = load::decode(session, &raw)? {
                 story.hear(&event, scope);
@@ -71,7 +77,7 @@ impl Runtime {
                 .map_or(String::new(), ToString::to_string),
             ..Case::default()
         };
-        if let Some(pending) = state.pending(scope) {
+        if let Some(pending) = state.pending_stop(scope) {
             case.evidence = self.found(policy, pending);
             if pending.truncated {
                 case.about
@@ -83,12 +89,12 @@ impl Runtime {
             let totals = &task.totals;
             case.about.push(format!(
                 "worked for {} s in {} rounds with {} tool calls",
-                state.busy_ms() / 1_000,
+                state.agent_busy_ms() / 1_000,
                 totals.rounds,
                 totals.tool_calls
             ));
         }
-        if !scope.is_main() {
+        if !scope.is_main_scope() {
             case.about
                 .push("this is a sub-agent's answer to the main agent".to_owned());
         }
@@ -114,17 +120,17 @@ impl Runtime {
     }
 
     /// What hard verifiers and persons found, a line each.
-    fn found(&self, policy: &Policy, pending: &Pending) -> Vec<String> {
+    fn found(&self, policy: &Policy, pending: &PendingStop) -> Vec<String> {
         let mut lines = Vec::new();
         for held in &pending.verdicts {
             let name = &held.fact.verifier;
             let outside = policy
-                .verifier(name)
-                .is_some_and(|spec| spec.tier != Tier::Judge);
+                .verifier_spec(name)
+                .is_some_and(|spec| spec.tier != VerifierTier::Judge);
             if !outside {
                 continue;
             }
-            let (verdict, _) = held.verdict();
+            let (verdict, _) = held.verdict_if_tree_unchanged();
             let word = match verdict {
                 Verdict::Pass => "passes",
                 Verdict::Fail => "fails",
@@ -145,8 +151,8 @@ impl Runtime {
     /// What judges said against earlier answers to the same request.
     fn said_before(&self, policy: &Policy, said: &[Said]) -> Vec<String> {
         let judged = said.iter().filter(|said| {
-            let spec = policy.verifier(&said.verifier);
-            spec.is_some_and(|spec| spec.tier == Tier::Judge)
+            let spec = policy.verifier_spec(&said.verifier);
+            spec.is_some_and(|spec| spec.tier == VerifierTier::Judge)
         });
         let evidence = judged.filter_map(|said| self.evidence(&said.key));
         evidence.flat_map(points).collect()
@@ -167,7 +173,7 @@ struct Said {
 
 /// A tool call.
 struct Call {
-    call: Short,
+    call: EightByteDigest,
     text: String,
     came: Option<bool>,
 }
@@ -224,12 +230,12 @@ impl Story {
         match event {
             Event::TaskOpened { by, .. } => {
                 let request = match by {
-                    OpenedBy::Prompt => std::mem::take(&mut self.prompted),
-                    OpenedBy::Work => String::new(),
+                    TaskOrigin::Prompt => std::mem::take(&mut self.prompted),
+                    TaskOrigin::Work => String::new(),
                 };
                 self.tasks.before = match by {
-                    OpenedBy::Prompt => self.tasks.prompted.take(),
-                    OpenedBy::Work => None,
+                    TaskOrigin::Prompt => self.tasks.prompted.take(),
+                    TaskOrigin::Work => None,
                 };
                 let before = Turn {
                     request: std::mem::replace(&mut self.request, request),
@@ -263,7 +269,7 @@ impl Story {
         }
     }
 
-    fn list(&mut self, stamped: &Stamped, scope: &ScopeId) {
+    fn list(&mut self, stamped: &StampedInput, scope: &ScopeId) {
         let text = stamped.task_list.as_ref().map(|list| list.text.clone());
         match &stamped.input {
             Input::PromptSubmitted(_) => self.tasks.prompted = Some(text.unwrap_or_default()),

@@ -5,23 +5,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Evidence;
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_store::{Standing, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
 struct KeptRef<'a> {
-    at: Millis,
-    began: Millis,
+    at: UnixMillis,
+    began: UnixMillis,
     acts: u64,
     evidence: &'a Evidence,
 }
 
 #[derive(Deserialize)]
 struct Kept {
-    at: Millis,
+    at: UnixMillis,
     /// Older builds did not say.
-    began: Option<Millis>,
+    began: Option<UnixMillis>,
     /// Older builds counted none.
     #[serde(default)]
     acts: u64,
@@ -31,16 +31,16 @@ struct Kept {
 /// When something was found.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct When {
-    pub(crate) at: Millis,
+    pub(crate) at: UnixMillis,
     /// When what found it began.
-    pub(crate) began: Millis,
+    pub(crate) began: UnixMillis,
     /// How many acts were counted then.
     pub(crate) acts: u64,
 }
 
 impl When {
     /// By looking, and not by a run.
-    pub(crate) fn now(at: Millis) -> Self {
+    pub(crate) fn now(at: UnixMillis) -> Self {
         Self {
             at,
             began: at,
@@ -52,7 +52,7 @@ impl When {
 /// What is kept under a content key.
 #[derive(Serialize, Deserialize)]
 struct Newest {
-    at: Millis,
+    at: UnixMillis,
     run: String,
 }
 
@@ -62,9 +62,9 @@ pub(crate) struct Run {
     /// Its own id.
     pub(crate) id: Digest,
     /// When it was found.
-    pub(crate) at: Millis,
+    pub(crate) at: UnixMillis,
     /// When it began.
-    pub(crate) began: Millis,
+    pub(crate) began: UnixMillis,
     /// How many acts were counted then.
     pub(crate) acts: u64,
     pub(crate) evidence: Evidence,
@@ -72,10 +72,10 @@ pub(crate) struct Run {
 
 impl Kept {
     /// When the run began. Older builds kept only when it ended, so that of theirs this is a guess.
-    fn began(&self) -> Millis {
+    fn began(&self) -> UnixMillis {
         let tries = u64::from(self.evidence.tries.max(1));
         let ran_ms = self.evidence.duration_ms.saturating_mul(tries);
-        let before = Millis(self.at.0.saturating_sub(ran_ms));
+        let before = UnixMillis(self.at.0.saturating_sub(ran_ms));
         self.began.unwrap_or(before)
     }
 }
@@ -138,7 +138,7 @@ pub(crate) fn put_apart(
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
-    let id = Digest::of_parts([
+    let id = Digest::hash_parts([
         &key.as_bytes()[..],
         &found.at.0.to_le_bytes(),
         &std::process::id().to_le_bytes(),
@@ -149,7 +149,7 @@ pub(crate) fn put_apart(
 }
 
 /// When what is kept under a key or an id was found; `None` if it is neither.
-pub(crate) fn found_at(bytes: &[u8]) -> Option<Millis> {
+pub(crate) fn found_at(bytes: &[u8]) -> Option<UnixMillis> {
     let newest = || serde_json::from_slice::<Newest>(bytes).ok();
     match serde_json::from_slice::<Kept>(bytes) {
         Ok(kept) => Some(kept.at),
@@ -182,11 +182,11 @@ mod tests {
     #[test]
     fn what_is_kept_under_a_key_says_when_it_was_found() {
         let newest = Newest {
-            at: Millis(7),
+            at: UnixMillis(7),
             run: "ab".to_owned(),
         };
         let bytes = serde_json::to_vec(&newest).unwrap();
-        assert_eq!(found_at(&bytes), Some(Millis(7)));
+        assert_eq!(found_at(&bytes), Some(UnixMillis(7)));
         assert_eq!(found_at(b"{}"), None);
     }
 }

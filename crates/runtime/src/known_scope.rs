@@ -2,7 +2,7 @@
 //! the state is bounded, sub-agents are not, and the store has a row of each.
 
 use checkrein_core::ids::ScopeId;
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use checkrein_store::{ScopeRow, StoreError, Tail};
 
 /// One conversation, before its news are folded in.
@@ -22,13 +22,13 @@ impl KnownScope {
     /// every build wrote, and an older one writes no rows.
     pub(crate) fn find(
         tail: &dyn Tail,
-        state: &State,
+        state: &SessionState,
         scope: &ScopeId,
         has_transcript: bool,
     ) -> Result<Self, StoreError> {
         let mut known = Self::in_state(state, scope);
         let lost_place = has_transcript && known.cursor.is_empty();
-        let lost_scope = !scope.is_main() && state.scope(scope).is_none();
+        let lost_scope = !scope.is_main_scope() && state.scope_by_id(scope).is_none();
         if (lost_place || lost_scope)
             && let Some(row) = tail.scope(scope)?
         {
@@ -41,16 +41,16 @@ impl KnownScope {
         Ok(known)
     }
 
-    fn in_state(state: &State, scope: &ScopeId) -> Self {
+    fn in_state(state: &SessionState, scope: &ScopeId) -> Self {
         Self {
-            cursor: state.cursor(scope).to_owned(),
-            halted: state.scope(scope).is_some_and(|scope| scope.halted),
+            cursor: state.transcript_cursor(scope).to_owned(),
+            halted: state.scope_by_id(scope).is_some_and(|scope| scope.halted),
             forgotten_halt: false,
         }
     }
 
     /// The row that has to be written, now that `state` has the news.
-    pub(crate) fn changed(&self, state: &State, scope: &ScopeId) -> Option<ScopeRow> {
+    pub(crate) fn changed(&self, state: &SessionState, scope: &ScopeId) -> Option<ScopeRow> {
         let now = Self::in_state(state, scope);
         let cursor = match now.cursor.is_empty() {
             true => &self.cursor,
@@ -71,13 +71,13 @@ impl KnownScope {
 
 #[cfg(test)]
 mod tests {
-    use checkrein_core::event::{Event, OpenedBy};
+    use checkrein_core::event::{Event, TaskOrigin};
     use checkrein_core::ids::{SessionId, TaskId};
     use checkrein_store::{Batch, MemoryStore, Store as _};
 
     use super::*;
 
-    fn known(row: Option<ScopeRow>, state: &State, scope: &ScopeId) -> KnownScope {
+    fn known(row: Option<ScopeRow>, state: &SessionState, scope: &ScopeId) -> KnownScope {
         let (store, session) = (MemoryStore::new(), SessionId::from("s"));
         let batch = Batch {
             scopes: row.into_iter().collect(),
@@ -104,14 +104,14 @@ mod tests {
                 halted_in,
             })
         };
-        let mut state = State::default();
-        state.apply(&Event::TaskOpened {
+        let mut state = SessionState::default();
+        state.apply_event(&Event::TaskOpened {
             task: TaskId(2),
-            by: OpenedBy::Prompt,
+            by: TaskOrigin::Prompt,
             tree: None,
             acts: None,
         });
-        let told = |row, state: &State| {
+        let told = |row, state: &SessionState| {
             let known = known(row, state, &scope);
             (known.cursor, known.forgotten_halt)
         };
@@ -128,8 +128,8 @@ mod tests {
     #[test]
     fn a_row_is_written_only_where_something_changed() {
         let scope = ScopeId::new("a");
-        let before = KnownScope::in_state(&State::default(), &scope);
-        let mut state = State::default();
+        let before = KnownScope::in_state(&SessionState::default(), &scope);
+        let mut state = SessionState::default();
         assert_eq!(before.changed(&state, &scope), None);
         state.cursors.push((scope.clone(), "1".to_owned()));
         let written = before.changed(&state, &scope).unwrap();
@@ -137,6 +137,6 @@ mod tests {
         let after = KnownScope::in_state(&state, &scope);
         assert_eq!(after.changed(&state, &scope), None);
         // Nothing could be read this time: where it was read to stays known.
-        assert_eq!(after.changed(&State::default(), &scope), None);
+        assert_eq!(after.changed(&SessionState::default(), &scope), None);
     }
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use checkrein_core::ids::{Millis, Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
 use checkrein_core::policy::Policy;
 use checkrein_store::Tail;
 use serde::{Deserialize, Serialize};
@@ -28,7 +28,7 @@ pub(crate) struct SealTerms {
     /// Nothing of the repo counted that no person had approved.
     pub(crate) require_trust: bool,
     /// When.
-    pub(crate) at: Millis,
+    pub(crate) at: UnixMillis,
 }
 
 /// What a new session may go on with where the config cannot be used.
@@ -45,7 +45,7 @@ pub struct Fallback {
 
 /// A policy that was sealed before, and when.
 struct Sealed {
-    at: Option<Millis>,
+    at: Option<UnixMillis>,
     policy: Policy,
     sources: Sources,
 }
@@ -129,7 +129,7 @@ fn sealed_with(
     session: &SessionId,
     tail: &dyn Tail,
 ) -> Result<Option<(Policy, Guard)>, RuntimeError> {
-    if tail.last() == Seq(0) {
+    if tail.last() == EventSeq(0) {
         return Ok(None);
     }
     let state = load::state(session, tail)?.state;

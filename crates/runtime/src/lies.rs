@@ -1,7 +1,7 @@
 //! Whether a person who answers a question about work has that very work before them.
 
 use checkrein_core::ids::VerifierName;
-use checkrein_core::policy::SubjectKind;
+use checkrein_core::policy::VerdictSubjectKind;
 use checkrein_store::{About, Approval};
 
 use crate::delivery::Patience;
@@ -39,7 +39,7 @@ impl Runtime {
         let Some((_, policy)) = self.peek(&question.session)? else {
             return Ok(None);
         };
-        let Some(spec) = policy.verifier(&VerifierName::new(verifier.as_str())) else {
+        let Some(spec) = policy.verifier_spec(&VerifierName::new(verifier.as_str())) else {
             return Ok(None);
         };
         let tracked = self.place.tracked(Some(&question.session), patience);
@@ -48,10 +48,14 @@ impl Runtime {
             .read(&tracked, &policy, patience.limits(&*self.place.system));
         let fact = reading.map_err(RuntimeError::Tree)?.fact;
         let (inputs, same) = match (spec.subject, message) {
-            (SubjectKind::Tree, _) => (spec.inputs.clone(), fact.content(spec) == *subject),
-            (SubjectKind::Message, Some(message)) => (Vec::new(), fact.tree == message.tree),
+            (VerdictSubjectKind::Tree, _) => (
+                spec.inputs.clone(),
+                fact.verifier_input_digest(spec) == *subject,
+            ),
+            (VerdictSubjectKind::Message, Some(message)) => (Vec::new(), fact.tree == message.tree),
             // An earlier version took the message alone for all that it is about.
-            (SubjectKind::Message, None) | (SubjectKind::Answer | SubjectKind::Stop, _) => {
+            (VerdictSubjectKind::Message, None)
+            | (VerdictSubjectKind::Answer | VerdictSubjectKind::Stop, _) => {
                 return Ok(None);
             }
         };

@@ -1,9 +1,9 @@
 //! From log to state: the newest usable cache, then the events after it.
 
 use checkrein_core::event::{self, Event};
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use checkrein_store::{RawEvent, StateCache, Store, StoreError, Tail};
 
 use crate::error::RuntimeError;
@@ -13,8 +13,8 @@ pub(crate) const CORE_VERSION: u32 = 23;
 
 /// The state at the tail and the place of the cache it was folded from.
 pub(crate) struct Loaded {
-    pub(crate) state: State,
-    pub(crate) cached_at: Seq,
+    pub(crate) state: SessionState,
+    pub(crate) cached_at: EventSeq,
 }
 
 pub(crate) fn state(session: &SessionId, tail: &dyn Tail) -> Result<Loaded, RuntimeError> {
@@ -32,11 +32,11 @@ pub(crate) fn state(session: &SessionId, tail: &dyn Tail) -> Result<Loaded, Runt
 pub(crate) fn read_session<T>(
     store: &dyn Store,
     session: &SessionId,
-    find: impl FnOnce(&dyn Tail, State) -> Result<T, RuntimeError>,
+    find: impl FnOnce(&dyn Tail, SessionState) -> Result<T, RuntimeError>,
 ) -> Result<Option<T>, RuntimeError> {
     let (mut find, mut found) = (Some(find), Ok(None));
     store.read(session, &mut |tail| {
-        if tail.last() > Seq(0)
+        if tail.last() > EventSeq(0)
             && let Some(find) = find.take()
         {
             found = state(session, tail).and_then(|loaded| find(tail, loaded.state).map(Some));
@@ -49,21 +49,21 @@ pub(crate) fn read_session<T>(
 /// Folds one row in. What a newer version wrote and we do not know is passed over.
 pub(crate) fn fold(
     session: &SessionId,
-    state: &mut State,
+    state: &mut SessionState,
     raw: &RawEvent,
 ) -> Result<(), RuntimeError> {
     match decode(session, raw)? {
-        Some(event) => state.apply(&event),
-        None => state.last = state.last.next(),
+        Some(event) => state.apply_event(&event),
+        None => state.last = state.last.next_seq(),
     }
     Ok(())
 }
 
 /// The event of a row; `None` if its kind is unknown here.
 pub(crate) fn decode(session: &SessionId, raw: &RawEvent) -> Result<Option<Event>, RuntimeError> {
-    match event::decode(&raw.payload) {
+    match event::decode_event(&raw.payload) {
         Ok(event) => Ok(Some(event)),
-        Err(_) if !event::KINDS.contains(&raw.kind.as_str()) => Ok(None),
+        Err(_) if !event::EVENT_KINDS.contains(&raw.kind.as_str()) => Ok(None),
         Err(source) => Err(RuntimeError::Log {
             session: session.clone(),
             seq: raw.seq,
@@ -72,11 +72,11 @@ pub(crate) fn decode(session: &SessionId, raw: &RawEvent) -> Result<Option<Event
     }
 }
 
-fn usable(cache: &StateCache) -> Option<State> {
+fn usable(cache: &StateCache) -> Option<SessionState> {
     if cache.core_version != CORE_VERSION {
         return None;
     }
-    let state: State = postcard::from_bytes(&cache.bytes).ok()?;
+    let state: SessionState = postcard::from_bytes(&cache.bytes).ok()?;
     (state.policy == Some(cache.policy)).then_some(state)
 }
 
@@ -84,7 +84,7 @@ fn usable(cache: &StateCache) -> Option<State> {
 /// they are answered.
 const LARGEST: usize = 16 * 1024;
 
-pub(crate) fn cache(state: &State) -> Option<StateCache> {
+pub(crate) fn cache(state: &SessionState) -> Option<StateCache> {
     let bytes = postcard::to_stdvec(state).ok()?;
     if bytes.len() > LARGEST {
         return None;
@@ -98,7 +98,7 @@ pub(crate) fn cache(state: &State) -> Option<StateCache> {
 
 pub(crate) fn policy(
     session: &SessionId,
-    state: &State,
+    state: &SessionState,
     blob: impl FnOnce(&checkrein_core::digest::Digest) -> Result<Option<Vec<u8>>, StoreError>,
 ) -> Result<Policy, RuntimeError> {
     let broken = |what: String| RuntimeError::Policy {
@@ -109,7 +109,8 @@ pub(crate) fn policy(
         .policy
         .ok_or_else(|| broken("was never recorded".to_owned()))?;
     let bytes = blob(&digest)?.ok_or_else(|| broken(format!("({digest}) is not in the store")))?;
-    Policy::from_blob(&bytes).map_err(|error| broken(format!("cannot be read: {error}")))
+    Policy::from_sealed_policy_blob(&bytes)
+        .map_err(|error| broken(format!("cannot be read: {error}")))
 }
 
 #[cfg(test)]
@@ -121,11 +122,11 @@ mod tests {
 
     #[test]
     fn a_state_is_cached_unless_it_is_large() {
-        let mut state = State::default();
-        state.policy = Some(Digest::of(b"policy"));
+        let mut state = SessionState::default();
+        state.policy = Some(Digest::hash_bytes(b"policy"));
         let kept = cache(&state).and_then(|cache| usable(&cache));
         assert_eq!(kept.as_ref(), Some(&state));
-        state.cursors = vec![(ScopeId::main(), "c".repeat(LARGEST))];
+        state.cursors = vec![(ScopeId::main_scope(), "c".repeat(LARGEST))];
         assert!(cache(&state).is_none());
     }
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_verifiers::file_system::{Links, Stamp};
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
@@ -121,20 +121,20 @@ pub(crate) fn known(place: &Place) -> Vec<String> {
 }
 
 /// What is known, with the time at which it was seen last.
-fn entries(place: &Place) -> Vec<(Millis, String)> {
+fn entries(place: &Place) -> Vec<(UnixMillis, String)> {
     let text = whole::read_text(&file(place), whole::CONFIG);
     let text = text.ok().flatten().unwrap_or_default();
     let now = place.system.millis();
     let lines = text.lines().filter_map(|line| {
         let (at, path) = line.split_once(' ')?;
-        Some((Millis(at.parse().ok()?), path.to_owned()))
+        Some((UnixMillis(at.parse().ok()?), path.to_owned()))
     });
-    let is_recent = |at: Millis| Duration::from_millis(now.0.abs_diff(at.0)) < FORGOTTEN;
+    let is_recent = |at: UnixMillis| Duration::from_millis(now.0.abs_diff(at.0)) < FORGOTTEN;
     lines.filter(|(at, _)| is_recent(*at)).collect()
 }
 
 fn file(place: &Place) -> PathBuf {
-    let mut name = Digest::of(place.root.as_os_str().as_encoded_bytes()).to_hex();
+    let mut name = Digest::hash_bytes(place.root.as_os_str().as_encoded_bytes()).to_hex();
     name.truncate(24);
     place.state.join("neighbours").join(name)
 }

@@ -8,8 +8,8 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use checkrein_core::input::{Input, PatchFact};
-use checkrein_core::tool_action::{ToolAction, ToolCommand};
+use checkrein_core::input::{Input, PatchCheckedAgainstTree};
+use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
 use checkrein_execpolicy::{ParsedScripts, PatchCommand, PatchText, PatchTool};
 use checkrein_patch::{Cause, Disk, Fit, Patch, Refusal, Within, check, parse, parse_diff, told};
 
@@ -50,7 +50,7 @@ pub(crate) fn of_request(
     delivery: &Delivery<'_>,
     root: &Path,
     patience: Patience<'_>,
-) -> Option<PatchFact> {
+) -> Option<PatchCheckedAgainstTree> {
     let Input::ToolRequested(_) = delivery.input else {
         return None;
     };
@@ -70,17 +70,19 @@ pub(crate) fn of_request(
 fn what_is_asked(action: &ToolAction) -> Option<What> {
     match (&action.patch, &action.command) {
         (Some(text), _) => Some(What::Patch(text.clone())),
-        (None, Some(ToolCommand::Script(script))) if may_patch(script) => {
+        (None, Some(CommandInToolArguments::Script(script))) if may_patch(script) => {
             Some(What::Script(script.clone()))
         }
-        (None, Some(ToolCommand::Argv(argv))) if argv.iter().any(|word| may_patch(word)) => {
+        (None, Some(CommandInToolArguments::Argv(argv)))
+            if argv.iter().any(|word| may_patch(word)) =>
+        {
             Some(What::Words(argv.clone()))
         }
         (None, Some(_) | None) => None,
     }
 }
 
-fn within_time(asked: Asked, limit: Duration) -> Option<PatchFact> {
+fn within_time(asked: Asked, limit: Duration) -> Option<PatchCheckedAgainstTree> {
     let (send, receive) = mpsc::channel();
     let looks = std::thread::Builder::new()
         .name("patch".to_owned())
@@ -101,8 +103,8 @@ fn within_time(asked: Asked, limit: Duration) -> Option<PatchFact> {
 }
 
 /// What was not looked into is not let pass.
-fn unread(why: &str) -> PatchFact {
-    PatchFact {
+fn unread(why: &str) -> PatchCheckedAgainstTree {
+    PatchCheckedAgainstTree {
         paths: Vec::new(),
         refused: Some(format!(
             "this patch was not applied, no file is changed: {why}; send it in smaller pieces"
@@ -110,7 +112,7 @@ fn unread(why: &str) -> PatchFact {
     }
 }
 
-fn of_asked(asked: &Asked) -> Option<PatchFact> {
+fn of_asked(asked: &Asked) -> Option<PatchCheckedAgainstTree> {
     let commands = match &asked.what {
         What::Patch(text) => vec![PatchCommand {
             tool: PatchTool::ApplyPatch,
@@ -124,7 +126,7 @@ fn of_asked(asked: &Asked) -> Option<PatchFact> {
         What::Script(script) => checkrein_execpolicy::patches_in(&asked.scripts, script),
         What::Words(words) => checkrein_execpolicy::patches_of_words(words),
     };
-    let mut all: Option<PatchFact> = None;
+    let mut all: Option<PatchCheckedAgainstTree> = None;
     for command in &commands {
         let Some(fact) = of_command(command, &asked.here, &asked.root) else {
             continue;
@@ -144,7 +146,7 @@ fn may_patch(text: &str) -> bool {
     ["patch", "apply"].iter().any(|word| text.contains(word))
 }
 
-fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchFact> {
+fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchCheckedAgainstTree> {
     let place = |named: &Option<String>| match named {
         Some(folder) if folder.contains(['~', '$']) => None,
         Some(folder) => here.join(folder).canonicalize().ok(),
@@ -184,7 +186,7 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchF
             let ours = matches!(command.tool, PatchTool::ApplyPatch | PatchTool::Own);
             let refused = ours && !command.paths_only && refusal.cause != Cause::Unsupported;
             // Others may read more than we do: what the headers say counts.
-            return Some(PatchFact {
+            return Some(PatchCheckedAgainstTree {
                 paths: headed(&text, strip)
                     .map(|path| from(&base, path))
                     .take(MOST_FILES)
@@ -224,7 +226,7 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchF
         _ => sure,
     };
     let told: Vec<Refusal> = refusals.into_iter().filter(counts).collect();
-    Some(PatchFact {
+    Some(PatchCheckedAgainstTree {
         paths: below,
         refused: (!told.is_empty()).then(|| reason(&told)),
     })

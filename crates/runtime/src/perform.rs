@@ -11,9 +11,11 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{self, Cause, Evidence, Finding, Origin, Retryable, Verdict};
-use checkrein_core::ids::{Millis, SessionId, VerifierName};
-use checkrein_core::policy::{Policy, SubjectKind, Tier, VerifierSpec};
+use checkrein_core::evidence::{
+    self, Evidence, EvidenceOrigin, Finding, InconclusiveCause, Retryability, Verdict,
+};
+use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
+use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_store::{Approval, Claim, Standing};
 use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::tree::TreeReading;
@@ -45,7 +47,7 @@ pub(crate) struct Wanted {
     /// What began before this act was counted is out of date.
     pub(crate) acts: u64,
     /// What is known is not taken, but of a run that began since then.
-    pub(crate) again: Option<Millis>,
+    pub(crate) again: Option<UnixMillis>,
 }
 
 /// Evidence that came back.
@@ -54,7 +56,7 @@ pub(crate) struct Done {
     pub(crate) evidence: Evidence,
     pub(crate) cached: bool,
     /// When the run began that found it.
-    pub(crate) began: Millis,
+    pub(crate) began: UnixMillis,
     /// A person has to be told of this.
     pub(crate) parked: Option<Approval>,
     /// By a run of this process, after which it looked at the tree.
@@ -68,17 +70,17 @@ impl Runtime {
         policy: &Policy,
         spec: &VerifierSpec,
         subject: Digest,
-        origin: Origin,
+        origin: EvidenceOrigin,
     ) -> Digest {
         let origin = match origin {
-            Origin::Gate => &b"gate"[..],
-            Origin::Manual => b"manual",
+            EvidenceOrigin::Gate => &b"gate"[..],
+            EvidenceOrigin::Manual => b"manual",
         };
-        Digest::of_parts([
+        Digest::hash_parts([
             &spec.definition_digest().as_bytes()[..],
             spec.name.as_str().as_bytes(),
             &subject.as_bytes()[..],
-            &Digest::of(&policy.to_blob()).as_bytes()[..],
+            &Digest::hash_bytes(&policy.to_policy_blob()).as_bytes()[..],
             &self.place.environment().as_bytes()[..],
             origin,
             // Under this key is the newest of many runs, and not the first.
@@ -96,9 +98,9 @@ impl Runtime {
         session: impl Into<Option<&'s SessionId>>,
         policy: &Policy,
         wanted: &[Wanted],
-        origin: Origin,
+        origin: EvidenceOrigin,
         use_cache: bool,
-        since: Option<Millis>,
+        since: Option<UnixMillis>,
         message: Option<&str>,
         case: Option<&Case>,
         patience: Patience<'_>,
@@ -137,7 +139,7 @@ impl Runtime {
                 threads.spawn(move || batch.wait_for_owner(owned, &sender));
             }
             for want in ours {
-                let Some(spec) = policy.verifier(&want.verifier) else {
+                let Some(spec) = policy.verifier_spec(&want.verifier) else {
                     continue;
                 };
                 let (batch, sender) = (&batch, sender.clone());
@@ -177,10 +179,10 @@ pub(crate) struct Batch<'a> {
     /// Files that count whatever ignore files say; asked for once, if anything has to run.
     tracked: OnceLock<Tracked>,
     pub(crate) policy: &'a Policy,
-    pub(crate) origin: Origin,
+    pub(crate) origin: EvidenceOrigin,
     use_cache: bool,
     /// When the task began, if this is for one.
-    pub(crate) since: Option<Millis>,
+    pub(crate) since: Option<UnixMillis>,
     /// The final message, whole, where this process has it.
     message: Option<&'a str>,
     /// What judges are shown, where it is this process's answer that they judge.
@@ -203,7 +205,7 @@ pub(crate) struct Finished {
     report: Report,
     /// How often it took.
     tries: u32,
-    began: Millis,
+    began: UnixMillis,
 }
 
 /// Evidence that is there already, or the right to find it.
@@ -220,7 +222,7 @@ impl<'a> Batch<'a> {
         &*self.runtime.place.system
     }
 
-    pub(crate) fn now(&self) -> Millis {
+    pub(crate) fn now(&self) -> UnixMillis {
         self.system().millis()
     }
 
@@ -248,12 +250,13 @@ impl<'a> Batch<'a> {
         let (subject, acts) = (wanted.content, wanted.acts);
         // Nobody else is asked about files that were not all seen. A command is: that it fails is
         // true whatever else is there.
-        if spec.subject != SubjectKind::Message
+        if spec.subject != VerdictSubjectKind::Message
             && !spec.is_tree_check()
             && let Some(why) = &self.tracked().unknown
         {
-            let report = Report::inconclusive(Cause::TreeUnreadable, Retryable::Yes, "");
-            let none = Digest::of(b"");
+            let report =
+                Report::inconclusive(InconclusiveCause::TreeUnreadable, Retryability::Yes, "");
+            let none = Digest::hash_bytes(b"");
             let evidence = self.evidence(spec, report, subject, subject, none, none);
             let evidence = self.of_unknown_files(evidence, why);
             let found = kept::When {
@@ -263,10 +266,10 @@ impl<'a> Batch<'a> {
             let done = self.put(self.key(spec, subject), evidence, found)?;
             return Ok(Found::Done(Box::new(done)));
         }
-        if spec.tier == Tier::Person {
+        if spec.tier == VerifierTier::Person {
             return Ok(Found::Done(Box::new(self.person(spec, subject)?)));
         }
-        if spec.subject == SubjectKind::Stop {
+        if spec.subject == VerdictSubjectKind::Stop {
             return Ok(Found::Done(Box::new(self.host(spec, subject)?)));
         }
         let key = self.key(spec, subject);
@@ -275,17 +278,17 @@ impl<'a> Batch<'a> {
             Turn::Mine(claim) => claim,
         };
         match spec.subject {
-            SubjectKind::Message => {
+            VerdictSubjectKind::Message => {
                 // At a stop of another message than ours, that one's own process judges it.
-                let ours = |message: &str| Digest::of(message.as_bytes()) == subject;
+                let ours = |message: &str| Digest::hash_bytes(message.as_bytes()) == subject;
                 let theirs = self.message.is_some_and(|message| !ours(message));
                 return self.of_message(spec, subject, key, &claim, theirs);
             }
-            SubjectKind::Answer => {
-                let theirs = self.origin == Origin::Gate && self.case.is_none();
+            VerdictSubjectKind::Answer => {
+                let theirs = self.origin == EvidenceOrigin::Gate && self.case.is_none();
                 return self.of_message(spec, subject, key, &claim, theirs);
             }
-            SubjectKind::Tree | SubjectKind::Stop => {}
+            VerdictSubjectKind::Tree | VerdictSubjectKind::Stop => {}
         }
         let before = match self.looks.any(|| self.read()) {
             Ok(before) => before,
@@ -317,7 +320,7 @@ impl<'a> Batch<'a> {
         // A check that was cut is not run again: there is no time left for it.
         let (was, is) = (&before.reading, &after.reading);
         let written = was.written_paths(is, &spec.name);
-        let is_cut = run.report.cause == Some(Cause::ReplyDeadline);
+        let is_cut = run.report.cause == Some(InconclusiveCause::ReplyDeadline);
         if is_cut || written.is_empty() && held_still(spec, was, is) {
             let done = self.keep(spec, run, &before, is, Ran::Undisturbed)?;
             return Ok(Found::Done(Box::new(done)));
@@ -340,10 +343,11 @@ impl<'a> Batch<'a> {
         claim: &Claim,
         theirs: bool,
     ) -> Answer<'a> {
-        let none = Digest::of(b"");
+        let none = Digest::hash_bytes(b"");
         if theirs {
             let why = "another process was judging another message of this agent";
-            let report = Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, why);
+            let report =
+                Report::inconclusive(InconclusiveCause::ClaimedElsewhere, Retryability::Yes, why);
             let evidence = self.evidence(spec, report, subject, subject, none, none);
             let done = Done {
                 key,
@@ -369,13 +373,13 @@ impl<'a> Batch<'a> {
 
     /// What a person said about exactly this. By hand nobody is asked.
     fn person(&self, spec: &VerifierSpec, subject: Digest) -> Result<Done, RuntimeError> {
-        let asks = self.session.filter(|_| self.origin == Origin::Gate);
-        let ours = |message: &&str| Digest::of(message.as_bytes()) == subject;
+        let asks = self.session.filter(|_| self.origin == EvidenceOrigin::Gate);
+        let ours = |message: &&str| Digest::hash_bytes(message.as_bytes()) == subject;
         let message = self.message.filter(ours);
         let word = self
             .runtime
             .word_about(asks, self.policy, spec, subject, message)?;
-        let none = Digest::of(b"");
+        let none = Digest::hash_bytes(b"");
         let report = approvals::report(&word);
         let evidence = self.evidence(spec, report, subject, subject, none, none);
         let key = approvals::evidence_key(self.key(spec, subject), &word, &evidence);
@@ -402,12 +406,12 @@ impl<'a> Batch<'a> {
         });
         let report = self.runtime.hosts.ask(&spec.name);
         self.check_cancelled()?;
-        let none = Digest::of(b"");
+        let none = Digest::hash_bytes(b"");
         let key = self.key(spec, subject);
-        let key = Digest::of_parts([
+        let key = Digest::hash_parts([
             &key.as_bytes()[..],
             report.excerpt.as_bytes(),
-            report.verdict.digest_tag().as_bytes(),
+            report.verdict.verdict_digest_tag().as_bytes(),
         ]);
         self.put(
             key,
@@ -423,7 +427,7 @@ impl<'a> Batch<'a> {
         subject: Digest,
         key: Digest,
         acts: u64,
-        again: Option<Millis>,
+        again: Option<UnixMillis>,
     ) -> Result<Turn, RuntimeError> {
         let use_cache = self.use_cache && again.is_none();
         // What is waited for is as old as when it was asked for.
@@ -437,7 +441,7 @@ impl<'a> Batch<'a> {
         let serves = |run: &kept::Run, came: bool| match again {
             // A run that had begun before says nothing of what was mended since.
             Some(since) => run.began >= since,
-            None => came && is_new(run) && run.evidence.held_up().is_none(),
+            None => came && is_new(run) && run.evidence.paths_changed_during_run_digest().is_none(),
         };
         let mut waited = false;
         loop {
@@ -484,8 +488,12 @@ impl<'a> Batch<'a> {
                     return Ok(Turn::Given(Box::new(done)));
                 }
                 let why = "another process was still running it when the answer was due";
-                let report = Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, why);
-                let none = Digest::of(b"");
+                let report = Report::inconclusive(
+                    InconclusiveCause::ClaimedElsewhere,
+                    Retryability::Yes,
+                    why,
+                );
+                let none = Digest::hash_bytes(b"");
                 let evidence = self.evidence(spec, report, subject, subject, none, none);
                 return Ok(Turn::Given(Box::new(Done {
                     key,
@@ -511,9 +519,9 @@ impl<'a> Batch<'a> {
     }
 
     /// Whether a run of its key can say anything here.
-    fn is_about(&self, spec: &VerifierSpec, run: &kept::Run, acts: u64, asked: Millis) -> bool {
+    fn is_about(&self, spec: &VerifierSpec, run: &kept::Run, acts: u64, asked: UnixMillis) -> bool {
         // A judge also reads what is no part of its subject: the conversation.
-        let here = spec.tier != Tier::Judge || self.is_of_task(run);
+        let here = spec.tier != VerifierTier::Judge || self.is_of_task(run);
         here && is_fresh(spec, run, acts, asked)
     }
 
@@ -534,18 +542,18 @@ impl<'a> Batch<'a> {
             Verdict::Fail => in_task || self.since.is_none(),
             Verdict::Inconclusive => {
                 in_task
-                    && evidence.held_up().is_none()
+                    && evidence.paths_changed_during_run_digest().is_none()
                     && matches!(
                         evidence.cause,
                         Some(
-                            Cause::Timeout
-                                | Cause::Crash
-                                | Cause::MissingFile
-                                | Cause::VacuousPass
-                                | Cause::Masked
-                                | Cause::ModelUnavailable
-                                | Cause::Unreadable
-                                | Cause::Wavering
+                            InconclusiveCause::Timeout
+                                | InconclusiveCause::Crash
+                                | InconclusiveCause::MissingFile
+                                | InconclusiveCause::VacuousPass
+                                | InconclusiveCause::Masked
+                                | InconclusiveCause::ModelUnavailable
+                                | InconclusiveCause::Unreadable
+                                | InconclusiveCause::InconsistentJudge
                         )
                     )
             }
@@ -557,7 +565,7 @@ impl<'a> Batch<'a> {
         let Some(verifier) = checkrein_verifiers::find(&spec.kind) else {
             let why = format!("this build has no verifiers of kind '{}'", spec.kind);
             return Finished {
-                report: Report::inconclusive(Cause::Internal, Retryable::No, why),
+                report: Report::inconclusive(InconclusiveCause::Internal, Retryability::No, why),
                 tries: 0,
                 began,
             };
@@ -635,7 +643,10 @@ impl<'a> Batch<'a> {
         ran: Ran,
     ) -> Result<Done, RuntimeError> {
         let before = &look.reading;
-        let (subject, subject_after) = (before.fact.content(spec), after.fact.content(spec));
+        let (subject, subject_after) = (
+            before.fact.verifier_input_digest(spec),
+            after.fact.verifier_input_digest(spec),
+        );
         let still = subject == subject_after;
         let mut evidence = self.evidence(
             spec,
@@ -656,13 +667,13 @@ impl<'a> Batch<'a> {
         match ran {
             Ran::BesideNeighbours(wrote) => {
                 evidence.cause = None;
-                evidence.retryable = Retryable::Yes;
-                hold_up(&mut evidence, Cause::TreeMoving, wrote);
+                evidence.retryable = Retryability::Yes;
+                hold_up(&mut evidence, InconclusiveCause::TreeMoving, wrote);
             }
             _ if !still => {
                 let mut moved = before.changed_paths(after, Some(&spec.name));
                 moved.extend(before.changed_packages(after));
-                hold_up(&mut evidence, Cause::TreeMoving, moved);
+                hold_up(&mut evidence, InconclusiveCause::TreeMoving, moved);
             }
             Ran::Alone(lone) => self.judge_writer(spec, &mut evidence, lone),
             Ran::Undisturbed => {}
@@ -700,12 +711,12 @@ impl<'a> Batch<'a> {
     fn unread(&self, spec: &VerifierSpec, subject: Digest, key: Digest, why: &str) -> Done {
         // Cut short like a check is, and mended in the same way.
         let cause = if self.patience.is_over(self.system()) {
-            Cause::ReplyDeadline
+            InconclusiveCause::ReplyDeadline
         } else {
-            Cause::TreeUnreadable
+            InconclusiveCause::TreeUnreadable
         };
-        let report = Report::inconclusive(cause, Retryable::Yes, why);
-        let none = Digest::of(b"");
+        let report = Report::inconclusive(cause, Retryability::Yes, why);
+        let none = Digest::hash_bytes(b"");
         Done {
             key,
             evidence: self.evidence(spec, report, subject, subject, none, none),
@@ -764,7 +775,7 @@ impl<'a> Batch<'a> {
             tries: 1,
             stripped: report.stripped,
             tools: report.tools,
-            testimony: report.testimony,
+            judge_usage: report.testimony,
         }
     }
 
@@ -773,8 +784,8 @@ impl<'a> Batch<'a> {
         let why = self.runtime.redactor.text(why);
         Evidence {
             verdict: Verdict::Inconclusive,
-            cause: Some(Cause::TreeUnreadable),
-            retryable: Retryable::Yes,
+            cause: Some(InconclusiveCause::TreeUnreadable),
+            retryable: Retryability::Yes,
             excerpt: format!("[checkrein: {why}]\n"),
             note: Some(why.into_owned()),
             ..evidence
@@ -790,7 +801,7 @@ impl<'a> Batch<'a> {
     /// they are about: they work in the same files.
     fn slot(&self, spec: &VerifierSpec, key: Digest) -> Digest {
         match spec.is_tree_check() {
-            true => Digest::of_parts([
+            true => Digest::hash_parts([
                 &b"slot"[..],
                 self.runtime.place.root_text().as_bytes(),
                 spec.name.as_str().as_bytes(),
@@ -836,9 +847,10 @@ impl<'a> Batch<'a> {
 }
 
 /// Whether no act that concerns it came after the run began, and it is not too old to be believed.
-fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64, now: Millis) -> bool {
+fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64, now: UnixMillis) -> bool {
     // Of a run that a clock that was ahead says to be yet to come nobody knows the age.
-    let is_old = || evidence::is_old(now.0.abs_diff(run.began.0), run.evidence.duration_ms);
+    let is_old =
+        || evidence::is_evidence_too_old(now.0.abs_diff(run.began.0), run.evidence.duration_ms);
     run.acts >= acts && !(spec.is_tree_check() && spec.inputs.is_empty() && is_old())
 }
 
@@ -870,11 +882,11 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {
-    before.fact.content(spec) == after.fact.content(spec)
+    before.fact.verifier_input_digest(spec) == after.fact.verifier_input_digest(spec)
 }
 
 fn is_worth_a_retry(report: &Report) -> bool {
     report.verdict == Verdict::Inconclusive
-        && report.retryable == Retryable::Yes
-        && report.cause != Some(Cause::ReplyDeadline)
+        && report.retryable == Retryability::Yes
+        && report.cause != Some(InconclusiveCause::ReplyDeadline)
 }

@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use checkrein_core::input::{RuleDecision, ToolKind};
-use checkrein_core::tool_action::{ToolAction, ToolCommand};
+use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
 use checkrein_execpolicy::{
     Bounds, ParsedScripts, RuleSet, Unmatched, is_reader, judge_parsed_argv, judge_parsed_script,
 };
@@ -36,12 +36,16 @@ pub(crate) fn only_reads_by(scripts: &ParsedScripts, action: &ToolAction, root: 
     });
     let start = start::folders(action, root, root);
     let (facts, touched) = match &action.command {
-        Some(ToolCommand::Script(script)) => judge_parsed_script(scripts, &rules, script, &start),
-        Some(ToolCommand::Argv(argv)) => judge_parsed_argv(scripts, &rules, argv, &start),
+        Some(CommandInToolArguments::Script(script)) => {
+            judge_parsed_script(scripts, &rules, script, &start)
+        }
+        Some(CommandInToolArguments::Argv(argv)) => {
+            judge_parsed_argv(scripts, &rules, argv, &start)
+        }
         None => {
             return match action.kind {
                 ToolKind::Shell | ToolKind::Write => false,
-                ToolKind::Poll | ToolKind::Other => !action.may_act(),
+                ToolKind::Poll | ToolKind::Other => !action.call_may_have_unknown_effects(),
             };
         }
     };

@@ -2,12 +2,12 @@
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
-use checkrein_core::event::{DecisionMade, Event, Repeatable};
-use checkrein_core::evidence::FRESH_MS;
-use checkrein_core::explain::{Because, Why};
-use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, SourceName};
-use checkrein_core::input::{Input, StopRequested, ToolRequested, TreeFact, TreeUnknown};
-use checkrein_core::state::State;
+use checkrein_core::event::{DecisionOnInput, Event, RedeliveredInputKind};
+use checkrein_core::evidence::MAX_RUN_AGE_MS;
+use checkrein_core::explain::{DecisionExplanation, DecisionFactor};
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName, UnixMillis};
+use checkrein_core::input::{Input, StopRequested, ToolRequested, TreeDigests, TreeReadError};
+use checkrein_core::state::SessionState;
 use checkrein_store::{Stands, Tail};
 
 use crate::delivery::Delivery;
@@ -15,7 +15,10 @@ use crate::error::RuntimeError;
 use crate::load;
 
 pub(crate) fn scope_of(input: &Input) -> ScopeId {
-    input.scope().cloned().unwrap_or_else(ScopeId::main)
+    input
+        .scope_id()
+        .cloned()
+        .unwrap_or_else(ScopeId::main_scope)
 }
 
 /// Two deliveries of one event that come within this time are of an agent that starts its hooks at once.
@@ -37,7 +40,7 @@ pub(crate) struct Known {
     /// The key that it is to be filed under.
     pub(crate) key: Option<String>,
     /// Where it was delivered first, if it was.
-    pub(crate) first: Option<Seq>,
+    pub(crate) first: Option<EventSeq>,
 }
 
 /// Whether the same was delivered before. What was delivered later under the same id is filed behind it: from the
@@ -46,7 +49,7 @@ pub(crate) fn find_known(
     session: &SessionId,
     tail: &dyn Tail,
     delivery: &Delivery<'_>,
-    (state, scope, now): (&State, &ScopeId, Millis),
+    (state, scope, now): (&SessionState, &ScopeId, UnixMillis),
     asked: Option<Digest>,
 ) -> Result<Known, RuntimeError> {
     let Some(mut key) = native_key(delivery) else {
@@ -83,25 +86,25 @@ pub(crate) fn find_known(
 fn begins_anew(
     session: &SessionId,
     tail: &dyn Tail,
-    first: Seq,
+    first: EventSeq,
     delivery: &Delivery<'_>,
-    (state, now): (&State, Millis),
+    (state, now): (&SessionState, UnixMillis),
 ) -> Result<bool, RuntimeError> {
     let newest = |request: &ToolRequested| {
-        let scope = state.scope(&request.scope)?;
+        let scope = state.scope_by_id(&request.scope)?;
         let mut calls = scope.window.iter().rev();
         calls.find(|known| known.call == request.call)
     };
     let is_over = match &delivery.input {
         // It came back or is forgotten, or was denied: then another entry may be about to deliver it.
         Input::ToolRequested(request) => newest(request).is_none_or(|call| call.outcome.is_some()),
-        Input::ToolReturned(returned) if state.knows_call(returned) => return Ok(true),
+        Input::ToolReturned(returned) if state.answers_open_tool_call(returned) => return Ok(true),
         Input::ToolReturned(_) => false,
         _ => return Ok(false),
     };
     let scope = scope_of(&delivery.input);
     let mut is_of_another_entry = false;
-    for raw in tail.events_after(Seq(first.0.saturating_sub(1)))? {
+    for raw in tail.events_after(EventSeq(first.0.saturating_sub(1)))? {
         let Some(Event::Input(stamped)) = load::decode(session, &raw)? else {
             continue;
         };
@@ -125,13 +128,13 @@ fn begins_anew(
 fn was_put_to_a_person(
     session: &SessionId,
     tail: &dyn Tail,
-    first: Seq,
+    first: EventSeq,
     input: &Input,
 ) -> Result<bool, RuntimeError> {
     let answer = recorded_answer(session, tail, first, input)?;
     Ok(answer.is_some_and(|(decision, why)| {
         let asks = matches!(decision, Decision::Tool(ToolDecision::Ask { .. }));
-        let is_approved = |why: &Because| matches!(why, Because::Approved { .. });
+        let is_approved = |why: &DecisionFactor| matches!(why, DecisionFactor::Approved { .. });
         asks || why.iter().any(is_approved)
     }))
 }
@@ -142,7 +145,7 @@ fn was_put_to_a_person(
 fn after_a_person(
     session: &SessionId,
     tail: &dyn Tail,
-    (first, key, now): (Seq, Digest, Millis),
+    (first, key, now): (EventSeq, Digest, UnixMillis),
     delivery: &Delivery<'_>,
 ) -> Result<Option<String>, RuntimeError> {
     let Some((decision, why)) = recorded_answer(session, tail, first, &delivery.input)? else {
@@ -160,16 +163,16 @@ fn after_a_person(
         return Ok((!waits).then_some(approval));
     }
     let by = why.into_iter().find_map(|why| match why {
-        Because::Approved { approval, .. } => Some(approval),
+        DecisionFactor::Approved { approval, .. } => Some(approval),
         _ => None,
     });
     let Some(by) = by else { return Ok(None) };
-    let recorded = tail.events_after(Seq(first.0.saturating_sub(1)))?;
+    let recorded = tail.events_after(EventSeq(first.0.saturating_sub(1)))?;
     let known = recorded.first().map(|raw| load::decode(session, raw));
     let Some(Event::Input(stamped)) = known.transpose()?.flatten() else {
         return Ok(None);
     };
-    let together = now.since(stamped.at) <= TOGETHER_MS && stamped.source != delivery.source;
+    let together = now.millis_since(stamped.at) <= TOGETHER_MS && stamped.source != delivery.source;
     Ok((!together).then_some(by))
 }
 
@@ -181,16 +184,16 @@ fn repeats(
     session: &SessionId,
     tail: &dyn Tail,
     delivery: &Delivery<'_>,
-    state: &State,
+    state: &SessionState,
     scope: &ScopeId,
-    now: Millis,
-) -> Result<Option<Seq>, RuntimeError> {
+    now: UnixMillis,
+) -> Result<Option<EventSeq>, RuntimeError> {
     if delivery.key.is_some() {
         return Ok(None);
     }
     let newest = match &delivery.input {
-        Input::PromptSubmitted(_) => state.newest_prompt(),
-        Input::StopRequested(_) => state.newest_stop(scope),
+        Input::PromptSubmitted(_) => state.newest_prompt_delivery(),
+        Input::StopRequested(_) => state.newest_stop_if_nothing_followed(scope),
         _ => None,
     };
     let Some(newest) = newest.filter(|newest| !newest.sources.contains(&delivery.source)) else {
@@ -211,26 +214,26 @@ fn repeats(
 struct DeliveredStop {
     message: Option<Digest>,
     /// The tree as it was read last for it.
-    tree: Option<Result<TreeFact, TreeUnknown>>,
+    tree: Option<Result<TreeDigests, TreeReadError>>,
     answer: Option<Decision>,
     /// When the newest input came.
-    at: Millis,
+    at: UnixMillis,
 }
 
 impl DeliveredStop {
     fn find(
         session: &SessionId,
         tail: &dyn Tail,
-        first: Seq,
+        first: EventSeq,
         scope: &ScopeId,
     ) -> Result<Self, RuntimeError> {
         let mut found = Self {
             message: None,
             tree: None,
             answer: None,
-            at: Millis(0),
+            at: UnixMillis(0),
         };
-        for raw in tail.events_after(Seq(first.0.saturating_sub(1)))? {
+        for raw in tail.events_after(EventSeq(first.0.saturating_sub(1)))? {
             match load::decode(session, &raw)? {
                 Some(Event::Input(stamped)) => {
                     found.at = stamped.at;
@@ -254,8 +257,8 @@ impl DeliveredStop {
 
     /// Whether this delivery is the same stop. After a while only if it says the same, and the first was
     /// worked on just now. An accept is given again only for what it was about.
-    fn is_same(&self, stop: &StopRequested, together: bool, now: Millis) -> bool {
-        let just_now = now.0.abs_diff(self.at.0) < FRESH_MS;
+    fn is_same(&self, stop: &StopRequested, together: bool, now: UnixMillis) -> bool {
+        let just_now = now.0.abs_diff(self.at.0) < MAX_RUN_AGE_MS;
         let says_the_same = self.message == Some(stop.message_digest);
         let is_meant = together || says_the_same && just_now;
         let is_accepted = matches!(
@@ -263,7 +266,7 @@ impl DeliveredStop {
             Some(Decision::Stop(StopDecision::Accept { .. }))
         );
         let is_about_the_same = match (&self.tree, &stop.tree) {
-            (Some(Ok(before)), Ok(now)) => before.is_alike(now),
+            (Some(Ok(before)), Ok(now)) => before.is_equivalent_tree(now),
             (Some(Err(_)), Err(_)) => together,
             _ => false,
         };
@@ -273,13 +276,13 @@ impl DeliveredStop {
 
 pub(crate) fn repeated(
     input: &Input,
-    of: Seq,
+    of: EventSeq,
     source: &SourceName,
     scope: &ScopeId,
 ) -> Option<Event> {
     let what = match input {
-        Input::PromptSubmitted(_) => Repeatable::Prompt,
-        Input::StopRequested(_) => Repeatable::Stop,
+        Input::PromptSubmitted(_) => RedeliveredInputKind::Prompt,
+        Input::StopRequested(_) => RedeliveredInputKind::Stop,
         _ => return None,
     };
     Some(Event::Repeated {
@@ -294,9 +297,9 @@ pub(crate) fn repeated(
 pub(crate) fn recorded_answer(
     session: &SessionId,
     tail: &dyn Tail,
-    known: Seq,
+    known: EventSeq,
     input: &Input,
-) -> Result<Option<(Decision, Why)>, RuntimeError> {
+) -> Result<Option<(Decision, DecisionExplanation)>, RuntimeError> {
     let scope = scope_of(input);
     for raw in tail.events_after(known)? {
         let Some(event) = load::decode(session, &raw)? else {
@@ -318,13 +321,17 @@ pub(crate) fn recorded_answer(
         input,
         Input::StopRequested(_) | Input::EvidenceArrived(_) | Input::TreeRead(_)
     );
-    Ok((!waits).then(|| (Decision::Noted, Why::new())))
+    Ok((!waits).then(|| (Decision::Noted, DecisionExplanation::new())))
 }
 
 /// The decision on this stop, or on a newer one of its scope that took its place.
-pub(crate) fn stop_answer(event: Event, stop: Seq, scope: &ScopeId) -> Option<(Decision, Why)> {
+pub(crate) fn stop_answer(
+    event: Event,
+    stop: EventSeq,
+    scope: &ScopeId,
+) -> Option<(Decision, DecisionExplanation)> {
     match event {
-        Event::DecisionMade(DecisionMade {
+        Event::DecisionMade(DecisionOnInput {
             answers,
             scope: of,
             decision,

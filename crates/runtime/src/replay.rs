@@ -2,11 +2,11 @@
 //! steps inputs from elsewhere and only watches.
 
 use checkrein_core::event::{self, Event};
-use checkrein_core::ids::{Seq, SessionId};
-use checkrein_core::input::Stamped;
+use checkrein_core::ids::{EventSeq, SessionId};
+use checkrein_core::input::StampedInput;
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
-use checkrein_core::step::{Step, step};
+use checkrein_core::state::SessionState;
+use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
 use checkrein_store::{RawEvent, Store};
 
 use crate::error::RuntimeError;
@@ -27,7 +27,7 @@ pub struct Replayed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference {
     /// Place of the recorded event.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// Its kind.
     pub recorded: String,
     /// The kind that stepping it again gave instead.
@@ -44,8 +44,8 @@ pub fn session(
     session: &SessionId,
     through_cache: bool,
 ) -> Result<Replayed, RuntimeError> {
-    let rows = store.events(session, Seq(0))?;
-    let mut state = State::default();
+    let rows = store.events(session, EventSeq(0))?;
+    let mut state = SessionState::default();
     let mut policy: Option<Policy> = None;
     let mut replayed = Replayed {
         events: rows.len() as u64,
@@ -55,7 +55,7 @@ pub fn session(
     let mut rest: &[RawEvent] = &rows;
     while let Some((row, after)) = rest.split_first() {
         let Some(event) = load::decode(session, row)? else {
-            state.last = state.last.next();
+            state.last = state.last.next_seq();
             rest = after;
             continue;
         };
@@ -64,7 +64,7 @@ pub fn session(
             event,
             Event::PolicySealed { .. } | Event::PolicyRenewed { .. } | Event::Repeated { .. }
         ) {
-            state.apply(&event);
+            state.apply_event(&event);
             if matches!(event, Event::PolicyRenewed { .. }) {
                 policy = None;
             }
@@ -86,16 +86,16 @@ pub fn session(
         if through_cache {
             state = through(&state)?;
         }
-        let Step { events, .. } = step(sealed, &mut state, input);
+        let StateMachineStep { events, .. } = apply_input_and_decide(sealed, &mut state, input);
         replayed.inputs += 1;
         for event in &events {
             let recorded = rest.first();
-            let same = recorded.is_some_and(|row| row.payload == event::encode(event));
+            let same = recorded.is_some_and(|row| row.payload == event::encode_event(event));
             if !same {
                 replayed.differs_at = Some(Difference {
                     seq: recorded.map_or(state.last, |row| row.seq),
                     recorded: recorded.map_or("nothing".to_owned(), |row| row.kind.clone()),
-                    replayed: event.kind().to_owned(),
+                    replayed: event.log_event_kind().to_owned(),
                 });
                 return Ok(replayed);
             }
@@ -105,7 +105,10 @@ pub fn session(
     Ok(replayed)
 }
 
-fn next_input(session: &SessionId, rows: &[RawEvent]) -> Result<Option<Stamped>, RuntimeError> {
+fn next_input(
+    session: &SessionId,
+    rows: &[RawEvent],
+) -> Result<Option<StampedInput>, RuntimeError> {
     for row in rows {
         if let Some(Event::Input(stamped)) = load::decode(session, row)? {
             return Ok(Some(stamped));
@@ -114,7 +117,7 @@ fn next_input(session: &SessionId, rows: &[RawEvent]) -> Result<Option<Stamped>,
     Ok(None)
 }
 
-fn through(state: &State) -> Result<State, RuntimeError> {
+fn through(state: &SessionState) -> Result<SessionState, RuntimeError> {
     Ok(load::cache(state)
         .and_then(|cache| postcard::from_bytes(&cache.bytes).ok())
         .unwrap_or_else(|| state.clone()))

@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
-use checkrein_core::ids::{Millis, Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
 use checkrein_store::{Census, Forget, Store, StoreError};
 
 use crate::config::Retention;
@@ -30,7 +30,7 @@ pub struct GoneSession {
     /// Which.
     pub session: SessionId,
     /// When something last happened in it.
-    pub last_at: Millis,
+    pub last_at: UnixMillis,
     /// Whether it goes only because the store is too large.
     pub for_size: bool,
 }
@@ -57,7 +57,7 @@ pub struct Retained {
 /// One session as retention sees it.
 struct Known {
     session: SessionId,
-    last_at: Millis,
+    last_at: UnixMillis,
     bytes: u64,
     /// Its task is open, and somebody may come back to it.
     is_open: bool,
@@ -128,8 +128,8 @@ pub fn retain(
     Ok(done)
 }
 
-fn known(store: &dyn Store, census: &Census, now: Millis) -> Result<Vec<Known>, RuntimeError> {
-    let mut rows: BTreeMap<SessionId, (Millis, bool)> = BTreeMap::new();
+fn known(store: &dyn Store, census: &Census, now: UnixMillis) -> Result<Vec<Known>, RuntimeError> {
+    let mut rows: BTreeMap<SessionId, (UnixMillis, bool)> = BTreeMap::new();
     for row in store.tasks(None, usize::MAX)? {
         let at = row.ended_at.unwrap_or(row.opened_at);
         let (newest, is_open) = rows.entry(row.session).or_default();
@@ -154,8 +154,8 @@ fn known(store: &dyn Store, census: &Census, now: Millis) -> Result<Vec<Known>, 
 }
 
 /// When something last happened: the newest input that can be read says so.
-fn last_at(store: &dyn Store, session: &SessionId, last: Seq) -> Option<Millis> {
-    for after in [Seq(last.0.saturating_sub(LAST_EVENTS)), Seq(0)] {
+fn last_at(store: &dyn Store, session: &SessionId, last: EventSeq) -> Option<UnixMillis> {
+    for after in [EventSeq(last.0.saturating_sub(LAST_EVENTS)), EventSeq(0)] {
         for raw in store.events(session, after).ok()?.iter().rev() {
             if let Ok(Some(Event::Input(stamped))) = load::decode(session, raw) {
                 return Some(stamped.at);
@@ -167,22 +167,22 @@ fn last_at(store: &dyn Store, session: &SessionId, last: Seq) -> Option<Millis> 
 
 /// Whether the newest task of this session, which is listed as open, is so still: a tool call may be open
 /// for days.
-fn is_open_at(store: &dyn Store, session: &SessionId, now: Millis) -> bool {
+fn is_open_at(store: &dyn Store, session: &SessionId, now: UnixMillis) -> bool {
     let open = load::read_session(store, session, |_, state| {
-        Ok(state.open_task().is_some() && !state.is_left(now))
+        Ok(state.task_if_open().is_some() && !state.is_idle_too_long(now))
     });
     matches!(open, Ok(Some(true)))
 }
 
 /// Oldest first. `known` is sorted so.
-fn choose(known: &[Known], census: &Census, keep: Retention, now: Millis) -> Vec<GoneSession> {
+fn choose(known: &[Known], census: &Census, keep: Retention, now: UnixMillis) -> Vec<GoneSession> {
     let Some((_, older)) = known.split_last() else {
         return Vec::new();
     };
     let mut bytes = census.bytes;
     let mut gone = Vec::new();
     for one in older {
-        let age = now.since(one.last_at);
+        let age = now.millis_since(one.last_at);
         if age <= DAY_MS || one.is_open {
             continue;
         }
@@ -209,7 +209,7 @@ fn orphans(
     gone: &BTreeSet<SessionId>,
     named: &BTreeSet<Digest>,
     keep: Retention,
-    now: Millis,
+    now: UnixMillis,
 ) -> Result<Vec<(Digest, u64)>, RuntimeError> {
     let mut staying = named.clone();
     let mut going = BTreeSet::new();
@@ -219,7 +219,7 @@ fn orphans(
         } else {
             &mut staying
         };
-        match store.events(session, Seq(0)) {
+        match store.events(session, EventSeq(0)) {
             Ok(rows) => names.extend(rows.iter().flat_map(|raw| digests(&raw.payload))),
             // Nobody knows what it names, so nothing is known to be unnamed.
             Err(StoreError::Corrupt { .. }) if !gone.contains(session) => return Ok(Vec::new()),
@@ -234,7 +234,7 @@ fn orphans(
         }
         let found = store.evidence(key)?;
         let at = found.and_then(|found| kept::found_at(&found.bytes));
-        let old = at.is_some_and(|at| now.since(at) > keep.keep_ms);
+        let old = at.is_some_and(|at| now.millis_since(at) > keep.keep_ms);
         // What is no evidence is a policy, or what a session was sealed with, that nobody names.
         if old || at.is_none() || going.contains(key) {
             orphans.push((*key, *bytes));

@@ -8,7 +8,7 @@ use std::ffi::OsString;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
-use checkrein_core::digest::{Digest, Short};
+use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_verifiers::{find_in_path, regular};
 
@@ -23,12 +23,12 @@ const LONGEST_LINE: u64 = 256;
 
 /// What the checks of this policy run with, given marks of installed packages. One digest for all: a pass
 /// lost too many is a run, one too few a wrong verdict.
-pub(crate) fn of(place: &Place, policy: &Policy, packages: Digest) -> Short {
+pub(crate) fn of(place: &Place, policy: &Policy, packages: Digest) -> EightByteDigest {
     let mut parts = vec![place.environment(), packages];
     for script in policy.verifiers.iter().filter_map(script) {
         parts.push(place.system.programs(&script, &place.root, &place.env));
     }
-    Digest::of_parts(parts.iter().map(|part| &part.as_bytes()[..])).short()
+    Digest::hash_parts(parts.iter().map(|part| &part.as_bytes()[..])).to_short_digest()
 }
 
 /// What a check of a kind that starts programs hands to a shell.
@@ -52,7 +52,7 @@ pub(crate) fn programs(script: &str, root: &Path, env: &BTreeMap<OsString, OsStr
             parts.push(identity(&interpreter, root));
         }
     }
-    Digest::of_parts(parts.iter().map(Vec::as_slice))
+    Digest::hash_parts(parts.iter().map(Vec::as_slice))
 }
 
 /// The words that may name a program: behind `timeout 60`, `exec` or `if` it is not the first. One too many
@@ -100,7 +100,7 @@ fn identity(file: &Path, root: &Path) -> Vec<u8> {
             .read_to_end(&mut bytes)
             .is_ok_and(|read| (read as u64) < largest)
         {
-            id.extend(Digest::of(&bytes).as_bytes());
+            id.extend(Digest::hash_bytes(&bytes).as_bytes());
             return id;
         }
     }

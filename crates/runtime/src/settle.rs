@@ -8,12 +8,12 @@ use std::time::Duration;
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
-use checkrein_core::evidence::{EvidenceFact, Origin};
-use checkrein_core::explain::Why;
-use checkrein_core::ids::{ScopeId, Seq, SessionId, SourceName};
-use checkrein_core::input::{Acts, EvidenceArrived, Input, TreeRead};
-use checkrein_core::policy::{Policy, Tier, VerifiedNotice};
-use checkrein_core::state::{State, Task};
+use checkrein_core::evidence::{EvidenceOrigin, EvidenceSummary};
+use checkrein_core::explain::DecisionExplanation;
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName};
+use checkrein_core::input::{EvidenceArrived, Input, NewestActNumbers, TreeReadingArrived};
+use checkrein_core::policy::{Policy, VerifiedNoticeMode, VerifierTier};
+use checkrein_core::state::{SessionState, Task};
 use checkrein_store::Approval;
 use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::tree::TreeError;
@@ -34,9 +34,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// An answered stop, or whatever else was answered at once.
 pub(crate) struct Settled {
-    pub(crate) seq: Seq,
-    pub(crate) answer: (Decision, Why),
-    pub(crate) state: State,
+    pub(crate) seq: EventSeq,
+    pub(crate) answer: (Decision, DecisionExplanation),
+    pub(crate) state: SessionState,
     pub(crate) warnings: Vec<String>,
     pub(crate) repeated: bool,
     pub(crate) rewritten: Rewritten,
@@ -44,7 +44,7 @@ pub(crate) struct Settled {
     pub(crate) parked: Vec<Approval>,
     /// By this command.
     pub(crate) notify: Option<String>,
-    pub(crate) verified_notice: VerifiedNotice,
+    pub(crate) verified_notice: VerifiedNoticeMode,
     /// How often the agent may be sent back in the whole session.
     pub(crate) session_continues: Option<u32>,
     /// See [`crate::Decided`].
@@ -153,10 +153,10 @@ impl Runtime {
     fn fulfil(
         &self,
         session: &SessionId,
-        stop: Seq,
+        stop: EventSeq,
         scope: &ScopeId,
         policy: &Policy,
-        state: &State,
+        state: &SessionState,
         effects: Vec<Effect>,
         message: Option<&str>,
         patience: Patience<'_>,
@@ -165,11 +165,11 @@ impl Runtime {
         parked: &mut Vec<Approval>,
     ) -> Result<Handled, RuntimeError> {
         // A person may seal anew while a stop is judged: then the same is found out once more.
-        let under = Digest::of(&policy.to_blob());
+        let under = Digest::hash_bytes(&policy.to_policy_blob());
         // What is found is an answer to this request and to no later one.
-        let pending = state.pending(scope);
-        let request = pending.map_or(Seq(0), |pending| pending.requested);
-        let since = state.task.as_ref().map(Task::fails_hold_since);
+        let pending = state.pending_stop(scope);
+        let request = pending.map_or(EventSeq(0), |pending| pending.newest_request);
+        let since = state.task.as_ref().map(Task::failures_valid_since);
         let mut wanted = Vec::new();
         let mut read = None;
         for effect in effects {
@@ -177,15 +177,16 @@ impl Runtime {
                 Effect::RunVerifier {
                     verifier,
                     subject,
-                    again,
+                    force_run: again,
                     ..
                 } => {
-                    let spec = policy.verifier(&verifier);
+                    let spec = policy.verifier_spec(&verifier);
                     let (content, acts) =
                         spec.map_or((subject, 0), |spec| content(state, scope, spec, subject));
                     let task = state.task.as_ref();
-                    let once_more =
-                        task.and_then(|task| task.once_more_since(&verifier, subject.short()));
+                    let once_more = task.and_then(|task| {
+                        task.last_chance_rerun_start_time(&verifier, subject.to_short_digest())
+                    });
                     wanted.push(Wanted {
                         verifier,
                         subject,
@@ -215,7 +216,7 @@ impl Runtime {
                 fact.acts = fact.acts.map(|_| acts);
                 fact
             }))?;
-            let input = Input::TreeRead(TreeRead {
+            let input = Input::TreeRead(TreeReadingArrived {
                 scope: scope.clone(),
                 stop: asked_by,
                 no_attempt: true,
@@ -233,7 +234,7 @@ impl Runtime {
             session,
             policy,
             &wanted,
-            Origin::Gate,
+            EvidenceOrigin::Gate,
             true,
             since,
             message,
@@ -248,10 +249,14 @@ impl Runtime {
                     .find(|wanted| wanted.verifier == done.evidence.verifier);
                 let about = asked
                     .map_or(done.evidence.subject, |wanted| wanted.subject)
-                    .short();
+                    .to_short_digest();
                 let name = &done.evidence.verifier;
                 let key = format!("evidence:{stop}:{name}:{:x}:{request}", about.0);
-                let mut evidence = EvidenceFact::of(&done.evidence, done.key, done.cached);
+                let mut evidence = EvidenceSummary::deciding_part_of_evidence(
+                    &done.evidence,
+                    done.key,
+                    done.cached,
+                );
                 // It began after the newest act that is known, so it is about what was asked.
                 if let Some(asked) = asked {
                     for subject in [&mut evidence.subject, &mut evidence.subject_after] {
@@ -263,13 +268,13 @@ impl Runtime {
                 let input = Input::EvidenceArrived(EvidenceArrived {
                     scope: scope.clone(),
                     asked: Some(about),
-                    held_up: done.evidence.held_up(),
+                    held_up: done.evidence.paths_changed_during_run_digest(),
                     began: Some(done.began),
-                    tokens: match &done.evidence.testimony {
+                    tokens: match &done.evidence.judge_usage {
                         Some(testimony) if !done.cached => testimony.output.unwrap_or(0),
                         _ => 0,
                     },
-                    cost: match &done.evidence.testimony {
+                    cost: match &done.evidence.judge_usage {
                         Some(testimony) if !done.cached => testimony.cost.unwrap_or(0),
                         _ => 0,
                     },
@@ -293,7 +298,7 @@ impl Runtime {
         policy: &Policy,
         looks: &Looks,
         patience: Patience<'_>,
-    ) -> Result<Result<(Arc<Look>, Acts), TreeError>, RuntimeError> {
+    ) -> Result<Result<(Arc<Look>, NewestActNumbers), TreeError>, RuntimeError> {
         if let Some(look) = looks.last() {
             let acts = self.acts(Some(session))?.newest;
             return Ok(Ok((look, acts)));
@@ -327,8 +332,8 @@ impl Runtime {
         message: Option<&str>,
     ) -> Result<Option<Case>, RuntimeError> {
         let is_judge = |wanted: &Wanted| {
-            let spec = policy.verifier(&wanted.verifier);
-            spec.is_some_and(|spec| spec.tier == Tier::Judge)
+            let spec = policy.verifier_spec(&wanted.verifier);
+            spec.is_some_and(|spec| spec.tier == VerifierTier::Judge)
         };
         let Some(message) = message.filter(|_| wanted.iter().any(is_judge)) else {
             return Ok(None);
@@ -336,8 +341,8 @@ impl Runtime {
         let Some((state, _)) = self.peek(session)? else {
             return Ok(None);
         };
-        let ours = Digest::of(message.as_bytes());
-        let pending = state.pending(scope);
+        let ours = Digest::hash_bytes(message.as_bytes());
+        let pending = state.pending_stop(scope);
         if pending.is_none_or(|pending| pending.message != ours) {
             return Ok(None);
         }
@@ -348,7 +353,7 @@ impl Runtime {
     fn look_for_answer(
         &self,
         session: &SessionId,
-        stop: Seq,
+        stop: EventSeq,
         scope: &ScopeId,
         patience: Patience<'_>,
     ) -> Result<Handled, RuntimeError> {
@@ -368,7 +373,7 @@ impl Runtime {
             // A new task began meanwhile: nobody will judge what belongs to the old one.
             let answer = answer.or_else(|| {
                 let let_go = StopDecision::Accept { transition: None };
-                let gone = state.pending(scope).is_none();
+                let gone = state.pending_stop(scope).is_none();
                 gone.then(|| (Decision::Stop(let_go), Vec::new()))
             });
             if answer.is_some() || !effects.is_empty() {

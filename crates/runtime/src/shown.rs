@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use checkrein_core::input::{RuleDecision, ToolFacts};
+use checkrein_core::input::{RuleDecision, ToolRequestFacts};
 use checkrein_store::Beside;
 use serde_json::Value;
 
@@ -69,7 +69,11 @@ pub(crate) struct Call<'a> {
 }
 
 /// The text and all that there is to see beside it.
-pub(crate) fn of_call(redactor: &Redactor, facts: &ToolFacts, call: Call<'_>) -> (String, Beside) {
+pub(crate) fn of_call(
+    redactor: &Redactor,
+    facts: &ToolRequestFacts,
+    call: Call<'_>,
+) -> (String, Beside) {
     let (mut hidden, mut unseen) = (0, None);
     let mut of = |text: &str| {
         let one = shown(redactor, text);
@@ -118,7 +122,7 @@ fn others(args: &str, script: &str) -> Option<Vec<String>> {
 }
 
 /// The commands of a script of several, severest first, and what could not be read in it.
-fn commands(facts: &ToolFacts, script: &str) -> Vec<String> {
+fn commands(facts: &ToolRequestFacts, script: &str) -> Vec<String> {
     let several = facts.commands.len() > 1 || script.trim().lines().count() > 1;
     if !several && facts.unresolved.is_empty() {
         return Vec::new();
@@ -161,7 +165,7 @@ fn quoted(word: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use checkrein_core::input::CommandFact;
+    use checkrein_core::input::CommandWithRuleDecision;
 
     fn unseen(text: &str) -> bool {
         let one = shown(&Redactor::default(), text);
@@ -223,16 +227,16 @@ mod tests {
 
     #[test]
     fn what_stands_beside_the_command_is_shown() {
-        let command = |argv: &[&str], rule| CommandFact {
+        let command = |argv: &[&str], rule| CommandWithRuleDecision {
             argv: argv.iter().map(|word| (*word).to_owned()).collect(),
             rule,
         };
-        let facts = ToolFacts {
+        let facts = ToolRequestFacts {
             commands: vec![
                 command(&["ls"], None),
                 command(&["git", "commit", "-m", "a b"], Some(RuleDecision::Prompt)),
             ],
-            ..ToolFacts::default()
+            ..ToolRequestFacts::default()
         };
         let args = r#"{"command":"ls; git commit -m 'a b'","dangerouslyDisableSandbox":true}"#;
         let call = Call {
@@ -257,7 +261,7 @@ mod tests {
             script: None,
             folder: None,
         };
-        let (text, beside) = of_call(&Redactor::default(), &ToolFacts::default(), call);
+        let (text, beside) = of_call(&Redactor::default(), &ToolRequestFacts::default(), call);
         assert!(
             text.contains("\"n\":1") && !text.contains("hunter2x"),
             "{text}"

@@ -36,14 +36,14 @@ impl Runtime {
             return Ok(false);
         };
         let is_check =
-            |spec: &&VerifierSpec| spec.is_tree_check() && policy.is_required(&spec.name);
+            |spec: &&VerifierSpec| spec.is_tree_check() && policy.is_required_verifier(&spec.name);
         let stands = |spec: &VerifierSpec| {
             let of = |name: &VerifierName| {
                 task.verdicts
                     .iter()
                     .find(|held| held.fact.verifier == *name)
             };
-            let about = look.reading.fact.about(spec);
+            let about = look.reading.fact.verdict_subject_digest(spec);
             of(&spec.name).is_none_or(|held| held.fact.subject == about)
         };
         Ok(policy.verifiers.iter().filter(is_check).all(stands))

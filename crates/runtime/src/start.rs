@@ -3,7 +3,7 @@
 
 use std::path::{Component, Path, PathBuf};
 
-use checkrein_core::tool_action::{CallFolder, ToolAction};
+use checkrein_core::tool_action::{CallStartFolder, ToolAction};
 use checkrein_execpolicy::StartFolders;
 
 use crate::links;
@@ -22,7 +22,11 @@ pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> StartFol
     let mut found: Vec<Option<String>> = Vec::new();
     for base in bases {
         let named = named(&action.folders);
-        if !action.folders.iter().any(CallFolder::is_sure) {
+        if !action
+            .folders
+            .iter()
+            .any(CallStartFolder::call_starts_in_named_folder)
+        {
             found.push(Some(spelled(base, root)));
         }
         found.extend(named.into_iter().map(|folder| {
@@ -37,21 +41,21 @@ pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> StartFol
 }
 
 /// Each folder, and each below each other: which of several counts is not known.
-fn named(folders: &[CallFolder]) -> Vec<Option<String>> {
+fn named(folders: &[CallStartFolder]) -> Vec<Option<String>> {
     let mut found: Vec<Option<String>> = Vec::new();
     if folders.len() > MOST {
         found.push(None);
         found.extend(
             folders
                 .iter()
-                .map(|folder| folder.path().map(str::to_owned)),
+                .map(|folder| folder.call_folder_path().map(str::to_owned)),
         );
         return found;
     }
     for folder in folders {
-        let one = folder.path();
+        let one = folder.call_folder_path();
         found.push(one.map(str::to_owned));
-        for other in folders.iter().filter_map(CallFolder::path) {
+        for other in folders.iter().filter_map(CallStartFolder::call_folder_path) {
             if let Some(one) = one.filter(|one| *one != other)
                 && !other.starts_with(['/', '~'])
             {
@@ -65,8 +69,8 @@ fn named(folders: &[CallFolder]) -> Vec<Option<String>> {
 /// The folder in which patches of this call are applied, if it is known.
 pub(crate) fn only_folder(action: &ToolAction, here: &Path) -> Option<PathBuf> {
     match action.folders.as_slice() {
-        [] | [CallFolder::Possible(_)] => Some(here.to_owned()),
-        [only] => Some(here.join(only.path()?)),
+        [] | [CallStartFolder::Possible(_)] => Some(here.to_owned()),
+        [only] => Some(here.join(only.call_folder_path()?)),
         _ => None,
     }
 }

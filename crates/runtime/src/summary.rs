@@ -4,7 +4,7 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use checkrein_store::TaskRow;
 
 use crate::driver::Runtime;
@@ -13,7 +13,7 @@ use crate::driver::Runtime;
 pub(crate) fn row(
     session: &SessionId,
     policy: &Policy,
-    state: &State,
+    state: &SessionState,
     root: &str,
     runtime: &Runtime,
 ) -> Option<TaskRow> {
@@ -34,7 +34,7 @@ pub(crate) fn row(
         tool_calls: task.totals.tool_calls,
         rounds: state.shows_rounds.then_some(task.totals.rounds),
         output_tokens: task.totals.output_tokens,
-        policy: state.policy.unwrap_or_else(|| Digest::of(b"")),
+        policy: state.policy.unwrap_or_else(|| Digest::hash_bytes(b"")),
         goal: policy.goal.clone(),
         root: root.to_owned(),
     })

@@ -13,7 +13,7 @@ use std::thread::Scope;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_verifiers::file_system::FileSystem;
 pub use checkrein_verifiers::file_system::RealFileSystem as RealSystem;
 use checkrein_verifiers::{Job, Report, Verifier, logs};
@@ -72,9 +72,9 @@ pub enum MayBlock {
 
 impl dyn System + '_ {
     /// Milliseconds since the Unix epoch; 0 if the clock stands before it.
-    pub(crate) fn millis(&self) -> Millis {
+    pub(crate) fn millis(&self) -> UnixMillis {
         let since = self.now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Millis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+        UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
     /// How long ago that was.

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::input::TaskListFact;
-use checkrein_core::policy::{Policy, Tier};
+use checkrein_core::input::StandingTaskListSnapshot;
+use checkrein_core::policy::{Policy, VerifierTier};
 
 use crate::whole;
 use checkrein_redaction::Redactor;
@@ -23,8 +23,11 @@ pub(crate) fn read_task_list(
     root: &Path,
     policy: &Policy,
     redactor: &Redactor,
-) -> Option<Box<TaskListFact>> {
-    let judged = policy.verifiers.iter().any(|spec| spec.tier == Tier::Judge);
+) -> Option<Box<StandingTaskListSnapshot>> {
+    let judged = policy
+        .verifiers
+        .iter()
+        .any(|spec| spec.tier == VerifierTier::Judge);
     let path = root.join(NAME);
     let is_link = || {
         let found = path.symlink_metadata();
@@ -36,8 +39,8 @@ pub(crate) fn read_task_list(
     let text = whole::read_text(&path, MAX_BYTES).ok().flatten()?;
     let mut kept = redactor.text(&text).into_owned();
     kept.truncate(kept.floor_char_boundary(MAX_KEPT));
-    Some(Box::new(TaskListFact {
-        digest: Digest::of(text.as_bytes()),
+    Some(Box::new(StandingTaskListSnapshot {
+        digest: Digest::hash_bytes(text.as_bytes()),
         text: kept,
     }))
 }

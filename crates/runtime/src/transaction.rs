@@ -7,15 +7,15 @@ use checkrein_core::decision::Decision;
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{self, EVENT_VERSION, Event};
-use checkrein_core::evidence::Origin;
-use checkrein_core::explain::Why;
-use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, VerifierName};
+use checkrein_core::evidence::EvidenceOrigin;
+use checkrein_core::explain::DecisionExplanation;
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId, UnixMillis, VerifierName};
 use checkrein_core::input::{
-    Input, Reach, SessionSource, Stamped, TokenUse, TreeFact, TreeUnknown,
+    ActReach, Input, SessionStartKind, StampedInput, TokenUsage, TreeDigests, TreeReadError,
 };
-use checkrein_core::policy::{Policy, SubjectKind, VerifierSpec};
-use checkrein_core::state::{Pending, State};
-use checkrein_core::step::{Step, step};
+use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec};
+use checkrein_core::state::{PendingStop, SessionState};
+use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
 use checkrein_store::{Approval, Batch, EffectRow, NewEvent, StoreError, Tail};
 use checkrein_verifiers::tree::{Limits, TreeError};
 
@@ -37,11 +37,11 @@ const CACHE_EVERY: u64 = 16;
 
 /// What one transaction came to.
 pub(crate) struct Handled {
-    pub(crate) seq: Seq,
+    pub(crate) seq: EventSeq,
     pub(crate) scope: ScopeId,
-    pub(crate) answer: Option<(Decision, Why)>,
+    pub(crate) answer: Option<(Decision, DecisionExplanation)>,
     pub(crate) effects: Vec<Effect>,
-    pub(crate) state: State,
+    pub(crate) state: SessionState,
     pub(crate) policy: Policy,
     pub(crate) warnings: Vec<String>,
     /// It was known already: another entry delivered it.
@@ -58,7 +58,7 @@ pub(crate) struct Handled {
 
 /// How things stand before news are folded in.
 pub(crate) struct AsItStands {
-    pub(crate) state: State,
+    pub(crate) state: SessionState,
     pub(crate) policy: Policy,
     /// The conversation that the news come from.
     pub(crate) scope: KnownScope,
@@ -199,7 +199,7 @@ impl Runtime {
         &self,
         delivery: &mut Delivery<'_>,
         message: &str,
-        known: Option<(State, Policy)>,
+        known: Option<(SessionState, Policy)>,
         compiled: &mut Option<Sealing>,
         patience: Patience<'_>,
     ) -> Result<(Vec<String>, Option<Arc<Look>>), RuntimeError> {
@@ -215,7 +215,7 @@ impl Runtime {
         };
         if let (Some((state, _)), Input::StopRequested(stop)) = (&known, &delivery.input) {
             // Before acts are read: what this stop finds out is not voided by it.
-            if let Some(reach) = state.unreported_act(&stop.scope) {
+            if let Some(reach) = state.unreported_act_reach(&stop.scope) {
                 self.count_act(&delivery.session, reach)?;
             }
         }
@@ -300,14 +300,14 @@ impl Runtime {
             else {
                 return Ok(Decided::Unsealed);
             };
-            let blob = compiled.policy.to_blob();
+            let blob = compiled.policy.to_policy_blob();
             let sealed = Event::PolicySealed {
-                policy: Digest::of(&blob),
+                policy: Digest::hash_bytes(&blob),
                 v: EVENT_VERSION,
-                guarded: guard.as_deref().map(Digest::of),
+                guarded: guard.as_deref().map(Digest::hash_bytes),
                 equipped: equipped.clone(),
             };
-            state.apply(&sealed);
+            state.apply_event(&sealed);
             batch.events.push(row(&sealed, None));
             batch.blobs.push(blob);
             batch.blobs.extend(guard.clone());
@@ -316,9 +316,9 @@ impl Runtime {
             compiled.policy.clone()
         };
         let scope = scope_of(&delivery.input);
-        let waits = |pending: &Pending| !pending.waiting.is_empty();
+        let waits = |pending: &PendingStop| !pending.awaited_verifiers.is_empty();
         if found_under.is_some_and(|sealed| state.policy != Some(sealed))
-            && state.pending(&scope).is_some_and(waits)
+            && state.pending_stop(&scope).is_some_and(waits)
         {
             // A person sealed anew meanwhile, and the same was asked for once more.
             let handled = Handled {
@@ -357,7 +357,7 @@ impl Runtime {
         if let Some(known) = known {
             let answer = recorded_answer(session, tail, known, &delivery.input)?;
             if let Some(repeated) = repeated(&delivery.input, known, &delivery.source, &scope) {
-                state.apply(&repeated);
+                state.apply_event(&repeated);
                 batch.events.push(row(&repeated, None));
             }
             let effects = outstanding(&policy, &state, &scope);
@@ -391,7 +391,7 @@ impl Runtime {
         }
         let mut stamped = self.stamp(now, &policy, &state, &known_scope, delivery);
         if let Some(required) = &delivery.runs {
-            stamped.runs = Some(acts::newest_runs(tail, required)?);
+            stamped.newest_runs = Some(acts::newest_runs(tail, required)?);
         }
         let question = match (&mut stamped.input, beside) {
             (Input::ToolRequested(request), Beside::Call(asked)) => {
@@ -400,29 +400,29 @@ impl Runtime {
             _ => None,
         };
         let reach = match &stamped.input {
-            Input::ToolReturned(returned) if !state.knows_call(returned) => {
+            Input::ToolReturned(returned) if !state.answers_open_tool_call(returned) => {
                 self.reach_of_stray(&policy, delivery)
             }
             input => acts::reach_of(&state, input),
         };
         let unreported = acts::unreported(&state, &stamped.input);
-        let made = step(&policy, &mut state, stamped);
+        let made = apply_input_and_decide(&policy, &mut state, stamped);
         let reach = reach.filter(|_| acts::may_run(made.decision.as_ref()));
         batch.act = acts::widest([reach, unreported]).map(|reach| self.act(reach));
         let parked = question.and_then(|question| question.settle(&made, &state, &mut batch));
-        let Step {
+        let StateMachineStep {
             events,
             effects,
             decision,
         } = made;
-        let mut seq = Seq(0);
+        let mut seq = EventSeq(0);
         let first = tail.last().0 + batch.events.len() as u64;
-        let mut why = Why::new();
+        let mut why = DecisionExplanation::new();
         let mut stop_decided = false;
         for (at, event) in events.iter().enumerate() {
             let is_input = matches!(event, Event::Input(_));
             if is_input {
-                seq = Seq(first + at as u64 + 1);
+                seq = EventSeq(first + at as u64 + 1);
             }
             if let Event::DecisionMade(made) = event {
                 why.clone_from(&made.why);
@@ -480,37 +480,37 @@ impl Runtime {
     /// The input as it is recorded: with facts, token use, and what the state has forgotten.
     pub(crate) fn stamp(
         &self,
-        at: Millis,
+        at: UnixMillis,
         policy: &Policy,
-        state: &State,
+        state: &SessionState,
         known: &KnownScope,
         delivery: &Delivery<'_>,
-    ) -> Stamped {
-        Stamped {
+    ) -> StampedInput {
+        StampedInput {
             at,
             source: delivery.source.clone(),
             input: self.complete(policy, state, &known.cursor, delivery),
             layers: delivery.layers.clone().into(),
             task_list: delivery.task_list.clone(),
             halted: known.forgotten_halt,
-            runs: None,
-            turned_back: state.is_turned_back(at),
-            in_call: state.is_kept_by_call(at),
+            newest_runs: None,
+            turned_back: state.is_clock_turned_back(at),
+            in_call: state.is_task_kept_open_by_call(at),
         }
     }
 
     fn complete(
         &self,
         policy: &Policy,
-        state: &State,
+        state: &SessionState,
         cursor: &str,
         delivery: &Delivery<'_>,
     ) -> Input {
         let mut input = delivery.input.clone();
         let tokens = delivery.usage.and_then(|usage| usage(cursor));
         // What was used before we came is not ours to charge.
-        let baseline = |tokens: Option<TokenUse>| match cursor {
-            "" => tokens.map(|tokens| TokenUse {
+        let baseline = |tokens: Option<TokenUsage>| match cursor {
+            "" => tokens.map(|tokens| TokenUsage {
                 output: 0,
                 input: 0,
                 cost: None,
@@ -520,7 +520,7 @@ impl Runtime {
         };
         match &mut input {
             // A new conversation has no past.
-            Input::SessionStarted(started) if started.how == SessionSource::Startup => {
+            Input::SessionStarted(started) if started.how == SessionStartKind::Startup => {
                 started.tokens = tokens;
             }
             Input::SessionStarted(started) => started.tokens = baseline(tokens),
@@ -543,7 +543,9 @@ impl Runtime {
                 let extent = delivery.facts.extent(place, outside, request.may_act);
                 request.facts.reach = extent.reach();
                 // Of a task whose start is known the tree itself says so.
-                let is_asked = state.open_task().is_some_and(|t| t.acts_at_start.is_some());
+                let is_asked = state
+                    .task_if_open()
+                    .is_some_and(|t| t.acts_at_start.is_some());
                 request.facts.counted = is_asked && extent == CallExtent::Counted;
                 fit::facts(&self.redactor, &mut request.facts);
             }
@@ -557,7 +559,7 @@ impl Runtime {
 
     /// How far a call may have reached of which only the outcome is known: it was asked for while Checkrein was switched
     /// off, or is forgotten.
-    fn reach_of_stray(&self, policy: &Policy, delivery: &Delivery<'_>) -> Option<Reach> {
+    fn reach_of_stray(&self, policy: &Policy, delivery: &Delivery<'_>) -> Option<ActReach> {
         let place = CallPlace {
             root: &self.place.root,
             here: delivery.works_in.unwrap_or(&self.place.root),
@@ -571,9 +573,9 @@ impl Runtime {
     fn effect_rows(
         &self,
         policy: &Policy,
-        state: &State,
+        state: &SessionState,
         effects: &[Effect],
-        stop: Seq,
+        stop: EventSeq,
     ) -> Vec<EffectRow> {
         effects
             .iter()
@@ -584,10 +586,10 @@ impl Runtime {
                     scope,
                     ..
                 } => {
-                    let spec = policy.verifier(verifier)?;
+                    let spec = policy.verifier_spec(verifier)?;
                     let (content, _) = content(state, scope, spec, *subject);
                     Some(EffectRow {
-                        key: self.content_key(policy, spec, content, Origin::Gate),
+                        key: self.content_key(policy, spec, content, EvidenceOrigin::Gate),
                         verifier: verifier.clone(),
                         stop,
                     })
@@ -600,20 +602,20 @@ impl Runtime {
 
 fn row(event: &Event, key: Option<String>) -> NewEvent {
     NewEvent {
-        kind: event.kind(),
-        payload: event::encode(event),
+        kind: event.log_event_kind(),
+        payload: event::encode_event(event),
         key,
     }
 }
 
 /// A reading for the core; being told to go is no fact about the tree.
 pub(crate) fn tree_fact(
-    fact: Result<TreeFact, TreeError>,
-) -> Result<Result<TreeFact, TreeUnknown>, RuntimeError> {
+    fact: Result<TreeDigests, TreeError>,
+) -> Result<Result<TreeDigests, TreeReadError>, RuntimeError> {
     match fact {
         Ok(fact) => Ok(Ok(fact)),
         Err(TreeError::Cancelled) => Err(RuntimeError::Cancelled),
-        Err(error) => Ok(Err(TreeUnknown {
+        Err(error) => Ok(Err(TreeReadError {
             cut: matches!(error, TreeError::TooSlow { .. }),
             why: error.to_string(),
         })),
@@ -621,11 +623,11 @@ pub(crate) fn tree_fact(
 }
 
 /// What a look says to a stop of this conversation.
-pub(crate) fn fact_for(scope: &ScopeId, look: &Look) -> TreeFact {
+pub(crate) fn fact_for(scope: &ScopeId, look: &Look) -> TreeDigests {
     let fact = look.reading.fact.clone();
-    TreeFact {
+    TreeDigests {
         // Others of the same session are at work while a sub-agent stops.
-        acts: fact.acts.filter(|_| scope.is_main()),
+        acts: fact.acts.filter(|_| scope.is_main_scope()),
         ..fact
     }
 }
@@ -633,49 +635,51 @@ pub(crate) fn fact_for(scope: &ScopeId, look: &Look) -> TreeFact {
 /// The content that a verifier is asked about where this is its subject, and the number of the act that voids
 /// what was found before it.
 pub(crate) fn content(
-    state: &State,
+    state: &SessionState,
     scope: &ScopeId,
     spec: &VerifierSpec,
     subject: Digest,
 ) -> (Digest, u64) {
-    let pending = state.pending(scope);
+    let pending = state.pending_stop(scope);
     let tree = pending.and_then(|pending| pending.tree.as_ref().ok());
-    let about = |tree: &&TreeFact| spec.subject == SubjectKind::Tree && tree.about(spec) == subject;
+    let about = |tree: &&TreeDigests| {
+        spec.subject == VerdictSubjectKind::Tree && tree.verdict_subject_digest(spec) == subject
+    };
     tree.filter(about).map_or((subject, 0), |tree| {
-        let voiding = tree.acts.map_or(0, |acts| acts.voiding(spec));
-        (tree.content(spec), voiding)
+        let voiding = tree.acts.map_or(0, |acts| acts.newest_voiding_act(spec));
+        (tree.verifier_input_digest(spec), voiding)
     })
 }
 
 /// What the pending stop of this scope still waits for.
-pub(crate) fn outstanding(policy: &Policy, state: &State, scope: &ScopeId) -> Vec<Effect> {
-    let Some(pending) = state.pending(scope) else {
+pub(crate) fn outstanding(policy: &Policy, state: &SessionState, scope: &ScopeId) -> Vec<Effect> {
+    let Some(pending) = state.pending_stop(scope) else {
         return Vec::new();
     };
     let prompt = state
         .task
         .as_ref()
         .map_or_else(Default::default, |task| task.prompt);
-    let kind = |name: &VerifierName| policy.verifier(name).map(|spec| spec.subject);
+    let kind = |name: &VerifierName| policy.verifier_spec(name).map(|spec| spec.subject);
     let subject = |name: &VerifierName| match (kind(name), &pending.tree) {
-        (Some(SubjectKind::Stop), _) => pending.itself(),
-        (Some(SubjectKind::Answer), _) => pending.answer(name, prompt),
-        (Some(SubjectKind::Message), _) | (_, Err(_)) => pending.message,
+        (Some(VerdictSubjectKind::Stop), _) => pending.digest_unique_to_stop(),
+        (Some(VerdictSubjectKind::Answer), _) => pending.judge_subject_digest(name, prompt),
+        (Some(VerdictSubjectKind::Message), _) | (_, Err(_)) => pending.message,
         (_, Ok(tree)) => policy
-            .verifier(name)
-            .map_or(tree.tree, |spec| tree.about(spec)),
+            .verifier_spec(name)
+            .map_or(tree.tree, |spec| tree.verdict_subject_digest(spec)),
     };
     let mut effects: Vec<Effect> = pending
-        .waiting
+        .awaited_verifiers
         .iter()
         .map(|name| Effect::RunVerifier {
             scope: scope.clone(),
             verifier: name.clone(),
             subject: subject(name),
-            again: pending.again.contains(name),
+            force_run: pending.final_reruns.contains(name),
         })
         .collect();
-    if pending.recheck.is_reading() {
+    if pending.recheck.is_tree_being_reread() {
         effects.push(Effect::ReadTree {
             scope: scope.clone(),
             stop: pending.stop,
@@ -690,8 +694,8 @@ fn left_behind(
     session: &SessionId,
     tail: &dyn Tail,
     events: &[Event],
-    now: &State,
-) -> Result<Option<State>, RuntimeError> {
+    now: &SessionState,
+) -> Result<Option<SessionState>, RuntimeError> {
     let newest = now.task.as_ref().map(|task| task.id);
     let ended = events
         .iter()
@@ -700,7 +704,7 @@ fn left_behind(
     // Rare enough to fold anew, so that no other step pays for a copy of the state.
     let mut state = load::state(session, tail)?.state;
     for event in events.iter().take(ended + 1) {
-        state.apply(event);
+        state.apply_event(event);
     }
     Ok(Some(state))
 }

@@ -9,11 +9,13 @@ use std::time::{Duration, Instant};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
-use checkrein_core::ids::{ScopeId, Seq, SessionId};
-use checkrein_core::input::{Input, ProgressFact, ToolRequested, VetoFact, VetoSays};
-use checkrein_core::policy::{ProgressTerms, VetoTerms};
-use checkrein_core::state::State;
-use checkrein_core::step::step;
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
+use checkrein_core::input::{
+    Input, ModelProgressRating, ModelVetoFact, ModelVetoVerdict, ToolRequested,
+};
+use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
+use checkrein_core::state::SessionState;
+use checkrein_core::step::apply_input_and_decide;
 use checkrein_store::Standing;
 use checkrein_verifiers::second::Second;
 use checkrein_verifiers::veto::{Planned, Verdict};
@@ -66,7 +68,7 @@ impl Runtime {
         };
         let word = match &policy.veto {
             Some(terms) if risky => {
-                let key = Digest::of_parts([
+                let key = Digest::hash_parts([
                     &b"veto"[..],
                     &asked.key.as_bytes()[..],
                     terms.model.as_bytes(),
@@ -96,7 +98,7 @@ impl Runtime {
             scope,
         } = stands;
         let stamped = self.stamp(self.place.system.millis(), policy, state, scope, delivery);
-        match step(policy, &mut state.clone(), stamped).decision {
+        match apply_input_and_decide(policy, &mut state.clone(), stamped).decision {
             Some(Decision::Tool(decision)) => Some(decision),
             Some(Decision::Stop(_) | Decision::Noted) | None => None,
         }
@@ -118,20 +120,21 @@ impl Runtime {
     )]
     fn word(
         &self,
-        terms: &VetoTerms,
+        terms: &VetoModelPolicy,
         key: Digest,
-        state: &State,
+        state: &SessionState,
         story: &Story,
         request: &ToolRequested,
         args: &str,
         patience: Patience<'_>,
-    ) -> Result<VetoFact, RuntimeError> {
+    ) -> Result<ModelVetoFact, RuntimeError> {
         // Two entries that deliver the same call ask once.
         let _claim = loop {
             let kept = self.store.evidence(&key)?;
-            let known = kept.and_then(|kept| serde_json::from_slice::<VetoFact>(&kept.bytes).ok());
+            let known =
+                kept.and_then(|kept| serde_json::from_slice::<ModelVetoFact>(&kept.bytes).ok());
             if let Some(known) = known {
-                return Ok(VetoFact {
+                return Ok(ModelVetoFact {
                     asked: false,
                     tokens: 0,
                     ..known
@@ -141,7 +144,7 @@ impl Runtime {
                 Some(claim) => break claim,
                 None if patience.is_over(&*self.place.system) => {
                     let reason = "another process was still asking when the answer was due";
-                    return Ok(nothing(VetoSays::Silent, reason.to_owned()));
+                    return Ok(nothing(ModelVetoVerdict::NoAnswer, reason.to_owned()));
                 }
                 None => self.place.system.sleep(LOOK_AGAIN),
             }
@@ -149,7 +152,7 @@ impl Runtime {
         let said = state.task.as_ref().map_or(0, |task| task.vetoes);
         if said >= terms.max_calls {
             let reason = format!("{said} calls of this task were put to it; more may not be");
-            return Ok(nothing(VetoSays::Spent, reason));
+            return Ok(nothing(ModelVetoVerdict::LimitReached, reason));
         }
         let hide = |text: &str| self.redactor.text(text).into_owned();
         // What came as no JSON is told as a text of it.
@@ -174,7 +177,7 @@ impl Runtime {
         }
         fit::veto(&self.redactor, &mut fact);
         // What it did not say is asked again, should the call come again.
-        if fact.says != VetoSays::Silent {
+        if fact.says != ModelVetoVerdict::NoAnswer {
             let bytes = serde_json::to_vec(&fact).unwrap_or_default();
             self.store.put_evidence(&key, &bytes, Standing::Final)?;
         }
@@ -183,13 +186,13 @@ impl Runtime {
 
     fn rate(
         &self,
-        terms: &ProgressTerms,
-        state: &State,
+        terms: &ProgressPolicy,
+        state: &SessionState,
         story: &Story,
         patience: Patience<'_>,
-    ) -> Result<ProgressFact, RuntimeError> {
-        let asked = state.task.as_ref().map_or(0, |task| task.ratings);
-        let nothing = |reason: String, asked| ProgressFact {
+    ) -> Result<ModelProgressRating, RuntimeError> {
+        let asked = state.task.as_ref().map_or(0, |task| task.progress_checks);
+        let nothing = |reason: String, asked| ModelProgressRating {
             score: None,
             low: false,
             reason,
@@ -212,13 +215,13 @@ impl Runtime {
         let heard = Self::second(&terms.model, &self.place.models(), patience).rating(taken);
         let tokens = written(&heard);
         Ok(match heard.said {
-            Err(silent) => ProgressFact {
+            Err(silent) => ModelProgressRating {
                 tokens,
                 ..nothing(silent.to_string(), true)
             },
             Ok(rating) => {
                 let score = u32::from(rating.score.in_thousandths());
-                ProgressFact {
+                ModelProgressRating {
                     score: Some(score),
                     low: score < terms.threshold,
                     reason: rating.summary,
@@ -247,11 +250,11 @@ impl Runtime {
         &self,
         session: &SessionId,
         scope: &ScopeId,
-        state: &State,
+        state: &SessionState,
     ) -> Result<Story, RuntimeError> {
         let mut story = Story::default();
-        if state.last > Seq(0) {
-            for raw in self.store.events(session, Seq(0))? {
+        if state.last > EventSeq(0) {
+            for raw in self.store.events(session, EventSeq(0))? {
                 if let Some(event) = load::decode(session, &raw)? {
                     story.hear(&event, scope);
                 }
@@ -262,8 +265,8 @@ impl Runtime {
 }
 
 /// Nobody was asked.
-fn nothing(says: VetoSays, reason: String) -> VetoFact {
-    VetoFact {
+fn nothing(says: ModelVetoVerdict, reason: String) -> ModelVetoFact {
+    ModelVetoFact {
         says,
         reason,
         confidence: None,
@@ -290,10 +293,10 @@ fn written<T>(heard: &Heard<T>) -> u64 {
     usage.unwrap_or(0)
 }
 
-fn of_opinion(heard: Heard<veto::Opinion>) -> VetoFact {
+fn of_opinion(heard: Heard<veto::Opinion>) -> ModelVetoFact {
     let tokens = written(&heard);
-    let fact = VetoFact {
-        says: VetoSays::Silent,
+    let fact = ModelVetoFact {
+        says: ModelVetoVerdict::NoAnswer,
         reason: String::new(),
         confidence: None,
         arguments: None,
@@ -303,7 +306,7 @@ fn of_opinion(heard: Heard<veto::Opinion>) -> VetoFact {
     let opinion = match heard.said {
         Ok(opinion) => opinion,
         Err(silent) => {
-            return VetoFact {
+            return ModelVetoFact {
                 reason: silent.to_string(),
                 ..fact
             };
@@ -311,14 +314,14 @@ fn of_opinion(heard: Heard<veto::Opinion>) -> VetoFact {
     };
     let confidence = opinion.confidence;
     let (says, arguments) = match opinion.verdict {
-        Verdict::Allow => (VetoSays::Allow, None),
-        Verdict::Veto => (VetoSays::Veto, None),
+        Verdict::Allow => (ModelVetoVerdict::Allow, None),
+        Verdict::Veto => (ModelVetoVerdict::Veto, None),
         Verdict::Rewrite(arguments) => {
             let arguments = serde_json::Value::Object(arguments).to_string();
-            (VetoSays::Rewrite, Some(arguments))
+            (ModelVetoVerdict::Rewrite, Some(arguments))
         }
     };
-    VetoFact {
+    ModelVetoFact {
         says,
         reason: opinion.reason,
         confidence: confidence.map(|share| u32::from(share.in_thousandths())),
@@ -391,7 +394,7 @@ impl Story {
     }
 
     /// Whether a round is over, or for an agent that shows none a call, since it was last asked.
-    fn is_due(&self, state: &State) -> bool {
+    fn is_due(&self, state: &SessionState) -> bool {
         match state.shows_rounds {
             true => self.round_over && !self.steps.is_empty(),
             false => self.returned,

@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
-use checkrein_core::input::TreeFact;
-use checkrein_core::policy::{Policy, SubjectKind};
+use checkrein_core::input::TreeDigests;
+use checkrein_core::policy::{Policy, VerdictSubjectKind};
 use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 use checkrein_verifiers::tree::{
@@ -157,7 +157,7 @@ impl Place {
         let views: Vec<View<'_>> = policy
             .verifiers
             .iter()
-            .filter(|spec| spec.subject == SubjectKind::Tree)
+            .filter(|spec| spec.subject == VerdictSubjectKind::Tree)
             .map(|spec| View {
                 name: &spec.name,
                 inputs: &spec.inputs,
@@ -330,9 +330,9 @@ fn why_unknown(error: &GitReadError) -> String {
 }
 
 /// The digests of a tree of which some files may not have been seen.
-fn of_unknown_files(fact: TreeFact) -> TreeFact {
-    let other = |digest: Digest| Digest::of_parts([b"not all", &digest.as_bytes()[..]]);
-    TreeFact {
+fn of_unknown_files(fact: TreeDigests) -> TreeDigests {
+    let other = |digest: Digest| Digest::hash_parts([b"not all", &digest.as_bytes()[..]]);
+    TreeDigests {
         tree: other(fact.tree),
         subjects: fact
             .subjects
@@ -345,7 +345,7 @@ fn of_unknown_files(fact: TreeFact) -> TreeFact {
 }
 
 fn short_name(bytes: &[u8]) -> String {
-    let mut name = Digest::of(bytes).to_hex();
+    let mut name = Digest::hash_bytes(bytes).to_hex();
     name.truncate(24);
     name
 }

@@ -53,7 +53,7 @@ pub(crate) fn remember(place: &Place, spec: &VerifierSpec, paths: &[String], res
 }
 
 fn file(place: &Place, spec: &VerifierSpec) -> PathBuf {
-    let id = Digest::of_parts([
+    let id = Digest::hash_parts([
         place.root.as_os_str().as_encoded_bytes(),
         spec.definition_digest().as_bytes(),
     ]);

@@ -33,7 +33,7 @@ fn stored(file: &Path, changed: Option<usize>) -> MemoryStore {
         ..Batch::default()
     };
     for (at, payload) in lines(file).into_iter().enumerate() {
-        let kind = event::decode(&payload).unwrap().kind();
+        let kind = event::decode_event(&payload).unwrap().log_event_kind();
         let payload = match changed == Some(at) {
             true => String::from_utf8(payload)
                 .unwrap()

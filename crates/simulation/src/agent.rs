@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use checkrein_core::decision::{Decision, Feedback, StopDecision};
+use checkrein_core::decision::{Decision, StopDecision, StopFeedback};
 use checkrein_core::evidence::Verdict;
-use checkrein_core::explain::{Because, Why};
+use checkrein_core::explain::{DecisionExplanation, DecisionFactor};
 use checkrein_core::ids::SessionId;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::RuntimeError;
@@ -298,7 +298,7 @@ impl Agent {
     }
 
     /// What an agent is told of a check is what a run of it found, and no newer one had ended when it stopped.
-    fn look_at_feedback(&self, feedback: &Feedback, stopped: Time) {
+    fn look_at_feedback(&self, feedback: &StopFeedback, stopped: Time) {
         let world = &self.stage.world;
         for check in &feedback.checks {
             let kept = self.stage.store.evidence(&check.key).ok().flatten();
@@ -403,9 +403,9 @@ impl Agent {
 }
 
 /// What was known of the checks.
-fn said(why: &Why) -> String {
+fn said(why: &DecisionExplanation) -> String {
     let lines = why.iter().filter_map(|because| match because {
-        Because::Verdict {
+        DecisionFactor::Verdict {
             verifier,
             verdict,
             cause,
@@ -416,7 +416,7 @@ fn said(why: &Why) -> String {
             let cached = if *cached { " known" } else { "" };
             Some(format!("{verifier} {verdict:?}{cause}{cached}"))
         }
-        Because::AlreadyEnded => Some("ended before".to_owned()),
+        DecisionFactor::AlreadyEnded => Some("ended before".to_owned()),
         _ => None,
     });
     lines.collect::<Vec<_>>().join(", ")

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
-use checkrein_core::input::{Input, StanceAt, StanceUsed};
+use checkrein_core::input::{Input, StancePoint, StanceUsed};
 use checkrein_core::policy::Stance;
 use checkrein_runtime::config::{self, Driver, Source};
 use checkrein_runtime::{
@@ -493,8 +493,8 @@ impl Stage {
 /// How a stop is let through while a person has Checkrein switched off.
 fn stands_in() -> Input {
     Input::StanceUsed(StanceUsed {
-        scope: ScopeId::main(),
-        at: StanceAt::Stop,
+        scope: ScopeId::main_scope(),
+        at: StancePoint::Stop,
         stance: Stance::Allow,
         why: "it is switched off".to_owned(),
     })

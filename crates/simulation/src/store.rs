@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{
     Act, ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent,
     ReadWork, Standing, Store, StoreError, TaskRow, Work,
@@ -47,7 +47,7 @@ impl Store for SimulatedStore {
         self.inner.read(session, work)
     }
 
-    fn events(&self, session: &SessionId, after: Seq) -> Result<Vec<RawEvent>, StoreError> {
+    fn events(&self, session: &SessionId, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
         self.turn();
         self.inner.events(session, after)
     }

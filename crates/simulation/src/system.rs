@@ -11,7 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Cause, Finding, FindingState, Retryable, Verdict};
+use checkrein_core::evidence::{
+    Finding, FindingBaselineState, InconclusiveCause, Retryability, Verdict,
+};
 use checkrein_runtime::{MayBlock, ProcessId, System};
 use checkrein_verifiers::file_system::{FileStat, FileSystem, Links, OpenFile, OpenFolder};
 use checkrein_verifiers::{Job, Report, Verifier};
@@ -138,14 +140,18 @@ impl System for SimulatedSystem {
         let check = self.checks.iter().find(|check| check.name == name);
         match check {
             Some(check) => self.run(check, job),
-            None => Report::inconclusive(Cause::MissingFile, Retryable::No, "no such check"),
+            None => Report::inconclusive(
+                InconclusiveCause::MissingFile,
+                Retryability::No,
+                "no such check",
+            ),
         }
     }
 
     fn programs(&self, script: &str, _: &Path, _: &BTreeMap<OsString, OsString>) -> Digest {
         self.world.scheduler.did(Duration::from_micros(30));
         let version = self.world.program(script).unwrap_or(0);
-        Digest::of(&version.to_le_bytes())
+        Digest::hash_bytes(&version.to_le_bytes())
     }
 
     fn agent(&self) -> Option<ProcessId> {
@@ -219,7 +225,7 @@ impl SimulatedSystem {
         let duration_ms = millis(scheduler.now().saturating_sub(began));
         if let Some(cause) = cut {
             self.world.tell(format!("{} is cut: {cause:?}", check.name));
-            let report = Report::inconclusive(cause, Retryable::Yes, format!("run {run}"));
+            let report = Report::inconclusive(cause, Retryability::Yes, format!("run {run}"));
             return Report {
                 duration_ms,
                 ..report
@@ -232,7 +238,11 @@ impl SimulatedSystem {
         self.world
             .tell(format!("{} says {verdict:?} {bad:?}", check.name));
         let findings: Vec<Finding> = bad.iter().map(|id| finding(id)).collect();
-        let report = Report::inconclusive(Cause::Crash, Retryable::Yes, format!("run {run}"));
+        let report = Report::inconclusive(
+            InconclusiveCause::Crash,
+            Retryability::Yes,
+            format!("run {run}"),
+        );
         Report {
             verdict,
             cause: None,
@@ -245,17 +255,17 @@ impl SimulatedSystem {
     }
 
     /// Waits until then; says why it is cut before.
-    fn wait_until(&self, until: Time, job: &Job<'_>) -> Option<Cause> {
+    fn wait_until(&self, until: Time, job: &Job<'_>) -> Option<InconclusiveCause> {
         let scheduler = &self.world.scheduler;
         loop {
             if job.cancelled.load(Ordering::Relaxed) {
-                return Some(Cause::ReplyDeadline);
+                return Some(InconclusiveCause::ReplyDeadline);
             }
             if job
                 .deadline
                 .is_some_and(|deadline| self.monotonic() >= deadline)
             {
-                return Some(Cause::ReplyDeadline);
+                return Some(InconclusiveCause::ReplyDeadline);
             }
             let left = until.saturating_sub(scheduler.now());
             if left.is_zero() {
@@ -274,7 +284,7 @@ fn finding(id: &str) -> Finding {
         line: None,
         rule: None,
         message: format!("{id} is bad"),
-        state: FindingState::New,
+        state: FindingBaselineState::New,
     }
 }
 

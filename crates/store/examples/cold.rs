@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{Batch, NewEvent, SqliteStore, Store, StoreError};
 
 const HOOKS: usize = 400;
@@ -57,8 +57,8 @@ fn hook(folder: &Path, durable: bool) -> Result<(), StoreError> {
 
 fn append(store: &SqliteStore, durable: bool) -> Result<(), StoreError> {
     store.transact(&SessionId::from("session"), &mut |tail| {
-        let after = tail.cache()?.map_or(Seq(0), |(seq, _)| seq);
-        let recent = Seq(after.0.max(tail.last().0.saturating_sub(64)));
+        let after = tail.cache()?.map_or(EventSeq(0), |(seq, _)| seq);
+        let recent = EventSeq(after.0.max(tail.last().0.saturating_sub(64)));
         let folded = tail.events_after(recent)?.len();
         let event = |kind: &'static str, key| NewEvent {
             kind,

@@ -1,7 +1,7 @@
 //! What a person was asked, and what became of it. A row stays as long as its session.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{AgentName, Millis, SessionId, TaskId};
+use checkrein_core::ids::{AgentName, SessionId, TaskId, UnixMillis};
 use checkrein_core::input::PersonAnswer;
 use serde::{Deserialize, Serialize};
 
@@ -27,17 +27,17 @@ pub struct Approval {
     /// Why a person is asked.
     pub why: String,
     /// When.
-    pub at: Millis,
+    pub at: UnixMillis,
     /// When the question, or an answer that nobody made use of, has run out.
-    pub until: Millis,
+    pub until: UnixMillis,
     /// What they said.
     pub answer: Option<Answered>,
     /// When the one call that was approved was let through.
-    pub used_at: Option<Millis>,
+    pub used_at: Option<UnixMillis>,
     /// When whoever asked was told that nobody had answered in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "ran_out_at")]
-    pub ran_out_at: Option<Millis>,
+    pub ran_out_at: Option<UnixMillis>,
     /// The policy has a command that tells a person of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "tell")]
@@ -45,7 +45,7 @@ pub struct Approval {
     /// When that command had told them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "told_at")]
-    pub told_at: Option<Millis>,
+    pub told_at: Option<UnixMillis>,
     /// Why nobody could be told that it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "not_told")]
@@ -121,7 +121,7 @@ pub struct Message {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answered {
     /// When.
-    pub at: Millis,
+    pub at: UnixMillis,
     /// What, by whom, why.
     #[serde(flatten)]
     pub answer: PersonAnswer,
@@ -157,7 +157,7 @@ impl Stands {
 
 impl Approval {
     /// Where it stands now.
-    pub fn stands(&self, now: Millis) -> Stands {
+    pub fn stands(&self, now: UnixMillis) -> Stands {
         match &self.answer {
             Some(_) if self.used_at.is_some() => Stands::Used,
             // Earlier builds noted as used that it had run out.
@@ -170,7 +170,7 @@ impl Approval {
     }
 
     /// Whether a person waits to be told that it waits for them.
-    pub fn is_untold(&self, now: Millis) -> bool {
+    pub fn is_untold(&self, now: UnixMillis) -> bool {
         let tried = self.told_at.is_some() || self.not_told.is_some();
         self.tell && !tried && self.stands(now) == Stands::Asked
     }
@@ -212,16 +212,16 @@ mod tests {
         "why":"it leaves this machine","at":10,"until":110,"answer":null,"used_at":null}"#;
 
     fn earlier() -> Approval {
-        let key = Digest::of(b"earlier").to_hex();
+        let key = Digest::hash_bytes(b"earlier").to_hex();
         serde_json::from_str(&EARLIER.replace("KEY", &key)).unwrap()
     }
 
     #[test]
     fn a_row_of_an_earlier_build_is_read_and_nobody_says_yes_to_it() {
         let row = earlier();
-        assert_eq!(row.stands(Millis(50)), Stands::Asked);
+        assert_eq!(row.stands(UnixMillis(50)), Stands::Asked);
         assert!(row.unseen().is_some());
-        assert!(!row.is_untold(Millis(50)));
+        assert!(!row.is_untold(UnixMillis(50)));
         let work = Approval {
             about: About::Work {
                 verifier: "review".to_owned(),
@@ -239,10 +239,10 @@ mod tests {
             tell: true,
             ..earlier()
         };
-        assert!(row.is_untold(Millis(50)));
-        assert!(!row.is_untold(Millis(110)));
+        assert!(row.is_untold(UnixMillis(50)));
+        assert!(!row.is_untold(UnixMillis(110)));
         let told = Approval {
-            told_at: Some(Millis(20)),
+            told_at: Some(UnixMillis(20)),
             ..row.clone()
         };
         let failed = Approval {
@@ -250,7 +250,7 @@ mod tests {
             ..row.clone()
         };
         for row in [told, failed] {
-            assert!(!row.is_untold(Millis(50)));
+            assert!(!row.is_untold(UnixMillis(50)));
         }
     }
 
@@ -258,7 +258,7 @@ mod tests {
     fn two_ids_that_are_the_same_are_told_apart_by_more_of_them() {
         let one = earlier();
         let other = Approval {
-            key: Digest::of(b"other"),
+            key: Digest::hash_bytes(b"other"),
             ..one.clone()
         };
         assert_eq!(one.id, other.id);

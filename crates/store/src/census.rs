@@ -1,13 +1,13 @@
 //! What there is, for whoever says what may go; and what is to go.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 
 /// All that a store holds, by name and size. See [`crate::Store::census`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Census {
     /// Every session, its newest event and the bytes of its log, by name.
-    pub sessions: Vec<(SessionId, Seq, u64)>,
+    pub sessions: Vec<(SessionId, EventSeq, u64)>,
     /// Every key of evidence and every digest of a blob, with its bytes, sorted.
     pub kept: Vec<(Digest, u64)>,
     /// What all that takes, with what a store needs for itself.
@@ -17,7 +17,7 @@ pub struct Census {
 impl Census {
     /// What must not have changed until something goes: a session that has moved on may name
     /// what nobody named before.
-    pub(crate) fn mark(&self) -> impl Iterator<Item = (&SessionId, Seq)> {
+    pub(crate) fn mark(&self) -> impl Iterator<Item = (&SessionId, EventSeq)> {
         self.sessions
             .iter()
             .map(|(session, last, _)| (session, *last))

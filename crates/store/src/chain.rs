@@ -2,15 +2,15 @@
 //! before it, so a changed, missing or moved row shows at its place.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 
 /// What a walk along a session's chain found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Chain {
     /// Every row follows from the one before.
     Whole {
-        /// The newest event; `Seq(0)` for a session without events.
-        last: Seq,
+        /// The newest event; `EventSeq(0)` for a session without events.
+        last: EventSeq,
         /// Link of the newest event. Compared with one kept elsewhere, it also shows a
         /// lost end or a log written anew.
         head: Digest,
@@ -18,13 +18,13 @@ pub enum Chain {
     /// The first place where a row is missing or not what was appended.
     Broken {
         /// That place.
-        at: Seq,
+        at: EventSeq,
     },
 }
 
 /// A row as the chain covers it.
 pub(crate) struct Row<'a> {
-    pub(crate) seq: Seq,
+    pub(crate) seq: EventSeq,
     pub(crate) kind: &'a str,
     pub(crate) payload: &'a [u8],
     pub(crate) key: Option<&'a str>,
@@ -32,7 +32,7 @@ pub(crate) struct Row<'a> {
 
 /// What the first link follows. It names the session, so that rows of one log are not a chain in another.
 pub(crate) fn origin(session: &SessionId) -> Digest {
-    Digest::of_parts([b"checkrein log 1".as_slice(), session.as_str().as_bytes()])
+    Digest::hash_parts([b"checkrein log 1".as_slice(), session.as_str().as_bytes()])
 }
 
 /// The link of `row`, after `previous`.
@@ -45,20 +45,20 @@ pub(crate) fn link(previous: &Digest, row: &Row<'_>) -> Digest {
         row.payload,
     ];
     // A row without a key has one part less, which no key can imitate.
-    Digest::of_parts(parts.into_iter().chain(row.key.map(str::as_bytes)))
+    Digest::hash_parts(parts.into_iter().chain(row.key.map(str::as_bytes)))
 }
 
 /// A walk in the order of the log.
 pub(crate) struct Walk {
-    last: Seq,
+    last: EventSeq,
     head: Digest,
-    broken: Option<Seq>,
+    broken: Option<EventSeq>,
 }
 
 impl Walk {
     pub(crate) fn begin(session: &SessionId) -> Self {
         Self {
-            last: Seq(0),
+            last: EventSeq(0),
             head: origin(session),
             broken: None,
         }
@@ -66,7 +66,7 @@ impl Walk {
 
     /// Takes the next row and the link stored with it; false once the chain is broken.
     pub(crate) fn step(&mut self, row: &Row<'_>, stored: &[u8]) -> bool {
-        let place = self.last.next();
+        let place = self.last.next_seq();
         let head = link(&self.head, row);
         if row.seq != place || stored != head.as_bytes().as_slice() {
             self.stop();
@@ -79,7 +79,7 @@ impl Walk {
 
     /// The next row is not what was appended.
     pub(crate) fn stop(&mut self) {
-        self.broken = Some(self.last.next());
+        self.broken = Some(self.last.next_seq());
     }
 
     pub(crate) fn end(self) -> Chain {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 
 /// Trouble with the store. Each message names the place and the next step.
 #[derive(Debug, thiserror::Error)]
@@ -62,7 +62,7 @@ pub enum StoreError {
         /// The key.
         key: String,
         /// The event that has it.
-        seq: Seq,
+        seq: EventSeq,
     },
     /// The operating system, or SQLite on its behalf, said no.
     #[error("cannot {doing} `{}`; check the folder and its permissions", path.display())]

@@ -29,7 +29,7 @@ pub use record::{
 pub use sqlite::{Options, SqliteStore};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{ScopeId, Seq, SessionId};
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
 
 /// What a [`Store::transact`] caller does inside the transaction.
 pub type Work<'a> = dyn FnMut(&dyn Tail) -> Result<Option<Batch>, StoreError> + 'a;
@@ -84,11 +84,11 @@ pub trait Store: Send + Sync {
     /// What `work` returned; or if the store cannot be read.
     fn read(&self, session: &SessionId, work: &mut ReadWork<'_>) -> Result<(), StoreError>;
 
-    /// The events after `after`, in order; all of them for `Seq(0)`, none for an unknown session.
+    /// The events after `after`, in order; all of them for `EventSeq(0)`, none for an unknown session.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn events(&self, session: &SessionId, after: Seq) -> Result<Vec<RawEvent>, StoreError>;
+    fn events(&self, session: &SessionId, after: EventSeq) -> Result<Vec<RawEvent>, StoreError>;
 
     /// Walks the session's whole hash chain. Finds changed, missing, moved and inserted
     /// rows; a log that lost its end is still a chain, so whoever must notice that keeps
@@ -201,26 +201,26 @@ pub trait Store: Send + Sync {
 
 /// One session as it is inside a [`Store::transact`] or a [`Store::read`].
 pub trait Tail {
-    /// Place of the newest event; `Seq(0)` if there is none.
-    fn last(&self) -> Seq;
+    /// Place of the newest event; `EventSeq(0)` if there is none.
+    fn last(&self) -> EventSeq;
 
     /// The newest state cache and the place of the last event folded into it. Never a truth.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn cache(&self) -> Result<Option<(Seq, StateCache)>, StoreError>;
+    fn cache(&self) -> Result<Option<(EventSeq, StateCache)>, StoreError>;
 
     /// As [`Store::events`].
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn events_after(&self, after: Seq) -> Result<Vec<RawEvent>, StoreError>;
+    fn events_after(&self, after: EventSeq) -> Result<Vec<RawEvent>, StoreError>;
 
     /// Where the event with this idempotency key is.
     ///
     /// # Errors
     /// If the store cannot be read.
-    fn find_key(&self, key: &str) -> Result<Option<Seq>, StoreError>;
+    fn find_key(&self, key: &str) -> Result<Option<EventSeq>, StoreError>;
 
     /// Effects asked for and not yet settled, in the order of the stops that asked.
     ///

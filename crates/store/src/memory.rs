@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{ScopeId, Seq, SessionId, TaskId, VerifierName};
-use checkrein_core::input::Reach;
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId, VerifierName};
+use checkrein_core::input::ActReach;
 
 use crate::chain::{self, Chain, Row, Walk};
 use crate::{
@@ -35,9 +35,9 @@ struct World {
 #[derive(Debug, Default)]
 struct Log {
     events: Vec<Stored>,
-    keys: BTreeMap<String, Seq>,
-    pending: BTreeMap<(Seq, Digest), VerifierName>,
-    cache: Option<(Seq, StateCache)>,
+    keys: BTreeMap<String, EventSeq>,
+    pending: BTreeMap<(EventSeq, Digest), VerifierName>,
+    cache: Option<(EventSeq, StateCache)>,
     scopes: BTreeMap<ScopeId, ScopeRow>,
 }
 
@@ -49,11 +49,13 @@ struct Stored {
 }
 
 impl Log {
-    fn last(&self) -> Seq {
-        self.events.last().map_or(Seq(0), |stored| stored.event.seq)
+    fn last(&self) -> EventSeq {
+        self.events
+            .last()
+            .map_or(EventSeq(0), |stored| stored.event.seq)
     }
 
-    fn after(&self, after: Seq) -> Vec<RawEvent> {
+    fn after(&self, after: EventSeq) -> Vec<RawEvent> {
         let newer = self.events.iter().filter(|stored| stored.event.seq > after);
         newer.map(|stored| stored.event.clone()).collect()
     }
@@ -67,7 +69,7 @@ impl MemoryStore {
 
     /// Changes the bytes of an event behind the chain's back, as damage would.
     #[cfg(test)]
-    pub(crate) fn damage(&self, session: &SessionId, seq: Seq) {
+    pub(crate) fn damage(&self, session: &SessionId, seq: EventSeq) {
         let mut world = lock(&self.world);
         let events = world
             .logs
@@ -124,7 +126,7 @@ impl Store for MemoryStore {
         let mut rows = Vec::with_capacity(batch.events.len());
         let mut keys = BTreeMap::new();
         for NewEvent { kind, payload, key } in batch.events {
-            seq = seq.next();
+            seq = seq.next_seq();
             if let Some(key) = &key {
                 let earlier = log
                     .keys
@@ -174,7 +176,7 @@ impl Store for MemoryStore {
             batch
                 .blobs
                 .into_iter()
-                .map(|bytes| (Digest::of(&bytes), bytes)),
+                .map(|bytes| (Digest::hash_bytes(&bytes), bytes)),
         );
         for row in batch.tasks {
             tasks.insert(
@@ -213,7 +215,7 @@ impl Store for MemoryStore {
         })
     }
 
-    fn events(&self, session: &SessionId, after: Seq) -> Result<Vec<RawEvent>, StoreError> {
+    fn events(&self, session: &SessionId, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
         let world = lock(&self.world);
         Ok(world
             .logs
@@ -253,10 +255,10 @@ impl Store for MemoryStore {
                 continue;
             }
             let own = session.is_some() && session == of.as_ref();
-            if own || act.reach != Reach::Unknown {
+            if own || act.reach != ActReach::Unknown {
                 count.newest.any = number;
             }
-            if act.reach == Reach::Outside {
+            if act.reach == ActReach::Outside {
                 count.newest.declared = number;
             }
         }
@@ -291,7 +293,7 @@ impl Store for MemoryStore {
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
-        let digest = Digest::of(bytes);
+        let digest = Digest::hash_bytes(bytes);
         lock(&self.world).blobs.insert(digest, bytes.to_vec());
         Ok(digest)
     }
@@ -422,19 +424,19 @@ struct MemoryTail<'a> {
 }
 
 impl Tail for MemoryTail<'_> {
-    fn last(&self) -> Seq {
+    fn last(&self) -> EventSeq {
         self.log.last()
     }
 
-    fn cache(&self) -> Result<Option<(Seq, StateCache)>, StoreError> {
+    fn cache(&self) -> Result<Option<(EventSeq, StateCache)>, StoreError> {
         Ok(self.log.cache.clone())
     }
 
-    fn events_after(&self, after: Seq) -> Result<Vec<RawEvent>, StoreError> {
+    fn events_after(&self, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
         Ok(self.log.after(after))
     }
 
-    fn find_key(&self, key: &str) -> Result<Option<Seq>, StoreError> {
+    fn find_key(&self, key: &str) -> Result<Option<EventSeq>, StoreError> {
         Ok(self.log.keys.get(key).copied())
     }
 

@@ -1,8 +1,10 @@
 //! What goes into a store and what comes back.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{AgentName, Millis, ScopeId, Seq, SessionId, TaskId, VerifierName};
-use checkrein_core::input::{Acts, Reach};
+use checkrein_core::ids::{
+    AgentName, EventSeq, ScopeId, SessionId, TaskId, UnixMillis, VerifierName,
+};
+use checkrein_core::input::{ActReach, NewestActNumbers};
 use serde::{Deserialize, Serialize};
 
 use crate::Approval;
@@ -22,7 +24,7 @@ pub struct NewEvent {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RawEvent {
     /// Its place.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// Its kind.
     pub kind: String,
     /// Its bytes.
@@ -61,7 +63,7 @@ pub struct Act {
     /// The root that it was made in.
     pub root: String,
     /// How far it may reach.
-    pub reach: Reach,
+    pub reach: ActReach,
 }
 
 /// Acts in one root. All are numbered in one row, and a later one has the larger number.
@@ -70,16 +72,16 @@ pub struct ActCount {
     /// The number of the newest act of all roots.
     pub counted: u64,
     /// The newest acts that concern who asks.
-    pub newest: Acts,
+    pub newest: NewestActNumbers,
 }
 
 /// What a transaction appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
     /// Newest event before it; the batch's own begin right after.
-    pub after: Seq,
+    pub after: EventSeq,
     /// Newest event now.
-    pub last: Seq,
+    pub last: EventSeq,
     /// Head of the session's hash chain now.
     pub head: Digest,
 }
@@ -92,7 +94,7 @@ pub struct EffectRow {
     /// Which verifier.
     pub verifier: VerifierName,
     /// The stop's input that it is for.
-    pub stop: Seq,
+    pub stop: EventSeq,
 }
 
 /// What is kept of one conversation of a session, as the state, which is bounded, forgets it.
@@ -157,9 +159,9 @@ pub struct TaskRow {
     /// The level of protection in force.
     pub level: Option<String>,
     /// When it began.
-    pub opened_at: Millis,
+    pub opened_at: UnixMillis,
     /// When it ended.
-    pub ended_at: Option<Millis>,
+    pub ended_at: Option<UnixMillis>,
     /// Why it ended: the stable word.
     pub reason: Option<String>,
     /// Which of its kind.

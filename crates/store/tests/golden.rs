@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein_core::ids::{ScopeId, Seq, SessionId};
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
 use checkrein_store::{Batch, Chain, NewEvent, SqliteStore, Store};
 
 fn golden() -> Vec<PathBuf> {
@@ -42,7 +42,7 @@ fn every_golden_store_opens_and_goes_on() {
         let asked = store.approvals().unwrap();
         assert_eq!(asked.len(), questions, "{file:?}");
         for row in &asked {
-            assert!(!store.events(&row.session, Seq(0)).unwrap().is_empty());
+            assert!(!store.events(&row.session, EventSeq(0)).unwrap().is_empty());
         }
         let said = tasks.iter().map(|task| {
             let said = store.messages(&task.session, 100);
@@ -52,15 +52,15 @@ fn every_golden_store_opens_and_goes_on() {
         let (mut pending, mut rows) = (0, 0);
         for session in ["fixed", "gave-up", "open", "pending"] {
             let session = SessionId::from(session);
-            let before = store.events(&session, Seq(0)).unwrap();
+            let before = store.events(&session, EventSeq(0)).unwrap();
             let count = before.len() as u64;
             assert!(count > 0);
             let chain = |last| matches!(store.verify_chain(&session).unwrap(), Chain::Whole { last: at, .. } if at == last);
-            assert!(chain(Seq(count)), "{session} of {file:?}");
+            assert!(chain(EventSeq(count)), "{session} of {file:?}");
             store
                 .transact(&session, &mut |tail| {
-                    assert_eq!(tail.last(), Seq(count));
-                    assert!(tail.cache()?.is_none_or(|(at, _)| at <= Seq(count)));
+                    assert_eq!(tail.last(), EventSeq(count));
+                    assert!(tail.cache()?.is_none_or(|(at, _)| at <= EventSeq(count)));
                     pending += tail.pending()?.len();
                     rows += usize::from(tail.scope(&ScopeId::new("helper"))?.is_some());
                     Ok(Some(Batch {
@@ -73,9 +73,9 @@ fn every_golden_store_opens_and_goes_on() {
                     }))
                 })
                 .unwrap();
-            let after = store.events(&session, Seq(0)).unwrap();
+            let after = store.events(&session, EventSeq(0)).unwrap();
             assert_eq!(after.get(..before.len()), Some(&before[..]));
-            assert!(chain(Seq(count + 1)), "{session} of {file:?}");
+            assert!(chain(EventSeq(count + 1)), "{session} of {file:?}");
         }
         assert_eq!(pending, 1, "{file:?}");
         assert_eq!(rows, usize::from(has_scopes), "{file:?}");

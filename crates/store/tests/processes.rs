@@ -10,14 +10,14 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStderr, Command, Stdio};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{Batch, Chain, NewEvent, SqliteStore, Store, StoreError};
 
 fn session() -> SessionId {
     SessionId::from("session")
 }
 
-fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<Seq, StoreError> {
+fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<EventSeq, StoreError> {
     let appended = store.transact(&session(), &mut |tail| {
         assert_eq!(tail.events_after(tail.last())?, []);
         let event = NewEvent {
@@ -36,13 +36,13 @@ fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<Seq, StoreE
 
 /// Every event of the session, which has no gap and a whole chain.
 fn log(store: &dyn Store) -> Vec<String> {
-    let events = store.events(&session(), Seq(0)).unwrap();
+    let events = store.events(&session(), EventSeq(0)).unwrap();
     for (event, place) in events.iter().zip(1..) {
-        assert_eq!(event.seq, Seq(place));
+        assert_eq!(event.seq, EventSeq(place));
     }
     let (chain, count) = (store.verify_chain(&session()).unwrap(), events.len() as u64);
     assert!(
-        matches!(chain, Chain::Whole { last, .. } if last == Seq(count)),
+        matches!(chain, Chain::Whole { last, .. } if last == EventSeq(count)),
         "{chain:?}"
     );
     events
@@ -133,7 +133,7 @@ fn child() {
         }
         "claim" => {
             let store = SqliteStore::open(&folder).unwrap();
-            let _held = store.claim(&Digest::of(b"key")).unwrap().unwrap();
+            let _held = store.claim(&Digest::hash_bytes(b"key")).unwrap().unwrap();
             eprintln!("claimed");
             wait_for_go();
         }
@@ -225,10 +225,15 @@ fn a_claim_ends_when_its_holder_is_killed() {
     let store = SqliteStore::open(dir.path()).unwrap();
     let mut holder = Process::spawn("claim", dir.path(), |command| command);
     holder.hears("claimed");
-    assert!(store.claim(&Digest::of(b"key")).unwrap().is_none());
-    assert!(store.claim(&Digest::of(b"other")).unwrap().is_some());
+    assert!(store.claim(&Digest::hash_bytes(b"key")).unwrap().is_none());
+    assert!(
+        store
+            .claim(&Digest::hash_bytes(b"other"))
+            .unwrap()
+            .is_some()
+    );
     holder.kill();
-    assert!(store.claim(&Digest::of(b"key")).unwrap().is_some());
+    assert!(store.claim(&Digest::hash_bytes(b"key")).unwrap().is_some());
 }
 
 /// Root may write anywhere, so as root the reader is run as somebody else.

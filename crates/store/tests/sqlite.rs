@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Millis, ScopeId, Seq, SessionId, TaskId};
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId, UnixMillis};
 use checkrein_store::{
     Batch, Chain, Forget, NewEvent, Options, ScopeRow, SqliteStore, Standing, Store, StoreError,
     TaskRow,
@@ -45,14 +45,17 @@ fn every_change_to_the_log_shows_where_it_is() {
     fn check(change: &str, expected: Option<u64>) {
         let dir = tempfile::tempdir().unwrap();
         let store = SqliteStore::open(dir.path()).unwrap();
-        let mut head = Digest::of(b"");
+        let mut head = Digest::hash_bytes(b"");
         for (payload, key) in [("1", None), ("2", Some("k")), ("3", None), ("4", Some(""))] {
             head = append(&store, payload, key).unwrap();
         }
         sql(dir.path(), change);
         let expected = match expected {
-            Some(at) => Chain::Broken { at: Seq(at) },
-            None => Chain::Whole { last: Seq(4), head },
+            Some(at) => Chain::Broken { at: EventSeq(at) },
+            None => Chain::Whole {
+                last: EventSeq(4),
+                head,
+            },
         };
         assert_eq!(
             store.verify_chain(&session()).unwrap(),
@@ -106,7 +109,7 @@ fn damage_to_one_session_stops_at_it() {
             task: TaskId(task),
             agent: "test".into(),
             level: None,
-            opened_at: Millis(u64::from(task)),
+            opened_at: UnixMillis(u64::from(task)),
             ended_at: None,
             reason: None,
             detail: None,
@@ -116,7 +119,7 @@ fn damage_to_one_session_stops_at_it() {
             tool_calls: 0,
             rounds: None,
             output_tokens: None,
-            policy: Digest::of(b"policy"),
+            policy: Digest::hash_bytes(b"policy"),
             goal: None,
             root: "/".to_owned(),
         };
@@ -141,7 +144,7 @@ fn damage_to_one_session_stops_at_it() {
     let expected = [(other.clone(), 2), (other.clone(), 1), (session(), 1)];
     assert_eq!(tasks, expected);
     assert_eq!(store.unreadable_tasks().unwrap(), [session()]);
-    let broken = Chain::Broken { at: Seq(2) };
+    let broken = Chain::Broken { at: EventSeq(2) };
     assert_eq!(store.verify_chain(&session()).unwrap(), broken);
     let census = store.census().unwrap();
     let gone = Forget {
@@ -164,7 +167,7 @@ fn a_lost_end_shows_against_a_head_kept_elsewhere() {
     assert_eq!(
         now,
         Chain::Whole {
-            last: Seq(1),
+            last: EventSeq(1),
             head: first
         }
     );
@@ -192,29 +195,29 @@ fn a_reader_waits_for_no_writer_and_sees_one_state() {
     for reader in &readers {
         let mut seen = Vec::new();
         let read = reader.read(&session(), &mut |tail| {
-            seen.push((tail.last(), tail.events_after(Seq(0))?.len()));
+            seen.push((tail.last(), tail.events_after(EventSeq(0))?.len()));
             Ok(())
         });
         read.unwrap();
-        assert_eq!(seen, [(Seq(1), 1)]);
+        assert_eq!(seen, [(EventSeq(1), 1)]);
     }
     locked.execute_batch("ROLLBACK").unwrap();
     for (reader, before) in readers.iter().zip(1..) {
         let mut seen = Vec::new();
         let read = reader.read(&session(), &mut |tail| {
-            seen.push((tail.last(), tail.events_after(Seq(0))?.len()));
+            seen.push((tail.last(), tail.events_after(EventSeq(0))?.len()));
             append(&writer, "between", Some(&before.to_string())).unwrap();
             let key = tail.find_key(&before.to_string())?;
             assert_eq!(key, None, "it came after");
-            seen.push((tail.last(), tail.events_after(Seq(0))?.len()));
+            seen.push((tail.last(), tail.events_after(EventSeq(0))?.len()));
             Ok(())
         });
         read.unwrap();
-        assert_eq!(seen, [(Seq(before), before as usize); 2]);
+        assert_eq!(seen, [(EventSeq(before), before as usize); 2]);
         // A failed reading leaves no transaction behind, either.
         let failed = reader.read(&session(), &mut |_| Err(StoreError::work("no")));
         assert!(matches!(failed, Err(StoreError::Work(_))), "{failed:?}");
-        let again = reader.events(&session(), Seq(0)).unwrap();
+        let again = reader.events(&session(), EventSeq(0)).unwrap();
         assert_eq!(again.len() as u64, before + 1);
     }
 }
@@ -241,7 +244,7 @@ fn a_newer_store_asks_for_an_upgrade_only_if_it_would_be_misread() {
     );
     let store = SqliteStore::open(dir.path()).unwrap();
     append(&store, "2", None).unwrap();
-    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 2);
+    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 2);
     drop(store);
 
     sql(dir.path(), "UPDATE meta SET min_reader = 7");
@@ -272,7 +275,7 @@ fn a_session_has_no_rows_of_one_that_an_older_build_removed() {
     let dir = tempfile::tempdir().unwrap();
     let store = SqliteStore::open(dir.path()).unwrap();
     let row = ScopeRow {
-        scope: ScopeId::main(),
+        scope: ScopeId::main_scope(),
         cursor: "900:m".to_owned(),
         halted_in: None,
     };
@@ -287,7 +290,7 @@ fn a_session_has_no_rows_of_one_that_an_older_build_removed() {
     let begin = store.transact(&next, &mut |_| Ok(Some(Batch::default())));
     begin.unwrap();
     let look = store.transact(&next, &mut |tail| {
-        assert_eq!(tail.scope(&ScopeId::main())?, None);
+        assert_eq!(tail.scope(&ScopeId::main_scope())?, None);
         Ok(None)
     });
     look.unwrap();
@@ -337,15 +340,15 @@ fn a_busy_store_is_waited_for_up_to_a_bound_and_can_be_read_meanwhile() {
         matches!(denied, StoreError::Locked { waited, .. } if waited >= patience),
         "{denied:?}"
     );
-    let key = Digest::of(b"key");
+    let key = Digest::hash_bytes(b"key");
     let denied = store.put_evidence(&key, b"pass", Standing::Final);
     assert!(matches!(denied, Err(StoreError::Locked { .. })));
-    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 1);
+    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 1);
     SqliteStore::open(dir.path()).unwrap();
 
     other.execute_batch("COMMIT").unwrap();
     append(&store, "2", None).unwrap();
-    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 2);
+    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 2);
 }
 
 #[test]
@@ -385,7 +388,7 @@ fn hooks_that_come_alone_keep_the_log_short() {
     }
     assert!((128 * 1024..=304 * 1024).contains(&longest), "{longest}");
     let store = SqliteStore::open_read_only(dir.path()).unwrap();
-    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 600);
+    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 600);
 }
 
 #[test]
@@ -397,9 +400,9 @@ fn a_store_opened_to_read_writes_nothing() {
         append(&store, "2", None).err(),
         store.put_blob(b"blob").err(),
         store
-            .put_evidence(&Digest::of(b"key"), b"pass", Standing::Final)
+            .put_evidence(&Digest::hash_bytes(b"key"), b"pass", Standing::Final)
             .err(),
-        store.claim(&Digest::of(b"key")).err(),
+        store.claim(&Digest::hash_bytes(b"key")).err(),
     ];
     for error in denied {
         assert!(
@@ -407,5 +410,5 @@ fn a_store_opened_to_read_writes_nothing() {
             "{error:?}"
         );
     }
-    assert_eq!(store.events(&session(), Seq(0)).unwrap().len(), 1);
+    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 1);
 }

@@ -7,8 +7,10 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use checkrein_core::evidence::{Cause, Finding, Retryable, TestCounts, Testimony, Verdict};
-use checkrein_core::exit_status::StatusReading;
+use checkrein_core::evidence::{
+    Finding, InconclusiveCause, JudgeUsage, Retryability, TestCounts, Verdict,
+};
+use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::policy::VerifierSpec;
 
 use crate::judge::Case;
@@ -37,7 +39,7 @@ pub struct Job<'a> {
     /// Where the versions of tools are remembered, a file in the state folder.
     pub tools: &'a Path,
     /// What becomes of the exit statuses inside a command; `None` where nobody looked.
-    pub exit_statuses: Option<&'a StatusReading>,
+    pub exit_statuses: Option<&'a ExitStatusAnalysis>,
     /// What is locked for this run; a process that is started for it has it open as long as its
     /// tree lives.
     pub lock: Option<&'a File>,
@@ -54,7 +56,7 @@ pub struct Report {
     /// What it says.
     pub verdict: Verdict,
     /// Why it is inconclusive.
-    pub cause: Option<Cause>,
+    pub cause: Option<InconclusiveCause>,
     /// At most [`checkrein_core::evidence::MAX_FINDINGS`], in the order of the output; the same
     /// ones in whatever order parallel tests reported them.
     pub findings: Vec<Finding>,
@@ -67,7 +69,7 @@ pub struct Report {
     /// Wall time in milliseconds.
     pub duration_ms: u64,
     /// Whether a change inside the tree could make it come out differently.
-    pub retryable: Retryable,
+    pub retryable: Retryability,
     /// Tests by outcome, where the output tells them.
     pub counts: Option<TestCounts>,
     /// What a reader must know beside the output.
@@ -83,12 +85,16 @@ pub struct Report {
     /// Versions of the tools that its command names.
     pub tools: Vec<String>,
     /// Of a judge: who was asked, and what that took.
-    pub testimony: Option<Testimony>,
+    pub testimony: Option<JudgeUsage>,
 }
 
 impl Report {
     /// A run that could not tell, before anything came of it.
-    pub fn inconclusive(cause: Cause, retryable: Retryable, why: impl Into<String>) -> Self {
+    pub fn inconclusive(
+        cause: InconclusiveCause,
+        retryable: Retryability,
+        why: impl Into<String>,
+    ) -> Self {
         Self {
             verdict: Verdict::Inconclusive,
             cause: Some(cause),

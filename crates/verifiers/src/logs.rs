@@ -17,7 +17,7 @@ pub fn nonce() -> String {
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let digest = Digest::of_parts([
+    let digest = Digest::hash_parts([
         std::process::id().to_le_bytes().as_slice(),
         COUNTER
             .fetch_add(1, Ordering::Relaxed)
@@ -25,7 +25,7 @@ pub fn nonce() -> String {
             .as_slice(),
         since_epoch.as_nanos().to_le_bytes().as_slice(),
     ]);
-    format!("{:016x}", digest.short().0)
+    format!("{:016x}", digest.to_short_digest().0)
 }
 
 /// Where the log of this run goes.

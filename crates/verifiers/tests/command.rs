@@ -10,28 +10,44 @@ mod world;
 
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{Cause, Retryable, Verdict};
+use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
 use world::{World, verdict};
 
-const PASS: (Verdict, Option<Cause>, Option<i32>, Retryable) =
-    (Verdict::Pass, None, Some(0), Retryable::Yes);
+const PASS: (
+    Verdict,
+    Option<InconclusiveCause>,
+    Option<i32>,
+    Retryability,
+) = (Verdict::Pass, None, Some(0), Retryability::Yes);
 
-fn fail(code: i32) -> (Verdict, Option<Cause>, Option<i32>, Retryable) {
-    (Verdict::Fail, None, Some(code), Retryable::Yes)
+fn fail(
+    code: i32,
+) -> (
+    Verdict,
+    Option<InconclusiveCause>,
+    Option<i32>,
+    Retryability,
+) {
+    (Verdict::Fail, None, Some(code), Retryability::Yes)
 }
 
 fn unsure(
-    cause: Cause,
+    cause: InconclusiveCause,
     code: impl Into<Option<i32>>,
-    retryable: Retryable,
-) -> (Verdict, Option<Cause>, Option<i32>, Retryable) {
+    retryable: Retryability,
+) -> (
+    Verdict,
+    Option<InconclusiveCause>,
+    Option<i32>,
+    Retryability,
+) {
     (Verdict::Inconclusive, Some(cause), code.into(), retryable)
 }
 
 #[test]
 fn verdicts() {
-    use Cause::{Crash, MissingProgram, VacuousPass};
-    use Retryable::{No, Yes};
+    use InconclusiveCause::{Crash, MissingProgram, VacuousPass};
+    use Retryability::{No, Yes};
     let world = World::new();
     world.write("not-executable.sh", "exit 0\n");
     let check = |run: &str, expected| {
@@ -111,12 +127,12 @@ fn time() {
     check(
         &world,
         "sleep 3600",
-        unsure(Cause::Timeout, None, Retryable::Yes),
+        unsure(InconclusiveCause::Timeout, None, Retryability::Yes),
     );
     check(
         &world,
         "trap '' TERM INT HUP; while true; do sleep 3600; done",
-        unsure(Cause::Timeout, None, Retryable::Yes),
+        unsure(InconclusiveCause::Timeout, None, Retryability::Yes),
     );
 
     let mut world = World::new();
@@ -124,13 +140,13 @@ fn time() {
     check(
         &world,
         "sleep 3600",
-        unsure(Cause::ReplyDeadline, None, Retryable::Yes),
+        unsure(InconclusiveCause::ReplyDeadline, None, Retryability::Yes),
     );
     // Over before it began: not started at all.
     check(
         &world,
         "touch ran",
-        unsure(Cause::ReplyDeadline, None, Retryable::Yes),
+        unsure(InconclusiveCause::ReplyDeadline, None, Retryability::Yes),
     );
     assert!(!world.path("ran").exists());
 
@@ -141,7 +157,7 @@ fn time() {
     check(
         &world,
         "touch ran",
-        unsure(Cause::ReplyDeadline, None, Retryable::Yes),
+        unsure(InconclusiveCause::ReplyDeadline, None, Retryability::Yes),
     );
     assert!(!world.path("ran").exists());
 }
@@ -244,7 +260,7 @@ fn a_flood_without_end_is_cut() {
     let report = world.run("cat /dev/zero");
     assert_eq!(
         verdict(&report),
-        unsure(Cause::Timeout, None, Retryable::Yes)
+        unsure(InconclusiveCause::Timeout, None, Retryability::Yes)
     );
     assert!(report.excerpt.len() <= 16 * 1024);
 }
@@ -275,7 +291,7 @@ fn a_root_that_is_gone_is_no_missing_program() {
     let report = world.run("true");
     assert_eq!(
         verdict(&report),
-        unsure(Cause::Internal, None, Retryable::Yes)
+        unsure(InconclusiveCause::Internal, None, Retryability::Yes)
     );
 }
 

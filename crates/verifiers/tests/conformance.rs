@@ -11,7 +11,7 @@ mod world;
 
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{Cause, MAX_FINDINGS, Retryable, Verdict};
+use checkrein_core::evidence::{InconclusiveCause, MAX_FINDINGS, Retryability, Verdict};
 use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::{ALL, Report, find};
 use world::{World, witness};
@@ -179,18 +179,22 @@ fn every_kind() {
         let report = check(kind, hopeless, 60_000);
         assert_eq!(
             (report.verdict, report.retryable),
-            (Verdict::Inconclusive, Retryable::No)
+            (Verdict::Inconclusive, Retryability::No)
         );
 
         let report = check(kind, hangs, 100);
         assert_eq!(
             (report.verdict, report.cause),
-            (Verdict::Inconclusive, Some(Cause::Timeout))
+            (Verdict::Inconclusive, Some(InconclusiveCause::Timeout))
         );
 
         for definition in absurd {
             let report = check(kind, definition, 60_000);
-            assert_ne!(report.cause, Some(Cause::Internal), "{definition}");
+            assert_ne!(
+                report.cause,
+                Some(InconclusiveCause::Internal),
+                "{definition}"
+            );
         }
         for definition in malformed {
             assert!(
@@ -200,7 +204,7 @@ fn every_kind() {
             let report = check(kind, definition, 60_000);
             assert_eq!(
                 (report.verdict, report.cause),
-                (Verdict::Inconclusive, Some(Cause::Internal))
+                (Verdict::Inconclusive, Some(InconclusiveCause::Internal))
             );
         }
     }

@@ -12,7 +12,7 @@ mod world;
 
 use std::sync::{Arc, Mutex};
 
-use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_models::{Ended, Message, Reply, Usage};
 use checkrein_scripted::Witness;
 use checkrein_scripted::witness::{self, number, prompt};
@@ -214,7 +214,11 @@ impl Court {
         Self { model, says, world }
     }
 
-    fn verdict(&mut self, transcript: &Transcript, says: &str) -> (Verdict, Option<Cause>) {
+    fn verdict(
+        &mut self,
+        transcript: &Transcript,
+        says: &str,
+    ) -> (Verdict, Option<InconclusiveCause>) {
         let (case, rules) = case(transcript);
         self.world.case = Some(case);
         says.clone_into(&mut self.says.lock().unwrap());
@@ -240,7 +244,7 @@ fn a_judge_is_shown_data_and_believes_no_forged_verdict() {
         let name = &transcript.name;
         for says in transcript.obeyed(PASS) {
             let heard = court.verdict(&transcript, &says);
-            let nothing = (Verdict::Inconclusive, Some(Cause::Unreadable));
+            let nothing = (Verdict::Inconclusive, Some(InconclusiveCause::Unreadable));
             assert_eq!(heard, nothing, "{name} ({}): {says:.300}", transcript.tries);
         }
         for says in transcript.resisted(PASS, "OWN") {

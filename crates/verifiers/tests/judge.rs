@@ -9,7 +9,7 @@ mod world;
 
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_scripted::witness::prompt;
 use checkrein_verifiers::Report;
 use checkrein_verifiers::judge::{Case, Turn};
@@ -50,12 +50,42 @@ fn verdicts() {
         ("low", Verdict::Fail, None, 1),
         // Near the line it is asked once more, the other way round.
         ("near", Verdict::Pass, None, 2),
-        ("wavers", Verdict::Inconclusive, Some(Cause::Wavering), 2),
-        ("plain", Verdict::Inconclusive, Some(Cause::Unreadable), 1),
-        ("prose", Verdict::Inconclusive, Some(Cause::Unreadable), 1),
-        ("both", Verdict::Inconclusive, Some(Cause::Unreadable), 1),
-        ("bytes", Verdict::Inconclusive, Some(Cause::Unreadable), 1),
-        ("huge", Verdict::Inconclusive, Some(Cause::Unreadable), 1),
+        (
+            "wavers",
+            Verdict::Inconclusive,
+            Some(InconclusiveCause::InconsistentJudge),
+            2,
+        ),
+        (
+            "plain",
+            Verdict::Inconclusive,
+            Some(InconclusiveCause::Unreadable),
+            1,
+        ),
+        (
+            "prose",
+            Verdict::Inconclusive,
+            Some(InconclusiveCause::Unreadable),
+            1,
+        ),
+        (
+            "both",
+            Verdict::Inconclusive,
+            Some(InconclusiveCause::Unreadable),
+            1,
+        ),
+        (
+            "bytes",
+            Verdict::Inconclusive,
+            Some(InconclusiveCause::Unreadable),
+            1,
+        ),
+        (
+            "huge",
+            Verdict::Inconclusive,
+            Some(InconclusiveCause::Unreadable),
+            1,
+        ),
     ] {
         let (report, asked) = asked(&definition(model), case());
         assert_eq!(
@@ -205,7 +235,7 @@ fn it_is_waited_for_no_longer_than_the_answer_may_take() {
     world.case = Some(case());
     world.deadline = Some(Instant::now() + Duration::from_millis(200));
     let report = world.verify("judge", &definition("hang").to_string());
-    assert_eq!(report.cause, Some(Cause::ReplyDeadline));
+    assert_eq!(report.cause, Some(InconclusiveCause::ReplyDeadline));
     world.deadline = None;
     world.cancelled = true.into();
     let report = world.verify("judge", &definition("hang").to_string());
@@ -216,7 +246,7 @@ fn it_is_waited_for_no_longer_than_the_answer_may_take() {
 fn without_an_answer_nobody_is_asked() {
     let world = World::new();
     let report = world.verify("judge", &definition("pass").to_string());
-    assert_eq!(report.cause, Some(Cause::NotAsked));
+    assert_eq!(report.cause, Some(InconclusiveCause::NotAsked));
 }
 
 #[test]

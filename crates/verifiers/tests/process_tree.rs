@@ -15,7 +15,7 @@ use std::os::fd::OwnedFd;
 use std::process::{Command, Stdio};
 use std::sync::atomic::Ordering;
 
-use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 use world::World;
@@ -119,7 +119,7 @@ fn a_check_that_kills_its_keeper_gains_nothing() {
     );
     assert_eq!(
         (report.verdict, report.cause),
-        (Verdict::Inconclusive, Some(Cause::Crash))
+        (Verdict::Inconclusive, Some(InconclusiveCause::Crash))
     );
     for name in ["left", "daemon"] {
         let number = std::fs::read_to_string(world.path(name)).unwrap();

@@ -8,7 +8,7 @@
 
 mod world;
 
-use checkrein_core::evidence::{Cause, MAX_FINDINGS, Retryable, Verdict};
+use checkrein_core::evidence::{InconclusiveCause, MAX_FINDINGS, Retryability, Verdict};
 use checkrein_verifiers::Report;
 use serde_json::{Value, json};
 use world::World;
@@ -47,7 +47,7 @@ fn check(schema: &Value, name: &str, text: &str, expected: &[&str]) -> Report {
     };
     assert_eq!(
         (report.verdict, report.cause, report.retryable),
-        (verdict, None, Retryable::Yes)
+        (verdict, None, Retryability::Yes)
     );
     assert_eq!(report.findings_total as usize, expected.len());
     report
@@ -191,8 +191,13 @@ fn findings_stand_where_they_are_and_keep_their_names() {
     world.write("out/a.json", moved);
     world.message = None;
     let moved = world.verify("schema", &definition(&schema, "out/a.json"));
-    let keys =
-        |report: &Report| -> Vec<_> { report.findings.iter().map(|one| one.key()).collect() };
+    let keys = |report: &Report| -> Vec<_> {
+        report
+            .findings
+            .iter()
+            .map(|one| one.failure_key())
+            .collect()
+    };
     assert_eq!(keys(&moved), keys(&report));
 }
 
@@ -276,8 +281,8 @@ fn a_schema_that_was_not_there_can_never_be_met() {
         (report.verdict, report.cause, report.retryable),
         (
             Verdict::Inconclusive,
-            Some(Cause::MissingFile),
-            Retryable::No
+            Some(InconclusiveCause::MissingFile),
+            Retryability::No
         )
     );
     assert!(
@@ -412,11 +417,11 @@ fn told_to_stop_it_comes_back() {
     world.cancelled = true.into();
     let unfolds = include_str!("unfolds.json");
     let report = world.verify("schema", unfolds);
-    assert_eq!(report.cause, Some(Cause::ReplyDeadline));
+    assert_eq!(report.cause, Some(InconclusiveCause::ReplyDeadline));
     world.cancelled = false.into();
     world.deadline = Some(std::time::Instant::now());
     let report = world.verify("schema", unfolds);
-    assert_eq!(report.cause, Some(Cause::ReplyDeadline));
+    assert_eq!(report.cause, Some(InconclusiveCause::ReplyDeadline));
 }
 
 /// Each of its definitions asks the next one three times, and the last one is met by no object.
@@ -445,7 +450,7 @@ fn what_unfolds_without_end_is_listed_within_bounds() {
     let report = world.verify("schema", &definition(&unfolding("anyOf"), "message"));
     assert_eq!(
         (report.verdict, report.cause),
-        (Verdict::Inconclusive, Some(Cause::Timeout))
+        (Verdict::Inconclusive, Some(InconclusiveCause::Timeout))
     );
     assert!(report.excerpt.contains("make it simpler"), "{report:?}");
 }

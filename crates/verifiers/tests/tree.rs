@@ -453,7 +453,8 @@ fn views() {
         let after = read(&reader, views);
         let moved = |name: &&&str| {
             let name = VerifierName::from(**name);
-            let differs = before.fact.subject(&name) != after.fact.subject(&name);
+            let differs = before.fact.verifier_subject_digest(&name)
+                != after.fact.verifier_subject_digest(&name);
             assert_eq!(
                 !before.changed_paths(&after, Some(&name)).is_empty(),
                 differs,
@@ -487,7 +488,10 @@ fn views() {
     let reading = read(&reader, views);
     let files: Vec<usize> = reading.views.iter().map(|view| view.files).collect();
     assert_eq!((files, reading.files), (vec![2, 1, 1, 4], 4));
-    assert_eq!(reading.fact.subject(&"all".into()), reading.fact.tree);
+    assert_eq!(
+        reading.fact.verifier_subject_digest(&"all".into()),
+        reading.fact.tree
+    );
     // Only `report.xml`: the coverage file counts for somebody.
     assert_eq!(
         reading.left_out,
@@ -541,7 +545,7 @@ fn what_inputs_name_counts_though_it_is_ignored() {
     let names = |reading: &TreeReading, later: &TreeReading| {
         let changed = |(name, ..): &ViewSpec<'_>| {
             let name = VerifierName::from(*name);
-            reading.fact.subject(&name) != later.fact.subject(&name)
+            reading.fact.verifier_subject_digest(&name) != later.fact.verifier_subject_digest(&name)
         };
         let of = views.iter().filter(|view| changed(view));
         let names: Vec<&str> = of.map(|(name, ..)| *name).collect();

@@ -12,7 +12,7 @@ mod transcript;
 
 use checkrein_core::decision::Decision;
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::TokenUse;
+use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
 use crate::capabilities::{Capabilities, Deadlines};
@@ -136,7 +136,7 @@ impl Adapter for ClaudeCode {
         Some(settings::read(bytes))
     }
 
-    fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {
+    fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
         transcript::usage(bytes, cursor)
     }
 
@@ -178,7 +178,7 @@ fn begin(fields: &Fields) -> Result<Knock, Unreadable> {
 fn scope(fields: &Fields) -> ScopeId {
     fields
         .id("agent_id")
-        .map_or_else(ScopeId::main, ScopeId::from)
+        .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 
 /// One line for the person. The model never sees it.

@@ -1,7 +1,9 @@
 //! Beginning, prompts and end of a conversation. None of them is ever answered.
 
 use checkrein_core::ids::AgentName;
-use checkrein_core::input::{Input, PromptSubmitted, SessionEnded, SessionSource, SessionStarted};
+use checkrein_core::input::{
+    Input, PromptSubmitted, SessionEnded, SessionStartKind, SessionStarted,
+};
 
 use crate::Adapter as _;
 use crate::fields::Fields;
@@ -9,12 +11,12 @@ use crate::knock::Knock;
 
 pub(super) fn started(fields: &Fields, knock: &mut Knock) {
     let how = match fields.text("source") {
-        Some("startup") => SessionSource::Startup,
-        Some("resume") => SessionSource::Resume,
-        Some("clear") => SessionSource::Clear,
-        Some("compact") => SessionSource::Compact,
-        Some("fork") => SessionSource::Fork,
-        _ => SessionSource::Other,
+        Some("startup") => SessionStartKind::Startup,
+        Some("resume") => SessionStartKind::Resume,
+        Some("clear") => SessionStartKind::Clear,
+        Some("compact") => SessionStartKind::Compact,
+        Some("fork") => SessionStartKind::Fork,
+        _ => SessionStartKind::Other,
     };
     // Claude Code does not say what a fork was forked from.
     let agent = AgentName::from(super::NAME);

@@ -3,7 +3,7 @@
 
 use checkrein_core::decision::StopDecision;
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{AnswerFact, Input, StopFailed, StopRequested, TreeUnknown};
+use checkrein_core::input::{AgentAnswerFlags, Input, StopFailed, StopRequested, TreeReadError};
 use serde_json::{Value, json};
 
 use crate::Env;
@@ -21,16 +21,16 @@ pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
     knock.input = Some(Input::StopRequested(StopRequested {
         scope: super::scope(fields),
         message: message.to_owned(),
-        message_digest: Digest::of(message.as_bytes()),
-        tree: Err(TreeUnknown {
+        message_digest: Digest::hash_bytes(message.as_bytes()),
+        tree: Err(TreeReadError {
             why: "not read".to_owned(),
             cut: false,
         }),
         block_cap: block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
         truncated: false,
         background: running(fields.list("background_tasks"), fields.id("agent_id")),
-        over: None,
-        answer: AnswerFact::default(),
+        agent_ending: None,
+        answer: AgentAnswerFlags::default(),
         judges: Box::default(),
         tokens: None,
     }));

@@ -2,7 +2,7 @@
 //! is no output at all, since `allow` would lift the person's own permission prompt (law 11).
 
 use checkrein_core::decision::ToolDecision;
-use checkrein_core::input::{Input, Scoped};
+use checkrein_core::input::{Input, RoundEnded};
 use serde_json::{Value, json};
 
 use crate::Adapter as _;
@@ -62,7 +62,7 @@ pub(super) fn round(fields: &Fields, knock: &mut Knock) {
         .first()
         .and_then(|call| call.get("tool_use_id"));
     knock.key = key(fields, first.and_then(Value::as_str));
-    knock.input = Some(Input::RoundEnded(Scoped {
+    knock.input = Some(Input::RoundEnded(RoundEnded {
         scope: super::scope(fields),
         tokens: None,
     }));

@@ -2,7 +2,7 @@
 //! with the same message id and usage, so usage counts once per message id.
 
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::TokenUse;
+use checkrein_core::input::TokenUsage;
 use serde::Deserialize;
 
 use crate::ledger::Ledger;
@@ -34,7 +34,7 @@ struct UsageWire {
     cache_read_input_tokens: u64,
 }
 
-pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUse> {
+pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
     let mut ledger = Ledger::read(cursor);
     let (mut output, mut input) = (0_u64, 0_u64);
     let (mut counted, mut unknown) = (false, false);
@@ -71,7 +71,7 @@ pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUse> {
     if ledger.is_empty() || (unknown && !counted) {
         return None;
     }
-    Some(TokenUse {
+    Some(TokenUsage {
         output,
         input,
         cost: None,
@@ -81,7 +81,7 @@ pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUse> {
 
 /// Where the tokens of this scope are told: a sub-agent's are in a file of its own.
 pub(super) fn path(main: &str, scope: &ScopeId) -> Option<String> {
-    if scope.is_main() {
+    if scope.is_main_scope() {
         return Some(main.to_owned());
     }
     let id = scope.as_str();

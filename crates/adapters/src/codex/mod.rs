@@ -13,7 +13,7 @@ pub mod trust;
 
 use checkrein_core::decision::Decision;
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::TokenUse;
+use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
 use crate::capabilities::{Capabilities, Deadlines};
@@ -123,7 +123,7 @@ impl Adapter for Codex {
         Some(settings::read(bytes))
     }
 
-    fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUse> {
+    fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
         rollout::usage(bytes, cursor)
     }
 
@@ -153,7 +153,7 @@ fn begin(fields: &Fields) -> Result<Knock, Unreadable> {
     knock.works_in = knock.cwd.clone();
     let scope = scope(fields);
     // A sub-agent's own file is named only when it stops.
-    if scope.is_main() {
+    if scope.is_main_scope() {
         knock.transcript = fields
             .owned("transcript_path")
             .map(|path| Transcript { path, scope });
@@ -165,7 +165,7 @@ fn begin(fields: &Fields) -> Result<Knock, Unreadable> {
 fn scope(fields: &Fields) -> ScopeId {
     fields
         .id("agent_id")
-        .map_or_else(ScopeId::main, ScopeId::from)
+        .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 
 /// One line for the person.

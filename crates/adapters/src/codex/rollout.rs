@@ -1,7 +1,7 @@
 //! Token use from the rollout file, JSON Lines. `token_count` rows tell the thread's total so
 //! far; output includes reasoning, input includes what was cached.
 
-use checkrein_core::input::TokenUse;
+use checkrein_core::input::TokenUsage;
 use serde::Deserialize;
 
 use crate::ledger::Ledger;
@@ -35,7 +35,7 @@ struct UsageWire {
     output_tokens: u64,
 }
 
-pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUse> {
+pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
     let mut ledger = Ledger::read(cursor);
     let (mut output, mut input) = (0_u64, 0_u64);
     ledger.lines(bytes, |ledger, line| {
@@ -64,7 +64,7 @@ pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUse> {
     if ledger.is_empty() {
         return None;
     }
-    Some(TokenUse {
+    Some(TokenUsage {
         output,
         input,
         cost: None,

@@ -3,7 +3,7 @@
 
 use checkrein_core::decision::StopDecision;
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{AnswerFact, Input, StopRequested, TreeUnknown};
+use checkrein_core::input::{AgentAnswerFlags, Input, StopRequested, TreeReadError};
 use serde_json::json;
 
 use crate::fields::Fields;
@@ -17,16 +17,16 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) {
     knock.input = Some(Input::StopRequested(StopRequested {
         scope: super::scope(fields),
         message: message.to_owned(),
-        message_digest: Digest::of(message.as_bytes()),
-        tree: Err(TreeUnknown {
+        message_digest: Digest::hash_bytes(message.as_bytes()),
+        tree: Err(TreeReadError {
             why: "not read".to_owned(),
             cut: false,
         }),
         block_cap: None,
         truncated: false,
         background: 0,
-        over: None,
-        answer: AnswerFact::default(),
+        agent_ending: None,
+        answer: AgentAnswerFlags::default(),
         judges: Box::default(),
         tokens: None,
     }));

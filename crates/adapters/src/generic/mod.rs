@@ -5,7 +5,7 @@ mod read;
 mod render;
 pub mod trace;
 
-use checkrein_core::input::TokenUse;
+use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
 use crate::capabilities::{Capabilities, Deadlines};
@@ -78,7 +78,7 @@ impl Adapter for Generic {
     }
 
     /// Token use comes with the messages themselves.
-    fn usage(&self, _bytes: &[u8], _cursor: &str) -> Option<TokenUse> {
+    fn usage(&self, _bytes: &[u8], _cursor: &str) -> Option<TokenUsage> {
         None
     }
 }

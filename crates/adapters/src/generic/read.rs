@@ -1,7 +1,7 @@
 //! One message of `checkrein hook generic`: a line of the trace format plus `session`.
 
 use checkrein_core::ids::{ScopeId, SessionId};
-use checkrein_core::input::AnswerFact;
+use checkrein_core::input::AgentAnswerFlags;
 use serde_json::Value;
 
 use super::trace;
@@ -43,7 +43,7 @@ pub(super) fn read(bytes: &[u8]) -> Result<Knock, Unreadable> {
         "tool_result" => result(&fields, &mut knock)?,
         "stop" => {
             let said = |key: &str| fields.value(key).as_bool().unwrap_or(false);
-            let answer = AnswerFact {
+            let answer = AgentAnswerFlags {
                 calls_pending: said("pending_tool_calls"),
                 delivered: said("delivered"),
                 streamed: said("streamed"),
@@ -65,7 +65,7 @@ fn call(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
     let tool = fields.required("tool")?;
     let args = fields.value("args");
     let make = || Call {
-        scope: ScopeId::main(),
+        scope: ScopeId::main_scope(),
         id: id(fields),
         tool,
         args,
@@ -95,7 +95,7 @@ fn result(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
     let tool = fields.text("tool").unwrap_or_default();
     let args = fields.value("args");
     let call = Call {
-        scope: ScopeId::main(),
+        scope: ScopeId::main_scope(),
         id,
         tool,
         args,

@@ -7,11 +7,12 @@
 use std::borrow::Cow;
 use std::collections::VecDeque;
 
-use checkrein_core::digest::{Digest, Short};
+use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::ids::{AgentName, ScopeId};
 use checkrein_core::input::{
-    AnswerFact, Input, PromptSubmitted, Scoped, SessionEnded, SessionSource, SessionStarted,
-    StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeUnknown,
+    AgentAnswerFlags, Input, PromptSubmitted, RoundEnded, SessionEnded, SessionStartKind,
+    SessionStarted, StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested,
+    ToolReturned, TreeReadError,
 };
 use checkrein_core::tool_action::classify_call;
 use serde::{Deserialize, Deserializer};
@@ -98,7 +99,7 @@ struct Open {
     id: Option<String>,
     index: u64,
     tool: String,
-    call: Short,
+    call: EightByteDigest,
     kind: ToolKind,
 }
 
@@ -132,7 +133,7 @@ impl Reader {
             "user" => self.tell(prompt_input(&text(wire.text).unwrap_or_default()), None),
             "stop" => {
                 let text = text(wire.text).unwrap_or_default();
-                self.tell(stop_input(&text, AnswerFact::default()), None);
+                self.tell(stop_input(&text, AgentAnswerFlags::default()), None);
             }
             "session" => {
                 self.calls = 0;
@@ -159,11 +160,11 @@ impl Reader {
         };
         let raw = wire.args.map_or("null", RawValue::get);
         let (kind, digest) = match serde_json::from_str::<Value>(raw) {
-            Ok(args) => (classify_call(&tool, &args).kind, Digest::of_json(&args)),
+            Ok(args) => (classify_call(&tool, &args).kind, Digest::hash_json(&args)),
             // Nested too deep for a canonical form: its bytes are what it is.
             Err(_) => (
                 classify_call(&tool, &Value::Null).kind,
-                Digest::of(raw.as_bytes()),
+                Digest::hash_bytes(raw.as_bytes()),
             ),
         };
         let call = call_digest(&tool, &digest);
@@ -173,13 +174,13 @@ impl Reader {
         let tool = tool.into_owned();
         self.tell(
             Input::ToolRequested(ToolRequested {
-                scope: ScopeId::main(),
+                scope: ScopeId::main_scope(),
                 call_id: id.clone(),
                 tool: tool.clone(),
                 kind,
                 args: raw.to_owned(),
                 call,
-                facts: ToolFacts::default(),
+                facts: ToolRequestFacts::default(),
                 can_ask: false,
                 may_act: false,
                 reports_outcome: false,
@@ -228,7 +229,7 @@ impl Reader {
         let (outcome, error) = raw_outcome(wire.result, wire.error);
         self.tell(
             Input::ToolReturned(ToolReturned {
-                scope: ScopeId::main(),
+                scope: ScopeId::main_scope(),
                 call_id: open.id,
                 call: open.call,
                 outcome,
@@ -319,13 +320,16 @@ fn plain_text(raw: &str) -> Option<&str> {
     (!inner.as_bytes().contains(&b'\\')).then_some(inner)
 }
 
-fn raw_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> (Short, bool) {
+fn raw_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> (EightByteDigest, bool) {
     match (result, error.map_or("null", RawValue::get)) {
         // A string without escapes is its own canonical form: no need to build the value.
         (Some(raw), flag @ ("null" | "false" | "true" | "\"\""))
             if plain_text(raw.get()).is_some() =>
         {
-            (Digest::of(raw.get().as_bytes()).short(), flag == "true")
+            (
+                Digest::hash_bytes(raw.get().as_bytes()).to_short_digest(),
+                flag == "true",
+            )
         }
         (result, _) => {
             // Nested too deep for a canonical form: its bytes are what it is.
@@ -341,7 +345,7 @@ fn raw_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> (Short, b
 
 /// What came back and whether it is a failure. An error is `false`, `null` or empty for none,
 /// `true`, or the error itself.
-pub(super) fn outcome(result: &Value, error: &Value) -> (Short, bool) {
+pub(super) fn outcome(result: &Value, error: &Value) -> (EightByteDigest, bool) {
     match (result, error) {
         (_, Value::Null | Value::Bool(false)) => (outcome_digest(result), false),
         (_, Value::Bool(true)) => (outcome_digest(result), true),
@@ -355,7 +359,7 @@ pub(super) fn outcome(result: &Value, error: &Value) -> (Short, bool) {
 }
 
 /// Token use of a response: `tokens` counts the output, `usage` is the provider's own account.
-pub(super) fn tokens(tokens: &Value, usage: &Value) -> Option<TokenUse> {
+pub(super) fn tokens(tokens: &Value, usage: &Value) -> Option<TokenUsage> {
     let count = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());
     let output = tokens
         .as_u64()
@@ -365,7 +369,7 @@ pub(super) fn tokens(tokens: &Value, usage: &Value) -> Option<TokenUse> {
         .unwrap_or(0)
         .saturating_add(count(&["cache_creation_input_tokens"]).unwrap_or(0))
         .saturating_add(count(&["cache_read_input_tokens"]).unwrap_or(0));
-    Some(TokenUse {
+    Some(TokenUsage {
         output,
         input,
         cost: None,
@@ -376,7 +380,7 @@ pub(super) fn tokens(tokens: &Value, usage: &Value) -> Option<TokenUse> {
 pub(super) fn session_input(agent: Option<&str>) -> Input {
     Input::SessionStarted(SessionStarted {
         agent: AgentName::from(agent.unwrap_or(super::NAME)),
-        how: SessionSource::Startup,
+        how: SessionStartKind::Startup,
         parent: None,
         tokens: None,
     })
@@ -393,26 +397,26 @@ pub(super) fn prompt_input(text: &str) -> Input {
 }
 
 /// One message of the model is one round.
-pub(super) fn round_input(tokens: Option<TokenUse>) -> Input {
-    Input::RoundEnded(Scoped {
-        scope: ScopeId::main(),
+pub(super) fn round_input(tokens: Option<TokenUsage>) -> Input {
+    Input::RoundEnded(RoundEnded {
+        scope: ScopeId::main_scope(),
         tokens,
     })
 }
 
-pub(super) fn stop_input(text: &str, answer: AnswerFact) -> Input {
+pub(super) fn stop_input(text: &str, answer: AgentAnswerFlags) -> Input {
     Input::StopRequested(StopRequested {
-        scope: ScopeId::main(),
+        scope: ScopeId::main_scope(),
         message: text.to_owned(),
-        message_digest: Digest::of(text.as_bytes()),
-        tree: Err(TreeUnknown {
+        message_digest: Digest::hash_bytes(text.as_bytes()),
+        tree: Err(TreeReadError {
             why: "not read".to_owned(),
             cut: false,
         }),
         block_cap: None,
         truncated: false,
         background: 0,
-        over: None,
+        agent_ending: None,
         answer,
         judges: Box::default(),
         tokens: None,

@@ -210,7 +210,7 @@ fn the_same_call_written_otherwise_is_the_same_call() {
     );
     assert_eq!(
         first,
-        call_digest("bash", &Digest::of_json(&json!({"a": 1, "b": "é"})))
+        call_digest("bash", &Digest::hash_json(&json!({"a": 1, "b": "é"})))
     );
 }
 

@@ -3,23 +3,25 @@
 use std::path::PathBuf;
 
 use checkrein_adapters::Answer;
-use checkrein_core::decision::{CheckFeedback, Decision, Feedback, StopDecision, ToolDecision};
+use checkrein_core::decision::{
+    Decision, FailedCheckFeedback, StopDecision, StopFeedback, ToolDecision,
+};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Verdict;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::transition::{Reason, Transition};
 
-pub(crate) fn feedback() -> Box<Feedback> {
-    let check = |name: &str, verdict: Verdict| CheckFeedback {
+pub(crate) fn feedback() -> Box<StopFeedback> {
+    let check = |name: &str, verdict: Verdict| FailedCheckFeedback {
         verifier: VerifierName::from(name),
-        key: Digest::of(b""),
+        key: Digest::hash_bytes(b""),
         verdict,
         cause: None,
         new: vec![],
         still: vec![],
         fixed: 0,
     };
-    Box::new(Feedback {
+    Box::new(StopFeedback {
         stop: 1,
         met: 1,
         attempts: 3,
@@ -62,7 +64,7 @@ pub(crate) fn tools() -> Vec<ToolDecision> {
 }
 
 pub(crate) fn stops() -> Vec<StopDecision> {
-    let done = Transition::plain(Reason::TaskComplete);
+    let done = Transition::from_reason(Reason::TaskComplete);
     let capped = Transition::new(Reason::HardCap, "iterations");
     vec![
         StopDecision::Accept { transition: None },

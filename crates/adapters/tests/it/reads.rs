@@ -4,10 +4,11 @@ use checkrein_adapters::{EventKind, Knock, ReplyForm, Transcript, find};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId};
 use checkrein_core::input::{
-    Input, PromptSubmitted, Scoped, SessionEnded, SessionSource, SessionStarted, StopFailed,
-    StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested, ToolReturned, TreeUnknown,
+    Input, PromptSubmitted, RoundEnded, SessionEnded, SessionStartKind, SessionStarted, StopFailed,
+    StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
+    TreeReadError,
 };
-use checkrein_core::tool_action::{ToolAction, ToolCommand};
+use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
 use serde_json::{Value, json};
 
 use crate::decisions::fixture;
@@ -31,8 +32,12 @@ fn read_with(agent: &str, file: &str, name: &str, value: &str) -> Knock {
         .unwrap()
 }
 
-fn call(tool: &str, args: &Value) -> checkrein_core::digest::Short {
-    Digest::of_parts([tool.as_bytes(), Digest::of_json(args).as_bytes().as_slice()]).short()
+fn call(tool: &str, args: &Value) -> checkrein_core::digest::EightByteDigest {
+    Digest::hash_parts([
+        tool.as_bytes(),
+        Digest::hash_json(args).as_bytes().as_slice(),
+    ])
+    .to_short_digest()
 }
 
 fn claude(file: &str) -> Knock {
@@ -63,13 +68,13 @@ fn a_whole_knock_of_claude_code() {
             native: "PreToolUse".into(),
             key: Some("PreToolUse:toolu_01A".into()),
             input: Some(Input::ToolRequested(ToolRequested {
-                scope: ScopeId::main(),
+                scope: ScopeId::main_scope(),
                 call_id: Some("toolu_01A".into()),
                 tool: "Bash".into(),
                 kind: ToolKind::Shell,
                 args: args.to_string(),
                 call: call("Bash", &args),
-                facts: ToolFacts::default(),
+                facts: ToolRequestFacts::default(),
                 can_ask: true,
                 may_act: false,
                 reports_outcome: true,
@@ -77,11 +82,11 @@ fn a_whole_knock_of_claude_code() {
             })),
             then: None,
             then_key: None,
-            action: ToolAction::of_script("echo fine"),
+            action: ToolAction::shell_action_from_script("echo fine"),
             works_in: Some("/home/dev/repo".into()),
             transcript: Some(Transcript {
                 path: CLAUDE_TRANSCRIPT.into(),
-                scope: ScopeId::main()
+                scope: ScopeId::main_scope()
             }),
             form: ReplyForm::Tool,
             first_stop: None,
@@ -101,10 +106,10 @@ fn claude_code_results() {
     assert_eq!(
         returned(claude("PostToolUse")),
         ToolReturned {
-            scope: ScopeId::main(),
+            scope: ScopeId::main_scope(),
             call_id: Some("toolu_01A".into()),
             call: call("Bash", &args),
-            outcome: Digest::of_json(&response).short(),
+            outcome: Digest::hash_json(&response).to_short_digest(),
             error: false,
             wrote: false,
             tokens: None,
@@ -114,13 +119,13 @@ fn claude_code_results() {
     assert_eq!(
         returned(claude("PostToolUseFailure")),
         ToolReturned {
-            scope: ScopeId::main(),
+            scope: ScopeId::main_scope(),
             call_id: Some("toolu_01B".into()),
             call: call(
                 "Bash",
                 &json!({"command": "ls /nope", "description": "fails"})
             ),
-            outcome: Digest::of_json(&error).short(),
+            outcome: Digest::hash_json(&error).to_short_digest(),
             error: true,
             wrote: false,
             tokens: None,
@@ -158,16 +163,16 @@ fn claude_code_stops() {
         Input::StopRequested(StopRequested {
             scope: ScopeId::from(scope),
             message: message.into(),
-            message_digest: Digest::of(message.as_bytes()),
-            tree: Err(TreeUnknown {
+            message_digest: Digest::hash_bytes(message.as_bytes()),
+            tree: Err(TreeReadError {
                 why: "not read".into(),
                 cut: false,
             }),
             block_cap: cap,
             truncated: false,
             background,
-            over: None,
-            answer: checkrein_core::input::AnswerFact::default(),
+            agent_ending: None,
+            answer: checkrein_core::input::AgentAnswerFlags::default(),
             judges: Box::default(),
             tokens: None,
         })
@@ -226,7 +231,7 @@ fn a_sub_agents_call_is_its_own() {
 
 #[test]
 fn claude_code_sessions() {
-    let check = |file: &str, how: SessionSource| {
+    let check = |file: &str, how: SessionStartKind| {
         let agent = AgentName::from("claude-code");
         let expected = Input::SessionStarted(SessionStarted {
             agent,
@@ -236,10 +241,10 @@ fn claude_code_sessions() {
         });
         assert_eq!(input(claude(file)), expected, "{file}");
     };
-    check("SessionStart", SessionSource::Startup);
-    check("SessionStart-resume", SessionSource::Resume);
-    check("SessionStart-compact", SessionSource::Compact);
-    check("SessionStart-fork", SessionSource::Fork);
+    check("SessionStart", SessionStartKind::Startup);
+    check("SessionStart-resume", SessionStartKind::Resume);
+    check("SessionStart-compact", SessionStartKind::Compact);
+    check("SessionStart-fork", SessionStartKind::Fork);
     assert_eq!(
         input(claude("UserPromptSubmit")),
         Input::PromptSubmitted(PromptSubmitted {
@@ -262,15 +267,15 @@ fn claude_code_sessions() {
     assert_eq!(batch.key.as_deref(), Some("PostToolBatch:toolu_01A"));
     assert_eq!(
         input(batch),
-        Input::RoundEnded(Scoped {
-            scope: ScopeId::main(),
+        Input::RoundEnded(RoundEnded {
+            scope: ScopeId::main_scope(),
             tokens: None
         })
     );
     assert_eq!(
         input(read("claude-code", "StopFailure@2.1.330-by-schema.json")),
         Input::StopFailed(StopFailed {
-            scope: ScopeId::main(),
+            scope: ScopeId::main_scope(),
             native_reason: "server_error".into(),
             truncated: false
         })
@@ -293,7 +298,11 @@ fn a_person_can_be_asked_only_where_one_attends() {
 fn codex_messages() {
     let knock = codex("PreToolUse");
     assert_eq!(
-        (knock.key.as_deref(), knock.action.script(), knock.form),
+        (
+            knock.key.as_deref(),
+            knock.action.shell_script_of_call(),
+            knock.form
+        ),
         (
             Some("PreToolUse:call_1"),
             Some("echo one > one.txt && cat one.txt"),
@@ -318,7 +327,11 @@ fn codex_messages() {
     };
     assert_eq!(
         result("PostToolUse"),
-        (Digest::of_json(&json!("one\n")).short(), false, false)
+        (
+            Digest::hash_json(&json!("one\n")).to_short_digest(),
+            false,
+            false
+        )
     );
     let patched = json!([
         "0",
@@ -326,7 +339,7 @@ fn codex_messages() {
     ]);
     assert_eq!(
         result("PostToolUse-patch"),
-        (Digest::of_json(&patched).short(), false, true)
+        (Digest::hash_json(&patched).to_short_digest(), false, true)
     );
     assert_eq!(
         (codex("Stop").first_stop, codex("Stop-again").first_stop),
@@ -360,9 +373,9 @@ fn a_codex_patch_that_failed_wrote_nothing() {
 fn generic_messages() {
     assert_eq!(
         input(generic("assistant")),
-        Input::RoundEnded(Scoped {
-            scope: ScopeId::main(),
-            tokens: Some(TokenUse {
+        Input::RoundEnded(RoundEnded {
+            scope: ScopeId::main_scope(),
+            tokens: Some(TokenUsage {
                 output: 42,
                 input: 100,
                 cost: None,
@@ -374,7 +387,7 @@ fn generic_messages() {
         input(generic("session")),
         Input::SessionStarted(SessionStarted {
             agent: AgentName::from("my-agent"),
-            how: SessionSource::Startup,
+            how: SessionStartKind::Startup,
             parent: None,
             tokens: None,
         })
@@ -382,7 +395,10 @@ fn generic_messages() {
     let argv = generic("tool_call-argv");
     assert_eq!(
         argv.action.command,
-        Some(ToolCommand::Argv(vec!["cargo".into(), "test".into()]))
+        Some(CommandInToolArguments::Argv(vec![
+            "cargo".into(),
+            "test".into()
+        ]))
     );
     let inline = generic("tool_call-inline");
     assert_eq!(
@@ -466,7 +482,7 @@ fn long_texts_are_handed_over_whole() {
         .unwrap();
     match input(knock) {
         Input::StopRequested(stop) => {
-            assert_eq!(stop.message_digest, Digest::of(message.as_bytes()));
+            assert_eq!(stop.message_digest, Digest::hash_bytes(message.as_bytes()));
             assert_eq!(
                 stop.message, message,
                 "what is kept of it is the runtime's to say"
@@ -480,7 +496,10 @@ fn long_texts_are_handed_over_whole() {
         .unwrap()
         .read(tool.to_string().as_bytes(), &|_| None)
         .unwrap();
-    assert_eq!(knock.action.script().map(str::len), Some(100_000));
+    assert_eq!(
+        knock.action.shell_script_of_call().map(str::len),
+        Some(100_000)
+    );
     match input(knock) {
         Input::ToolRequested(request) => {
             assert_eq!(request.call, call("Bash", &args));

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use checkrein_core::ids::SessionId;
-use checkrein_core::input::{Input, SessionSource};
+use checkrein_core::input::{Input, SessionStartKind};
 use checkrein_core::state::Task;
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_runtime::RuntimeError;
@@ -214,7 +214,7 @@ fn begun<'a>(
                 return Err(LoopError::NothingSaid(id));
             }
             let mine = mine(&id)?;
-            let (session, warnings) = engine.session_of(AGENT, id, SessionSource::Resume)?;
+            let (session, warnings) = engine.session_of(AGENT, id, SessionStartKind::Resume)?;
             let said = journal::read(&session)?;
             let next = taken_up(&session, &said, more)?;
             let opened = Opened {
@@ -272,7 +272,7 @@ fn taken_up(
 /// A person said what the task ended waiting for.
 fn is_answered(task: &Task) -> bool {
     let ended = task.ended.as_ref();
-    ended.is_some_and(|ended| ended.reason == Reason::AwaitingHuman) && task.spent.is_none()
+    ended.is_some_and(|ended| ended.reason == Reason::AwaitingHuman) && task.bad_ending.is_none()
 }
 
 fn work(session: &Session<'_>, jobs: &Receiver<Job>, stop: &Stop) {
@@ -303,5 +303,7 @@ fn work(session: &Session<'_>, jobs: &Receiver<Job>, stop: &Stop) {
 fn left(session: &Session<'_>) -> Option<Duration> {
     let (state, policy) = session.peek().ok().flatten()?;
     let limit = policy.caps.wall_clock_ms?;
-    Some(Duration::from_millis(limit.saturating_sub(state.busy_ms())))
+    Some(Duration::from_millis(
+        limit.saturating_sub(state.agent_busy_ms()),
+    ))
 }

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use checkrein_core::ids::{SessionId, TaskId};
-use checkrein_core::policy::TokenBudget;
+use checkrein_core::policy::TokenBudgetSettings;
 use checkrein_core::transition::Transition;
 use checkrein_models::{Message, Model, ModelError, Prices, Request, Usage};
 use serde_json::Value;
@@ -260,7 +260,7 @@ impl AgentLoop {
 
     /// Where the token budget says that going on is not worth it; in place of `[token_budget]`.
     #[must_use]
-    pub fn token_budget(mut self, budget: TokenBudget) -> Self {
+    pub fn token_budget(mut self, budget: TokenBudgetSettings) -> Self {
         self.settings.token_budget = Some(budget);
         self
     }

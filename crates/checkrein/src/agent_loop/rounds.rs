@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use checkrein_core::budget;
 use checkrein_core::decision::{StopDecision, ToolDecision};
 use checkrein_core::ids::TaskId;
-use checkrein_core::input::{Input, ProcessFailed, SessionEnded, ToolKind};
+use checkrein_core::input::{AgentProcessFailed, Input, SessionEnded, ToolKind};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_models::quoted::Quotes;
 use checkrein_models::{Call, Ended, ModelError, Reply, Request, Usage};
@@ -311,7 +311,8 @@ impl<'a> Run<'a> {
     /// Whether a cap is reached: the answer is judged then as it is.
     async fn is_spent(&self) -> Result<bool, Broken> {
         let stands = self.desk.ask(|session| session.peek()).await?;
-        Ok(stands.is_some_and(|(state, policy)| budget::at_stop(&policy, &state).is_some()))
+        Ok(stands
+            .is_some_and(|(state, policy)| budget::reached_cap_at_stop(&policy, &state).is_some()))
     }
 
     /// The model wants nothing done any more: it says that it is done, or was cut.
@@ -559,7 +560,7 @@ impl<'a> Run<'a> {
     }
 
     async fn ended_by(&self, what: String, native: Option<String>) -> Result<Transition, Broken> {
-        let failed = ProcessFailed {
+        let failed = AgentProcessFailed {
             exit_code: None,
             native_reason: native.or_else(|| Some(what.clone())),
             what,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use checkrein_core::detectors;
 use checkrein_core::ids::DetectorName;
-use checkrein_core::policy::{Policy, TokenBudget};
+use checkrein_core::policy::{Policy, TokenBudgetSettings};
 use checkrein_runtime::Hosts;
 use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
 
@@ -53,7 +53,7 @@ impl HardCaps {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Settings {
     pub(super) caps: Option<HardCaps>,
-    pub(super) token_budget: Option<TokenBudget>,
+    pub(super) token_budget: Option<TokenBudgetSettings>,
     pub(super) detectors: Option<Vec<String>>,
     pub(super) reflect: Option<Reflect>,
     pub(super) config: Option<String>,
@@ -83,9 +83,16 @@ impl Settings {
             return Err(wrong(key, what));
         }
         let named = self.detectors.iter().flatten();
-        let unknown = |name: &&String| !detectors::ALL.iter().any(|known| known.name() == *name);
+        let unknown = |name: &&String| {
+            !detectors::ALL
+                .iter()
+                .any(|known| known.detector_name() == *name)
+        };
         if let Some(unknown) = named.clone().find(unknown) {
-            let known: Vec<&str> = detectors::ALL.iter().map(|known| known.name()).collect();
+            let known: Vec<&str> = detectors::ALL
+                .iter()
+                .map(|known| known.detector_name())
+                .collect();
             let what = format!("has no '{unknown}'; known: {}", known.join(", "));
             return Err(wrong("detectors", &what));
         }
@@ -123,7 +130,7 @@ impl Settings {
         }
         if let Some(named) = &self.detectors {
             // In their own order, whatever the host's.
-            let wanted = detectors::ALL.iter().map(|known| known.name());
+            let wanted = detectors::ALL.iter().map(|known| known.detector_name());
             let wanted = wanted.filter(|name| named.iter().any(|asked| asked == name));
             policy.loops.detectors = wanted.map(DetectorName::new).collect();
         }

@@ -10,12 +10,12 @@ use checkrein::models::wait;
 use checkrein::models::{Call, Ended, Message, Model, ModelError, Pending, Reply, Request, Usage};
 use checkrein::{
     AgentLoop, BeforeStop, BeforeTool, CallSays, Engine, Layer, LoopResult, Middleware,
-    PersonAnswer, Reason, ResultSays, RoundEnd, SessionEnd, SessionStart, Shell, Stage, Stages,
-    StopDecision, StopSays, ToolCall, ToolDecision, ToolResult,
+    MiddlewareStage, PersonAnswer, Reason, ResultSays, RoundEnd, SessionEnd, SessionStart, Shell,
+    Stages, StopDecision, StopSays, ToolCall, ToolDecision, ToolResult,
 };
 use checkrein_core::event::Event;
-use checkrein_core::ids::Seq;
-use checkrein_core::layers::{LayerFact, LayerSays};
+use checkrein_core::ids::EventSeq;
+use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
 use checkrein_runtime::replay;
 use checkrein_store::{MemoryStore, Store};
 use serde_json::json;
@@ -107,11 +107,11 @@ impl Bench {
     }
 
     /// All that layers said, in order.
-    fn facts(&self, result: &LoopResult) -> Vec<LayerFact> {
-        let rows = self.store.events(&result.session, Seq(0)).unwrap();
+    fn facts(&self, result: &LoopResult) -> Vec<MiddlewareAnswerFact> {
+        let rows = self.store.events(&result.session, EventSeq(0)).unwrap();
         let events = rows
             .iter()
-            .map(|row| checkrein_core::event::decode(&row.payload).unwrap());
+            .map(|row| checkrein_core::event::decode_event(&row.payload).unwrap());
         let inputs = events.filter_map(|event| match event {
             Event::Input(stamped) => Some(stamped.layers.into_vec()),
             _ => None,
@@ -143,13 +143,13 @@ impl<F: Fn(&BeforeTool) -> CallSays + Send + Sync> Middleware for Says<F> {
 
 struct Rewrites<F>(F);
 
-impl<F: Fn(Stage, &ToolResult) -> ResultSays + Send + Sync> Middleware for Rewrites<F> {
+impl<F: Fn(MiddlewareStage, &ToolResult) -> ResultSays + Send + Sync> Middleware for Rewrites<F> {
     fn after_tool(&self, result: &ToolResult) -> ResultSays {
-        (self.0)(Stage::AfterTool, result)
+        (self.0)(MiddlewareStage::AfterTool, result)
     }
 
     fn persist_result(&self, result: &ToolResult) -> ResultSays {
-        (self.0)(Stage::PersistResult, result)
+        (self.0)(MiddlewareStage::PersistResult, result)
     }
 }
 
@@ -163,7 +163,7 @@ fn layers_are_asked_by_number_and_then_as_they_came() {
             asked.lock().unwrap().push(name);
             CallSays::Pass
         };
-        Layer::new(name, &[Stage::BeforeTool], Says(says)).order(order)
+        Layer::new(name, &[MiddlewareStage::BeforeTool], Says(says)).order(order)
     };
     let layers = bench.agent.middleware();
     for one in [
@@ -195,7 +195,7 @@ fn layers_come_and_go_while_it_runs() {
         assert_eq!(call.tool, "shell");
         match *seen {
             1 => {
-                let guarding = Layer::new("guard", &[Stage::BeforeTool], Says(no));
+                let guarding = Layer::new("guard", &[MiddlewareStage::BeforeTool], Says(no));
                 *guard.lock().unwrap() = Some(inner.add(guarding));
             }
             3 => guard.lock().unwrap().take().unwrap().remove(),
@@ -203,7 +203,7 @@ fn layers_come_and_go_while_it_runs() {
         }
         CallSays::Pass
     };
-    layers.add(Layer::new("switch", &[Stage::BeforeTool], Says(switch)).order(-1));
+    layers.add(Layer::new("switch", &[MiddlewareStage::BeforeTool], Says(switch)).order(-1));
     let result = bench.ends();
     let told = results(&result.messages);
     assert_eq!(told.first().unwrap(), "one");
@@ -221,7 +221,7 @@ fn layers_come_and_go_while_it_runs() {
     assert!(!layers_of(&bench.facts(&again)).contains(&"guard".to_owned()));
 }
 
-fn layers_of(facts: &[LayerFact]) -> Vec<String> {
+fn layers_of(facts: &[MiddlewareAnswerFact]) -> Vec<String> {
     facts.iter().map(|fact| fact.layer.to_string()).collect()
 }
 
@@ -230,35 +230,35 @@ fn the_model_gets_what_layers_made_of_a_result_and_later_what_is_kept_of_it() {
     let model = Scripted::calling(&["echo the password is hunter2", "echo short"]);
     let bench = bench(model.clone(), "");
     let cut = |stage, result: &ToolResult| match stage {
-        Stage::AfterTool => ResultSays::Text(result.text.replace("hunter2", "[cut]")),
+        MiddlewareStage::AfterTool => ResultSays::Text(result.text.replace("hunter2", "[cut]")),
         _ if result.text.len() > 10 => ResultSays::Text("a long one".to_owned()),
         _ => ResultSays::Keep,
     };
-    let on = [Stage::AfterTool, Stage::PersistResult];
+    let on = [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult];
     bench
         .agent
         .middleware()
         .add(Layer::new("cut", &on, Rewrites(cut)));
-    let shout = |_: Stage, result: &ToolResult| {
+    let shout = |_: MiddlewareStage, result: &ToolResult| {
         assert!(!result.text.contains("hunter2"), "it sees what came before");
         ResultSays::Text(result.text.to_uppercase())
     };
-    let shouts = Layer::new("shout", &[Stage::AfterTool], Rewrites(shout));
+    let shouts = Layer::new("shout", &[MiddlewareStage::AfterTool], Rewrites(shout));
     bench.agent.middleware().add(shouts.order(1));
     let result = bench.ends();
     assert_eq!(model.results(1), ["THE PASSWORD IS [CUT]"]);
     assert_eq!(model.results(2), ["a long one", "SHORT"]);
     assert_eq!(results(&result.messages), ["a long one", "SHORT"]);
     assert_eq!(reason(&result), (Reason::TaskComplete, None));
-    let says: Vec<LayerSays> = bench.facts(&result).iter().map(|fact| fact.says).collect();
-    let (rewrite, pass) = (LayerSays::Rewrite, LayerSays::Pass);
+    let says: Vec<MiddlewareAnswer> = bench.facts(&result).iter().map(|fact| fact.says).collect();
+    let (rewrite, pass) = (MiddlewareAnswer::Rewrite, MiddlewareAnswer::Pass);
     assert_eq!(says, [rewrite, rewrite, rewrite, rewrite, rewrite, pass]);
     bench.replays(&result);
 }
 
 /// Ways not to answer; the last word is part of what is said of it.
 fn silent() -> Vec<(Layer, &'static str)> {
-    let on = [Stage::BeforeTool];
+    let on = [MiddlewareStage::BeforeTool];
     let panics = |_: &BeforeTool| -> CallSays { panic!("no such key") };
     let hangs = |_: &BeforeTool| -> CallSays {
         loop {
@@ -328,7 +328,7 @@ fn what_a_layer_cannot_tell_is_refused_or_passes_as_its_stance_has_it() {
             "{why}: {told}"
         );
         let [fact] = bench.facts(&result).try_into().unwrap();
-        assert_eq!(fact.says, LayerSays::Blocked, "{why}");
+        assert_eq!(fact.says, MiddlewareAnswer::BlockedByStance, "{why}");
         bench.replays(&result);
 
         let bench = self::bench(Scripted::calling(&["echo ran > here"]), "");
@@ -336,7 +336,7 @@ fn what_a_layer_cannot_tell_is_refused_or_passes_as_its_stance_has_it() {
         let result = bench.ends();
         assert!(ran(&bench), "{why}");
         let [fact] = bench.facts(&result).try_into().unwrap();
-        assert_eq!(fact.says, LayerSays::PassedOver, "{why}");
+        assert_eq!(fact.says, MiddlewareAnswer::PassedOver, "{why}");
         assert!(fact.reason.contains(why), "{why}: {}", fact.reason);
         // The checks pass, and that is not enough.
         assert_eq!(
@@ -358,7 +358,7 @@ fn who_hangs_again_and_again_is_not_asked_any_more() {
             std::thread::park();
         }
     };
-    let layer = Layer::new("guard", &[Stage::BeforeTool], Says(hangs));
+    let layer = Layer::new("guard", &[MiddlewareStage::BeforeTool], Says(hangs));
     let layer = layer.time_limit(Duration::from_millis(20)).lets_pass();
     bench.agent.middleware().add(layer);
     let result = bench.ends();
@@ -374,12 +374,14 @@ fn who_hangs_again_and_again_is_not_asked_any_more() {
 fn a_result_that_nobody_could_look_at_is_withheld() {
     let model = Scripted::calling(&["echo the password is hunter2"]);
     let bench = bench(model.clone(), "");
-    let on = [Stage::AfterTool];
+    let on = [MiddlewareStage::AfterTool];
     bench
         .agent
         .middleware()
         .add(Layer::program("cut", &on, "exit 3"));
-    let last = |_: Stage, _: &ToolResult| -> ResultSays { panic!("asked about what is withheld") };
+    let last = |_: MiddlewareStage, _: &ToolResult| -> ResultSays {
+        panic!("asked about what is withheld")
+    };
     bench
         .agent
         .middleware()
@@ -410,12 +412,13 @@ fn a_result_that_nobody_could_look_at_is_withheld() {
 fn what_is_too_large_is_no_question_for_a_program() {
     let model = Scripted::calling(&["head -c 100 /dev/zero | tr '\\0' x"]);
     let bench = bench(model, "");
-    let large = |_: Stage, _: &ToolResult| ResultSays::Text("x".repeat(1 << 20));
-    bench
-        .agent
-        .middleware()
-        .add(Layer::new("large", &[Stage::AfterTool], Rewrites(large)));
-    let program = Layer::program("cut", &[Stage::AfterTool], "cat");
+    let large = |_: MiddlewareStage, _: &ToolResult| ResultSays::Text("x".repeat(1 << 20));
+    bench.agent.middleware().add(Layer::new(
+        "large",
+        &[MiddlewareStage::AfterTool],
+        Rewrites(large),
+    ));
+    let program = Layer::program("cut", &[MiddlewareStage::AfterTool], "cat");
     bench.agent.middleware().add(program.order(1));
     let result = bench.ends();
     let [told] = <[String; 1]>::try_from(results(&result.messages)).unwrap();
@@ -444,7 +447,7 @@ fn a_stop_that_a_layer_refuses_is_sent_back_before_any_check_runs() {
     let engine = Engine::in_memory(root.path(), Some(config));
     engine
         .middleware()
-        .add(Layer::new("full", &[Stage::BeforeStop], Full));
+        .add(Layer::new("full", &[MiddlewareStage::BeforeStop], Full));
     let (session, _) = engine.session("my-agent").unwrap();
     session.prompt("do it").unwrap();
     let (decision, said) = session.stop("Done.").unwrap();
@@ -496,7 +499,11 @@ impl Middleware for Sees {
 fn rounds_and_the_ends_of_sessions_are_seen() {
     let bench = bench(Scripted::calling(&["echo one", "echo two"]), "");
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
-    let on = [Stage::SessionStart, Stage::RoundEnd, Stage::SessionEnd];
+    let on = [
+        MiddlewareStage::SessionStart,
+        MiddlewareStage::RoundEnd,
+        MiddlewareStage::SessionEnd,
+    ];
     bench
         .agent
         .middleware()
@@ -515,9 +522,11 @@ fn a_call_that_a_layer_would_have_asked_about_waits_for_a_person() {
     let root = tempfile::tempdir().unwrap();
     let engine = Engine::in_memory(root.path(), None);
     let asks = |_: &BeforeTool| CallSays::Ask("is the release planned?".to_owned());
-    engine
-        .middleware()
-        .add(Layer::new("release", &[Stage::BeforeTool], Says(asks)));
+    engine.middleware().add(Layer::new(
+        "release",
+        &[MiddlewareStage::BeforeTool],
+        Says(asks),
+    ));
     let (session, _) = engine.session("my-agent").unwrap();
     session.prompt("release it").unwrap();
     let push = |id: &str| session.tool(&ToolCall::shell(id, "git push")).unwrap().0;
@@ -549,9 +558,11 @@ fn a_call_that_a_layer_would_have_asked_about_waits_for_a_person() {
     let question = waiting.iter().find(|row| row.id == approval).unwrap();
     engine.answer(question, answer(true)).unwrap();
     let no = |_: &BeforeTool| CallSays::Deny("never on a Friday".to_owned());
-    engine
-        .middleware()
-        .add(Layer::new("friday", &[Stage::BeforeTool], Says(no)));
+    engine.middleware().add(Layer::new(
+        "friday",
+        &[MiddlewareStage::BeforeTool],
+        Says(no),
+    ));
     assert!(matches!(push("4"), ToolDecision::Deny { reason } if reason.contains("Friday")));
 }
 
@@ -577,8 +588,8 @@ esac
     assert_eq!(reason(&result), (Reason::TaskComplete, None));
     std::fs::remove_file(&guard).unwrap();
     bench.replays(&result);
-    let says: Vec<LayerSays> = bench.facts(&result).iter().map(|fact| fact.says).collect();
-    use LayerSays::{Deny, Pass, Rewrite};
+    let says: Vec<MiddlewareAnswer> = bench.facts(&result).iter().map(|fact| fact.says).collect();
+    use MiddlewareAnswer::{Deny, Pass, Rewrite};
     assert_eq!(says, [Pass, Pass, Pass, Rewrite, Deny, Pass]);
 }
 

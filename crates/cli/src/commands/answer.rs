@@ -211,7 +211,10 @@ fn show(row: &Approval, lies: Option<&Lies>) {
     line("agent", &format!("{} in {}", row.agent, row.root));
     line(
         "asked",
-        &format!("{} ago", duration(checkrein_runtime::now().since(row.at))),
+        &format!(
+            "{} ago",
+            duration(checkrein_runtime::now().millis_since(row.at))
+        ),
     );
     // Nearest to the question, however long the call is.
     if let About::Call { text, beside, .. } = &row.about {
@@ -320,7 +323,7 @@ mod tests {
     #[test]
     fn two_questions_of_one_id_can_be_told_apart() {
         let row = |key: &str| -> Approval {
-            let key = Digest::of(key.as_bytes()).to_hex();
+            let key = Digest::hash_bytes(key.as_bytes()).to_hex();
             let text = format!(
                 r#"{{"id":"ap-00000001","key":"{key}","nth":0,"session":"s","task":1,"agent":"codex","root":"/r",
                 "about":{{"call":{{"tool":"Bash","text":"ls"}}}},"why":"w","at":1,"until":2,"answer":null,"used_at":null}}"#

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_store::{About, Approval, SqliteStore, Stands, Store as _, StoreError};
 use serde_json::json;
 
@@ -83,18 +83,18 @@ pub(crate) fn what(row: &Approval) -> String {
     }
 }
 
-fn table(rows: &[&Approval], now: Millis) -> Vec<Line> {
+fn table(rows: &[&Approval], now: UnixMillis) -> Vec<Line> {
     if rows.is_empty() {
         return Vec::new();
     }
     let mut cells = vec![["ID", "STATE", "ASKED", "EXPIRES", "AGENT"].map(Line::from)];
     cells.extend(rows.iter().map(|row| {
         let stands = row.stands(now);
-        let left = row.until.since(now);
+        let left = row.until.millis_since(now);
         [
             Line::from(&row.id),
             Line::from(stands.as_str()),
-            Line::from(&format!("{} ago", duration(now.since(row.at)))),
+            Line::from(&format!("{} ago", duration(now.millis_since(row.at)))),
             Line::from(&match stands {
                 Stands::Used => String::new(),
                 Stands::Expired => clock(row.until, now),
@@ -167,7 +167,7 @@ fn wrapped(line: Line, terminal: Option<usize>) -> Vec<Line> {
 }
 
 /// As a document.
-pub(super) fn document(row: &Approval, now: Millis) -> serde_json::Value {
+pub(super) fn document(row: &Approval, now: UnixMillis) -> serde_json::Value {
     json!({
         "id": row.id,
         "state": row.stands(now).as_str(),

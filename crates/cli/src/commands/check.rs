@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 use std::sync::atomic::AtomicBool;
 
-use checkrein_core::accept::Truth;
+use checkrein_core::accept::TruthValue;
 use checkrein_core::event::Event;
-use checkrein_core::evidence::{Cause, Evidence, Verdict};
-use checkrein_core::ids::{Seq, VerifierName};
+use checkrein_core::evidence::{Evidence, InconclusiveCause, Verdict};
+use checkrein_core::ids::{EventSeq, VerifierName};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_runtime::config::Driver;
@@ -96,7 +96,10 @@ impl Asked {
             .iter()
             .map(|name| VerifierName::new(name.as_str()))
             .collect();
-        if let Some(unknown) = names.iter().find(|name| policy.verifier(name).is_none()) {
+        if let Some(unknown) = names
+            .iter()
+            .find(|name| policy.verifier_spec(name).is_none())
+        {
             let known: Vec<&str> = policy
                 .verifiers
                 .iter()
@@ -137,9 +140,9 @@ fn verdict(report: &CheckReport) -> Verdict {
     let failed = required(report).any(|check| check.evidence.verdict == Verdict::Fail);
     match report.value {
         _ if required(report).next().is_none() => Verdict::Inconclusive,
-        Truth::True => Verdict::Pass,
-        Truth::False if failed => Verdict::Fail,
-        Truth::False | Truth::Open => Verdict::Inconclusive,
+        TruthValue::True => Verdict::Pass,
+        TruthValue::False if failed => Verdict::Fail,
+        TruthValue::False | TruthValue::Open => Verdict::Inconclusive,
     }
 }
 
@@ -200,9 +203,11 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
         // Which program is missing, what hides a status and which files were not seen stands in
         // our own note.
         let noted = match evidence.cause {
-            Some(Cause::MissingProgram | Cause::Masked | Cause::TreeUnreadable) => {
-                output.first().and_then(|line| note(line))
-            }
+            Some(
+                InconclusiveCause::MissingProgram
+                | InconclusiveCause::Masked
+                | InconclusiveCause::TreeUnreadable,
+            ) => output.first().and_then(|line| note(line)),
             _ => None,
         };
         if noted.is_some() {
@@ -233,23 +238,23 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
 /// Which files kept changing while a check ran, and the line to paste if it writes them itself.
 pub(super) fn moved(evidence: &Evidence) -> Vec<String> {
     let name = &evidence.verifier;
-    if evidence.cause == Some(Cause::CheckRestores) {
+    if evidence.cause == Some(InconclusiveCause::CheckRestores) {
         return vec![
             format!(
                 "{name}: {}: {}",
-                words::cause(Cause::CheckRestores),
+                words::cause(InconclusiveCause::CheckRestores),
                 few(&evidence.moved)
             ),
             format!("{name}: let it work on a copy of the tree: git worktree add, or cp -r"),
         ];
     }
-    if evidence.cause != Some(Cause::TreeMoving) || evidence.moved.is_empty() {
+    if evidence.cause != Some(InconclusiveCause::TreeMoving) || evidence.moved.is_empty() {
         return Vec::new();
     }
     vec![
         format!(
             "{name}: {}: {}",
-            words::cause(Cause::TreeMoving),
+            words::cause(InconclusiveCause::TreeMoving),
             few(&evidence.moved)
         ),
         format!(
@@ -326,7 +331,7 @@ pub(super) fn document(report: &CheckReport) -> serde_json::Value {
 }
 
 /// What each check of a task found last.
-pub(super) fn found_last(store: &SqliteStore, events: &[(Seq, Event)]) -> serde_json::Value {
+pub(super) fn found_last(store: &SqliteStore, events: &[(EventSeq, Event)]) -> serde_json::Value {
     let mut newest: BTreeMap<&VerifierName, serde_json::Value> = BTreeMap::new();
     for (_, event) in events {
         if let Event::Input(stamped) = event

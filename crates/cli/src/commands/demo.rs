@@ -109,7 +109,7 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
     let code = outcome
         .transition
         .reason
-        .exit_code()
+        .run_exit_code()
         .unwrap_or(exit_code::NO);
     Ok(exit_code::exit(code))
 }

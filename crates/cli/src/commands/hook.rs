@@ -16,9 +16,9 @@ use checkrein_adapters::{
 };
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::ids::SourceName;
-use checkrein_core::input::{Input, StanceAt, StanceUsed, TokenUse};
-use checkrein_core::policy::{Stance, Stances};
-use checkrein_core::tools::{HALTED, SUBAGENT_HALTED};
+use checkrein_core::input::{Input, StancePoint, StanceUsed, TokenUsage};
+use checkrein_core::policy::{Stance, StancePolicy};
+use checkrein_core::tools::{HALTED_MESSAGE, SUBAGENT_HALTED_MESSAGE};
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{
     Decided, Delivery, Patience, Progress, Runtime, RuntimeError, ToolFactsBuilder, only_reads,
@@ -148,7 +148,7 @@ fn caught(adapter: &dyn Adapter, answer: impl FnOnce(&Cell<ReplyForm>) -> Reply)
     let form = Cell::new(ReplyForm::Unknown);
     catch_unwind(AssertUnwindSafe(|| answer(&form))).unwrap_or_else(|_| {
         let why = "it failed in a way it should not; please report the lines above";
-        by_stance(adapter, form.get(), None, why, Stances::default())
+        by_stance(adapter, form.get(), None, why, StancePolicy::default())
     })
 }
 
@@ -251,7 +251,7 @@ fn weigh(
                 Where::Desk(_) => true,
             };
             let stances = match of_clone {
-                true => Stances::default(),
+                true => StancePolicy::default(),
                 false => stances_at(Given::default()),
             };
             return by_stance(adapter, knock.form, knock.first_stop, &why, stances);
@@ -268,13 +268,25 @@ fn weigh(
             let state = match locate::state_folder(given(&args)) {
                 Ok(state) => state,
                 Err(why) => {
-                    return by_stance(adapter, knock.form, first_stop, &why, Stances::default());
+                    return by_stance(
+                        adapter,
+                        knock.form,
+                        first_stop,
+                        &why,
+                        StancePolicy::default(),
+                    );
                 }
             };
             if let Some(post) = Post::find(&state) {
                 return post.ask(words, bytes).unwrap_or_else(|error| {
                     let why = format!("the run outside does not answer: {error}");
-                    by_stance(adapter, form.get(), first_stop, &why, Stances::default())
+                    by_stance(
+                        adapter,
+                        form.get(),
+                        first_stop,
+                        &why,
+                        StancePolicy::default(),
+                    )
                 });
             }
             None
@@ -294,7 +306,7 @@ fn weigh(
 /// Why nobody could judge, and the stances in force.
 struct Failure {
     why: String,
-    stances: Stances,
+    stances: StancePolicy,
 }
 
 fn given(args: &Hook) -> Given<'_> {
@@ -322,13 +334,13 @@ fn judge(
         Some(desk) => desk.located.clone(),
         None => locate::locate_given(&here, given(args)).map_err(|why| Failure {
             why,
-            stances: Stances::default(),
+            stances: StancePolicy::default(),
         })?,
     };
     if desk.is_some_and(|desk| !desk.knows(&knock.session)) {
         return Err(Failure {
             why: "this session is not one of this run".to_owned(),
-            stances: Stances::default(),
+            stances: StancePolicy::default(),
         });
     }
     if let Some(off) = off_here(args, &knock, &located, desk)
@@ -441,7 +453,7 @@ fn judge(
                 return Ok(adapter.reply(knock.form, &Answer::new(allow)));
             }
             return Err(Failure {
-                stances: Stances::default(),
+                stances: StancePolicy::default(),
                 why,
             });
         }
@@ -643,7 +655,7 @@ fn let_through(
         // A sub-agent's stop is no ending.
         notice: stop
             .scope
-            .is_main()
+            .is_main_scope()
             .then(|| format!("{}. {said}", off.words()).trim_end().to_owned()),
         ..Answer::new(Decision::Stop(accept))
     };
@@ -689,8 +701,10 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decid
     let answer = Answer {
         decision: match decided.decision {
             // Its own scope is over, and not the task.
-            Decision::Tool(ToolDecision::Deny { reason }) if reason == HALTED && !task_halted => {
-                let reason = SUBAGENT_HALTED.to_owned();
+            Decision::Tool(ToolDecision::Deny { reason })
+                if reason == HALTED_MESSAGE && !task_halted =>
+            {
+                let reason = SUBAGENT_HALTED_MESSAGE.to_owned();
                 Decision::Tool(ToolDecision::Deny { reason })
             }
             decision => decision,
@@ -739,7 +753,7 @@ fn by_stance(
     form: ReplyForm,
     first_stop: Option<bool>,
     why: &str,
-    stances: Stances,
+    stances: StancePolicy,
 ) -> Reply {
     ui::say(&format!("checkrein: {why}"));
     let stance = effective(form, first_stop, stances);
@@ -747,7 +761,7 @@ fn by_stance(
 }
 
 /// The stance that is answered by.
-fn effective(form: ReplyForm, first_stop: Option<bool>, stances: Stances) -> Stance {
+fn effective(form: ReplyForm, first_stop: Option<bool>, stances: StancePolicy) -> Stance {
     match form {
         ReplyForm::Tool => stances.tool,
         // What cannot be counted is not continued (law 2).
@@ -759,8 +773,8 @@ fn effective(form: ReplyForm, first_stop: Option<bool>, stances: Stances) -> Sta
 /// Each use of a stance is an event (law 6), wherever there is a store that takes it.
 fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure: &Failure) {
     let (scope, at) = match &knock.input {
-        Some(Input::StopRequested(stop)) => (stop.scope.clone(), StanceAt::Stop),
-        Some(Input::ToolRequested(request)) => (request.scope.clone(), StanceAt::Tool),
+        Some(Input::StopRequested(stop)) => (stop.scope.clone(), StancePoint::Stop),
+        Some(Input::ToolRequested(request)) => (request.scope.clone(), StancePoint::Tool),
         _ => return,
     };
     let shared = runtime
@@ -769,11 +783,11 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         .flatten()
         .is_some_and(|(state, _)| {
             state
-                .newest_stop(&scope)
+                .newest_stop_if_nothing_followed(&scope)
                 .is_some_and(|stop| stop.sources.len() > 1)
         });
     // Another entry is still judging this very stop, and has longer.
-    if at == StanceAt::Stop && shared {
+    if at == StancePoint::Stop && shared {
         return;
     }
     let stance = effective(knock.form, knock.first_stop, failure.stances);
@@ -805,30 +819,33 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
 }
 
 /// The stances in force in this folder, for a message that does not say where it comes from.
-fn stances_at(given: Given<'_>) -> Stances {
+fn stances_at(given: Given<'_>) -> StancePolicy {
     let located = std::env::current_dir()
         .map_err(|error| error.to_string())
         .and_then(|here| locate::locate_given(&here, given));
     located.map_or_else(
-        |_| Stances::default(),
+        |_| StancePolicy::default(),
         |located| configured_stances(&located),
     )
 }
 
 /// At least the defaults. A message that cannot be read names no session, so there is no sealed
 /// policy to go by, and the config may have been edited a moment ago.
-fn stricter(stances: Stances) -> Stances {
-    let default = Stances::default();
-    Stances {
-        tool: stances.tool.stricter(default.tool),
-        stop: stances.stop.stricter(default.stop),
+fn stricter(stances: StancePolicy) -> StancePolicy {
+    let default = StancePolicy::default();
+    StancePolicy {
+        tool: stances.tool.stricter_of_two(default.tool),
+        stop: stances.stop.stricter_of_two(default.stop),
     }
 }
 
 /// The stances of the config, if it can be read; else the defaults.
-fn configured_stances(located: &Located) -> Stances {
+fn configured_stances(located: &Located) -> StancePolicy {
     let compiled = located.compile(Driver::Hook);
-    compiled.map_or_else(|_| Stances::default(), |compiled| compiled.policy.stance)
+    compiled.map_or_else(
+        |_| StancePolicy::default(),
+        |compiled| compiled.policy.stance,
+    )
 }
 
 /// The sealed stances, if the store can still tell.
@@ -837,7 +854,7 @@ fn stances_of(
     knock: &Knock,
     located: &Located,
     error: &RuntimeError,
-) -> Stances {
+) -> StancePolicy {
     let sealed = match error {
         RuntimeError::Store(_) | RuntimeError::Config(_) => None,
         _ => runtime.peek(&knock.session).ok().flatten(),
@@ -850,7 +867,7 @@ fn token_use(
     transcript: &Transcript,
     cursor: &str,
     limit: u64,
-) -> Option<TokenUse> {
+) -> Option<TokenUsage> {
     let mut file = whole::open(Path::new(&transcript.path)).ok()?;
     file.seek(SeekFrom::Start(adapter.offset(cursor))).ok()?;
     let mut bytes = Vec::new();

@@ -2,9 +2,9 @@
 //! follow without.
 
 use checkrein_core::event::Event;
-use checkrein_core::ids::Seq;
+use checkrein_core::ids::EventSeq;
 use checkrein_core::input::Input;
-use checkrein_core::layers::LayerFact;
+use checkrein_core::layers::MiddlewareAnswerFact;
 use serde_json::{Value, json};
 
 use crate::ui::printable::one_line;
@@ -13,13 +13,13 @@ use crate::ui::words;
 
 /// A step at which layers were asked.
 struct Asked<'a> {
-    seq: Seq,
+    seq: EventSeq,
     /// What came in.
     what: String,
-    layers: &'a [LayerFact],
+    layers: &'a [MiddlewareAnswerFact],
 }
 
-fn asked(events: &[(Seq, Event)]) -> impl Iterator<Item = Asked<'_>> {
+fn asked(events: &[(EventSeq, Event)]) -> impl Iterator<Item = Asked<'_>> {
     events.iter().filter_map(|(seq, event)| match event {
         Event::Input(stamped) if !stamped.layers.is_empty() => Some(Asked {
             seq: *seq,
@@ -31,7 +31,7 @@ fn asked(events: &[(Seq, Event)]) -> impl Iterator<Item = Asked<'_>> {
 }
 
 /// A line for each step, and one below it for each answer.
-pub(super) fn lines(events: &[(Seq, Event)]) -> Vec<String> {
+pub(super) fn lines(events: &[(EventSeq, Event)]) -> Vec<String> {
     let mut lines = Vec::new();
     for step in asked(events) {
         if lines.is_empty() {
@@ -47,9 +47,9 @@ pub(super) fn lines(events: &[(Seq, Event)]) -> Vec<String> {
 }
 
 /// The same for machines, one object for each answer.
-pub(super) fn document(events: &[(Seq, Event)]) -> Value {
+pub(super) fn document(events: &[(EventSeq, Event)]) -> Value {
     let of = |step: Asked<'_>| {
-        let fact = |fact: &LayerFact| {
+        let fact = |fact: &MiddlewareAnswerFact| {
             json!({
                 "seq": step.seq,
                 "layer": fact.layer,
@@ -64,14 +64,14 @@ pub(super) fn document(events: &[(Seq, Event)]) -> Value {
     Value::Array(asked(events).flat_map(of).collect())
 }
 
-fn what(input: &Input, events: &[(Seq, Event)]) -> Option<String> {
+fn what(input: &Input, events: &[(EventSeq, Event)]) -> Option<String> {
     Some(match input {
         Input::ToolRequested(request) => {
             let args = timeline::quote(&timeline::told(&request.args));
             format!("{} {args}", request.tool)
         }
         Input::ToolReturned(returned) => {
-            let of = |event: &(Seq, Event)| match &event.1 {
+            let of = |event: &(EventSeq, Event)| match &event.1 {
                 Event::Input(stamped) => match &stamped.input {
                     Input::ToolRequested(request) => {
                         let same = request.call_id.is_some() && request.call_id == returned.call_id;

@@ -4,9 +4,9 @@
 use std::collections::BTreeMap;
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
-use checkrein_core::event::{self, DecisionMade, Event, OpenedBy};
-use checkrein_core::explain::{self, Because, HeldUpBy};
-use checkrein_core::ids::{ScopeId, Seq, SessionId, TaskId};
+use checkrein_core::event::{self, DecisionOnInput, Event, TaskOrigin};
+use checkrein_core::explain::{self, DecisionFactor, StopHoldupCause};
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId};
 use checkrein_core::input::Input;
 use checkrein_core::transition::Transition;
 use checkrein_store::{Chain, SqliteStore, Store as _, StoreError, TaskRow};
@@ -81,7 +81,7 @@ pub(crate) fn prompts(
 ) -> Result<BTreeMap<TaskId, String>, CommandError> {
     let mut prompts = BTreeMap::new();
     let mut newest = None;
-    let rows = match store.events(session, Seq(0)) {
+    let rows = match store.events(session, EventSeq(0)) {
         Err(StoreError::Corrupt { .. }) => return Ok(prompts),
         rows => rows?,
     };
@@ -90,14 +90,14 @@ pub(crate) fn prompts(
         if !matches!(raw.kind.as_str(), "prompt_submitted" | "task_opened") {
             continue;
         }
-        match event::decode(&raw.payload) {
+        match event::decode_event(&raw.payload) {
             Ok(Event::Input(stamped)) => {
                 if let Input::PromptSubmitted(prompt) = stamped.input {
                     newest = Some(prompt.text);
                 }
             }
             Ok(Event::TaskOpened { task, by, .. }) => {
-                if let (OpenedBy::Prompt, Some(text)) = (by, newest.take()) {
+                if let (TaskOrigin::Prompt, Some(text)) = (by, newest.take()) {
                     prompts.insert(task, text);
                 }
             }
@@ -111,7 +111,7 @@ pub(crate) fn prompts(
 pub(crate) fn broken_at(
     store: &SqliteStore,
     session: &SessionId,
-) -> Result<Option<Seq>, CommandError> {
+) -> Result<Option<EventSeq>, CommandError> {
     Ok(match store.verify_chain(session)? {
         Chain::Broken { at } => Some(at),
         Chain::Whole { .. } => None,
@@ -124,17 +124,17 @@ pub(crate) fn events(
     store: &SqliteStore,
     session: &SessionId,
     task: TaskId,
-) -> Result<Vec<(Seq, Event)>, CommandError> {
+) -> Result<Vec<(EventSeq, Event)>, CommandError> {
     let mut current = TaskId(0);
     let mut found = Vec::new();
-    let mut news: Option<(Seq, Event)> = None;
-    let rows = match store.events(session, Seq(0)) {
+    let mut news: Option<(EventSeq, Event)> = None;
+    let rows = match store.events(session, EventSeq(0)) {
         Err(StoreError::Corrupt { .. }) => return Ok(found),
         rows => rows?,
     };
     for raw in rows {
         // What a newer version wrote and we do not know cannot be shown.
-        let Ok(event) = event::decode(&raw.payload) else {
+        let Ok(event) = event::decode_event(&raw.payload) else {
             continue;
         };
         if let Event::Input(_) = &event {
@@ -159,7 +159,7 @@ pub(crate) fn events(
 }
 
 /// What ended the task.
-pub(crate) fn last_decision(events: &[(Seq, Event)]) -> Option<&DecisionMade> {
+pub(crate) fn last_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionOnInput> {
     let ended = events
         .iter()
         .rposition(|(_, event)| matches!(event, Event::TaskEnded { .. }))?;
@@ -182,13 +182,13 @@ pub(crate) fn last_decision(events: &[(Seq, Event)]) -> Option<&DecisionMade> {
 }
 
 /// What kept the stop that ended the task from being judged.
-pub(crate) fn held_up_by(events: &[(Seq, Event)]) -> Option<HeldUpBy> {
+pub(crate) fn held_up_by(events: &[(EventSeq, Event)]) -> Option<StopHoldupCause> {
     let answered = last_decision(events)?.answers;
     let of_stop = events.iter().filter(|(seq, _)| *seq >= answered);
-    explain::held_up_by(of_stop.map(|(_, event)| event), &ScopeId::main())
+    explain::newest_stop_held_up_cause(of_stop.map(|(_, event)| event), &ScopeId::main_scope())
 }
 
 /// The facts behind a task's ending.
-pub(crate) fn why(events: &[(Seq, Event)]) -> &[Because] {
+pub(crate) fn why(events: &[(EventSeq, Event)]) -> &[DecisionFactor] {
     last_decision(events).map_or(&[], |made| &made.why)
 }

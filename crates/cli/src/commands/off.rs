@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_runtime::config::Span;
 
 use crate::args::SwitchOff;
@@ -40,7 +40,7 @@ pub(crate) fn off(args: &SwitchOff) -> Result<ExitCode, CommandError> {
     let now = checkrein_runtime::now();
     let off = Off {
         since: now,
-        until: Millis(now.0.saturating_add(span.ms)),
+        until: UnixMillis(now.0.saturating_add(span.ms)),
         reason: reason.to_owned(),
         by,
     };

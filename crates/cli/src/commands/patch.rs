@@ -169,7 +169,7 @@ fn read(file: Option<&Path>) -> Result<String, CommandError> {
 /// Where the journal of this root is kept: not in the tree, where others could write it.
 fn memory(root: &Path) -> PathBuf {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
-    let mut name = Digest::of(real.as_os_str().as_encoded_bytes()).to_hex();
+    let mut name = Digest::hash_bytes(real.as_os_str().as_encoded_bytes()).to_hex();
     name.truncate(24);
     let state = locate::locate(root, None).place.state;
     state.join("patch").join(name)

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use checkrein_adapters::generic::trace::{CallRef, Item, Reader};
-use checkrein_core::event::{Action, Event, Level};
-use checkrein_core::ids::{Millis, SourceName};
-use checkrein_core::input::{Input, Stamped};
+use checkrein_core::event::{DetectorOrCapResponse, Event, LoopSeverity};
+use checkrein_core::ids::{SourceName, UnixMillis};
+use checkrein_core::input::{Input, StampedInput};
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
-use checkrein_core::step::step;
+use checkrein_core::state::SessionState;
+use checkrein_core::step::apply_input_and_decide;
 use checkrein_core::transition::Transition;
 use checkrein_runtime::config::{self, Driver, Source};
 use checkrein_runtime::replay;
@@ -120,7 +120,7 @@ struct Watch<'a> {
     policy: &'a Policy,
     file: &'a str,
     id: Option<String>,
-    state: State,
+    state: SessionState,
     calls: u64,
     warnings: u64,
     halts: u64,
@@ -184,7 +184,7 @@ impl<'a> Watch<'a> {
             policy,
             file,
             id,
-            state: State::default(),
+            state: SessionState::default(),
             calls: 0,
             warnings: 0,
             halts: 0,
@@ -200,18 +200,18 @@ impl<'a> Watch<'a> {
         let is_request = matches!(input, Input::ToolRequested(_));
         // A trace has no clock of its own: a millisecond an event keeps order and hits no time cap.
         self.clock += 1;
-        let stamped = Stamped {
-            at: Millis(self.clock),
+        let stamped = StampedInput {
+            at: UnixMillis(self.clock),
             source: SourceName::new("trace"),
             input,
             layers: Box::default(),
             task_list: None,
             halted: false,
-            runs: None,
+            newest_runs: None,
             turned_back: false,
             in_call: false,
         };
-        let done = step(self.policy, &mut self.state, stamped);
+        let done = apply_input_and_decide(self.policy, &mut self.state, stamped);
         let index = self.calls;
         if is_request {
             self.calls += 1;
@@ -233,11 +233,15 @@ impl<'a> Watch<'a> {
                         .events
                         .iter()
                         .any(|event| matches!(event, Event::TaskEnded { .. }));
-                    let action = if halted { Action::Halt } else { Action::Grace };
+                    let action = if halted {
+                        DetectorOrCapResponse::Halt
+                    } else {
+                        DetectorOrCapResponse::Grace
+                    };
                     self.finding(
                         index,
                         cap.as_str(),
-                        Level::Critical,
+                        LoopSeverity::Critical,
                         index + 1,
                         action,
                         call,
@@ -253,15 +257,15 @@ impl<'a> Watch<'a> {
         &mut self,
         index: u64,
         detector: &str,
-        level: Level,
+        level: LoopSeverity,
         count: u64,
-        action: Action,
+        action: DetectorOrCapResponse,
         call: Option<&CallRef>,
     ) {
-        if level == Level::Warning {
+        if level == LoopSeverity::Warning {
             self.warnings += 1;
         }
-        if action == Action::Halt {
+        if action == DetectorOrCapResponse::Halt {
             self.halts += 1;
             self.halted_at.get_or_insert(index);
         }
@@ -274,7 +278,7 @@ impl<'a> Watch<'a> {
                 "count": count,
                 "action": action,
             }));
-        } else if action != Action::Observe {
+        } else if action != DetectorOrCapResponse::Observe {
             let tool = call.map_or("", |call| call.tool.as_str());
             ui::answer(&format!(
                 "call {index:>5}  {:<24} {count:>4} times  {tool}  -> {}",
@@ -322,12 +326,12 @@ impl<'a> Watch<'a> {
     }
 }
 
-fn word(action: Action) -> &'static str {
+fn word(action: DetectorOrCapResponse) -> &'static str {
     match action {
-        Action::Observe => "seen",
-        Action::Nudge => "a word of advice",
-        Action::Deny => "denied",
-        Action::Grace => "denied, asked to sum up",
-        Action::Halt => "task halted",
+        DetectorOrCapResponse::Observe => "seen",
+        DetectorOrCapResponse::Nudge => "a word of advice",
+        DetectorOrCapResponse::Deny => "denied",
+        DetectorOrCapResponse::Grace => "denied, asked to sum up",
+        DetectorOrCapResponse::Halt => "task halted",
     }
 }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use checkrein_core::event::{self, Event};
 use checkrein_core::evidence::Evidence;
-use checkrein_core::explain::{self, CheckRun, RunOutcome, RunReason, StopRuns};
-use checkrein_core::ids::Seq;
+use checkrein_core::explain::{
+    self, CheckOutcomeAtStop, CheckRunExplanation, CheckRunReason, StopCheckRuns,
+};
+use checkrein_core::ids::EventSeq;
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_runtime::Place;
@@ -24,9 +26,9 @@ const COUNT_LIMIT: Duration = Duration::from_secs(2);
 /// A line for each stop at which checks were judged.
 pub(super) fn lines(store: &SqliteStore, row: &TaskRow) -> Result<Vec<String>, CommandError> {
     let events = session_events(store, row)?;
-    let policy = |digest: &_| Policy::from_blob(&store.blob(digest).ok()??).ok();
+    let policy = |digest: &_| Policy::from_sealed_policy_blob(&store.blob(digest).ok()??).ok();
     let placed = events.iter().map(|(seq, event)| (*seq, event));
-    let stops = explain::runs(placed, &policy);
+    let stops = explain::check_runs_at_each_stop(placed, &policy);
     let judged = stops
         .iter()
         .filter(|stop| stop.task == row.task && !stop.checks.is_empty());
@@ -46,11 +48,14 @@ pub(super) fn lines(store: &SqliteStore, row: &TaskRow) -> Result<Vec<String>, C
 }
 
 /// All that this build can read.
-fn session_events(store: &SqliteStore, row: &TaskRow) -> Result<Vec<(Seq, Event)>, CommandError> {
-    let rows = store.events(&row.session, Seq(0))?;
+fn session_events(
+    store: &SqliteStore,
+    row: &TaskRow,
+) -> Result<Vec<(EventSeq, Event)>, CommandError> {
+    let rows = store.events(&row.session, EventSeq(0))?;
     let events = rows
         .iter()
-        .filter_map(|raw| Some((raw.seq, event::decode(&raw.payload).ok()?)));
+        .filter_map(|raw| Some((raw.seq, event::decode_event(&raw.payload).ok()?)));
     Ok(events.collect())
 }
 
@@ -60,7 +65,7 @@ pub(super) fn left_out(place: &Place, store: &SqliteStore, row: &TaskRow) -> Opt
         return None;
     }
     let blob = store.blob(&row.policy).ok().flatten()?;
-    let policy = Policy::from_blob(&blob).ok()?;
+    let policy = Policy::from_sealed_policy_blob(&blob).ok()?;
     let Some(left_out) = place.left_out(&row.session, &policy, COUNT_LIMIT) else {
         return Some("left out of the tree: it could not be counted in 2 s".to_owned());
     };
@@ -91,8 +96,8 @@ pub(super) fn left_out(place: &Place, store: &SqliteStore, row: &TaskRow) -> Opt
     Some(format!("left out of the tree, as it is now: {said}"))
 }
 
-fn stop_words(stop: &StopRuns) -> String {
-    match stop.scope.is_main() {
+fn stop_words(stop: &StopCheckRuns) -> String {
+    match stop.scope.is_main_scope() {
         true => format!("stop {}", stop.number),
         false => format!("stop {} of sub-agent {}", stop.number, stop.scope),
     }
@@ -100,75 +105,77 @@ fn stop_words(stop: &StopRuns) -> String {
 
 fn check_words(
     store: &SqliteStore,
-    events: &[(Seq, Event)],
-    stop: &StopRuns,
-    check: &CheckRun,
+    events: &[(EventSeq, Event)],
+    stop: &StopCheckRuns,
+    check: &CheckOutcomeAtStop,
 ) -> String {
     let name = &check.verifier;
     match &check.outcome {
-        RunOutcome::Ran(reasons) => {
+        CheckRunExplanation::Ran(reasons) => {
             let again = match reasons.first() {
-                Some(RunReason::First | RunReason::EachStop) => "",
-                Some(RunReason::OnceMore) => " once more",
+                Some(CheckRunReason::First | CheckRunReason::EachStop) => "",
+                Some(CheckRunReason::RerunAtSameStop) => " once more",
                 _ => " again",
             };
             let said = reasons
                 .iter()
-                .filter(|reason| **reason != RunReason::OnceMore);
+                .filter(|reason| **reason != CheckRunReason::RerunAtSameStop);
             let mut said: Vec<String> = said.map(|reason| reason_words(events, reason)).collect();
             said.extend(how(store, check));
             format!("{name} was run{again}: {}", said.join(", "))
         }
-        RunOutcome::Held { task, number } => {
+        CheckRunExplanation::StillValid { task, number } => {
             let since = match *task == stop.task {
                 true => format!("stop {number}"),
                 false => format!("stop {number} of task {task}"),
             };
             format!("{name} was not run again: nothing that it judges changed since {since}")
         }
-        RunOutcome::FoundElsewhere => format!(
+        CheckRunExplanation::FoundElsewhere => format!(
             "{name} was not run: another session or process had run it on the same files, and no tool call came since"
         ),
-        RunOutcome::RunsElsewhere => {
+        CheckRunExplanation::RunningElsewhere => {
             format!("{name} was not run: another process was still running it")
         }
-        RunOutcome::Unreadable => {
+        CheckRunExplanation::TreeUnreadable => {
             format!("{name} was not run: the files that it judges could not be read")
         }
     }
 }
 
-fn reason_words(events: &[(Seq, Event)], reason: &RunReason) -> String {
+fn reason_words(events: &[(EventSeq, Event)], reason: &CheckRunReason) -> String {
     let words = match reason {
-        RunReason::First => "first run in this session",
-        RunReason::OnceMore => "once more at this stop",
-        RunReason::Sealed => "another policy was sealed",
-        RunReason::Files => "files changed",
-        RunReason::Environment => "what it runs with changed (programs, variables or packages)",
-        RunReason::Act { request } => {
+        CheckRunReason::First => "first run in this session",
+        CheckRunReason::RerunAtSameStop => "once more at this stop",
+        CheckRunReason::PolicySealed => "another policy was sealed",
+        CheckRunReason::FilesChanged => "files changed",
+        CheckRunReason::EnvironmentChanged => {
+            "what it runs with changed (programs, variables or packages)"
+        }
+        CheckRunReason::Act { request } => {
             let call = request.and_then(|request| call_words(events, request));
             return match call {
                 Some(call) => format!("a tool call came since ({call})"),
                 None => "a tool call of another session came since".to_owned(),
             };
         }
-        RunReason::Message => "the answer is another",
-        RunReason::EachStop => "it is asked at each stop",
-        RunReason::Old => "its newest run was older than 15 minutes",
-        RunReason::FailedBefore => "its newest run did not pass, in an earlier task",
-        RunReason::LastAttempt => "the task would have been given up for what it found before",
-        RunReason::NewerRun => "a newer run of it had been kept by another session",
-        RunReason::Cut => "its newest run was cut, since the answer was due",
-        RunReason::Lost => "the process that ran it ended without a result",
-        RunReason::Moved => "files changed while it ran the last time",
-        RunReason::ProgramMissing => "its program was missing the last time",
-        RunReason::Unknown => "the log does not say why",
+        CheckRunReason::AnswerChanged => "the answer is another",
+        CheckRunReason::EachStop => "it is asked at each stop",
+        CheckRunReason::TooOld => "its newest run was older than 15 minutes",
+        CheckRunReason::FailedBefore => "its newest run did not pass, in an earlier task",
+        CheckRunReason::LastAttempt => "the task would have been given up for what it found before",
+        CheckRunReason::NewerRun => "a newer run of it had been kept by another session",
+        CheckRunReason::CutShort => "its newest run was cut, since the answer was due",
+        CheckRunReason::ResultLost => "the process that ran it ended without a result",
+        CheckRunReason::FilesMoved => "files changed while it ran the last time",
+        CheckRunReason::ProgramMissing => "its program was missing the last time",
+        CheckRunReason::Unknown => "the log does not say why",
     };
     words.to_owned()
 }
 
 /// The tool call that was asked for here, as a person would say it.
-fn call_words(events: &[(Seq, Event)], request: Seq) -> Option<String> {
+fn call_words(events: &[(EventSeq, Event)], request: EventSeq) -> Option<String> {
     let (_, event) = events.iter().find(|(seq, _)| *seq == request)?;
     match event {
         Event::Input(stamped) => match &stamped.input {
@@ -183,7 +190,7 @@ fn call_words(events: &[(Seq, Event)], request: Seq) -> Option<String> {
 }
 
 /// How it was run, where that is no matter of course.
-fn how(store: &SqliteStore, check: &CheckRun) -> Vec<String> {
+fn how(store: &SqliteStore, check: &CheckOutcomeAtStop) -> Vec<String> {
     let evidence = check.evidence.and_then(|key| {
         let kept = store.evidence(&key).ok()??;
         checkrein_runtime::evidence_of(&kept.bytes)

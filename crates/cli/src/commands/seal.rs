@@ -91,7 +91,7 @@ fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
             Err(RuntimeError::Store(StoreError::Corrupt { .. })) => continue,
             Err(error) => return Err(error.into()),
         };
-        let over = state.is_left(checkrein_runtime::now());
+        let over = state.is_idle_too_long(checkrein_runtime::now());
         if over || policy.single_task {
             continue;
         }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use checkrein_core::ids::{Millis, Seq, SessionId, TaskId};
+use checkrein_core::ids::{EventSeq, SessionId, TaskId, UnixMillis};
 use checkrein_core::policy::Policy;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::config::Span;
@@ -98,9 +98,9 @@ fn wanted(args: &Sessions) -> Result<impl Fn(&TaskRow) -> bool + use<>, CommandE
         }
     }
     let since = match args.since.as_deref() {
-        None => Millis(0),
+        None => UnixMillis(0),
         Some(text) => match Span::parse(text) {
-            Some(span) => Millis(checkrein_runtime::now().0.saturating_sub(span.ms)),
+            Some(span) => UnixMillis(checkrein_runtime::now().0.saturating_sub(span.ms)),
             None => {
                 return Err(CommandError::usage(
                     format!("--since takes a span of time, not '{text}'"),
@@ -117,13 +117,13 @@ fn wanted(args: &Sessions) -> Result<impl Fn(&TaskRow) -> bool + use<>, CommandE
             && reason
                 .as_deref()
                 .is_none_or(|reason| row.reason.as_deref().unwrap_or("open") == reason)
-            && row.ended_at.unwrap_or(Millis(u64::MAX)) >= since
+            && row.ended_at.unwrap_or(UnixMillis(u64::MAX)) >= since
     })
 }
 
 /// Adds what the rows do not say: each session's log is read once.
 pub(crate) fn listed(store: &SqliteStore, rows: Vec<TaskRow>) -> Result<Vec<Listed>, CommandError> {
-    type Seen = (BTreeMap<TaskId, String>, Option<Seq>);
+    type Seen = (BTreeMap<TaskId, String>, Option<EventSeq>);
     let mut seen: BTreeMap<SessionId, Seen> = BTreeMap::new();
     let mut listed = Vec::with_capacity(rows.len());
     for row in rows {
@@ -151,7 +151,7 @@ pub(crate) fn listed(store: &SqliteStore, rows: Vec<TaskRow>) -> Result<Vec<List
 /// What was wrong with the config in whose place the policy of this task goes on.
 fn config_error(store: &SqliteStore, row: &TaskRow) -> Option<String> {
     let blob = store.blob(&row.policy).ok().flatten()?;
-    Policy::from_blob(&blob).ok()?.config_error
+    Policy::from_sealed_policy_blob(&blob).ok()?.config_error
 }
 
 /// One task as JSON.

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 
 use checkrein_core::event::Event;
 use checkrein_core::evidence::Verdict;
-use checkrein_core::explain::{Because, HeldUpBy};
-use checkrein_core::ids::Seq;
+use checkrein_core::explain::{DecisionFactor, StopHoldupCause};
+use checkrein_core::ids::EventSeq;
 use checkrein_core::input::Input;
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_store::{SqliteStore, Store as _, TaskRow};
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
         if let Some(object) = document.as_object_mut() {
             let rows = events
                 .iter()
-                .map(|(seq, event)| json!({ "seq": seq, "kind": event.kind(), "event": event }));
+                .map(|(seq, event)| json!({ "seq": seq, "kind": event.log_event_kind(), "event": event }));
             let rows: Vec<serde_json::Value> = rows.collect();
             object.insert("events".to_owned(), json!(rows));
             object.insert("layers".to_owned(), layers::document(&events));
@@ -81,7 +81,7 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
 }
 
 /// A task as one document, without its events.
-pub(super) fn document(one: &Listed, events: &[(Seq, Event)]) -> serde_json::Value {
+pub(super) fn document(one: &Listed, events: &[(EventSeq, Event)]) -> serde_json::Value {
     let mut document = sessions::document(one);
     if let Some(object) = document.as_object_mut() {
         object.insert("schema".to_owned(), json!("checkrein/show/1"));
@@ -93,7 +93,12 @@ pub(super) fn document(one: &Listed, events: &[(Seq, Event)]) -> serde_json::Val
     document
 }
 
-fn story(store: &SqliteStore, one: &Listed, ending: Option<&Transition>, events: &[(Seq, Event)]) {
+fn story(
+    store: &SqliteStore,
+    one: &Listed,
+    ending: Option<&Transition>,
+    events: &[(EventSeq, Event)],
+) {
     let row = &one.row;
     let title = format!(
         "task {} · {} · {} · {}",
@@ -130,7 +135,7 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     let Some(found) = kept.and_then(|kept| checkrein_runtime::evidence_of(&kept.bytes)) else {
         return Vec::new();
     };
-    let asked = found.testimony.as_ref().map(words::testimony);
+    let asked = found.judge_usage.as_ref().map(words::testimony);
     if arrived.evidence.verdict == Verdict::Pass {
         return asked.into_iter().collect();
     }
@@ -140,7 +145,7 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
         .take(SHOWN_FINDINGS)
         .map(|finding| {
             // What a judge has against an answer is of a category.
-            let category = match found.testimony {
+            let category = match found.judge_usage {
                 Some(_) if finding.file.is_none() => format!("{}: ", finding.id),
                 _ => String::new(),
             };
@@ -166,7 +171,7 @@ fn last_line(text: &str) -> Option<&str> {
 }
 
 /// What the agent said last, when it was not let finish.
-fn last_words(ending: Option<&Transition>, events: &[(Seq, Event)]) -> Option<String> {
+fn last_words(ending: Option<&Transition>, events: &[(EventSeq, Event)]) -> Option<String> {
     if ending?.reason == Reason::TaskComplete {
         return None;
     }
@@ -185,7 +190,7 @@ fn last_words(ending: Option<&Transition>, events: &[(Seq, Event)]) -> Option<St
 pub(super) fn why(
     row: &TaskRow,
     ending: Option<&Transition>,
-    events: &[(Seq, Event)],
+    events: &[(EventSeq, Event)],
 ) -> Vec<Line> {
     let Some(ending) = ending else {
         return vec![Line::from("still open: no stop has been answered for good")];
@@ -206,7 +211,7 @@ pub(super) fn why(
         lines.push(Line::from(&format!("because: {}", facts.join("; "))));
     }
     let took = row.ended_at.map_or_else(String::new, |ended| {
-        format!(" in {}", duration(ended.since(row.opened_at)))
+        format!(" in {}", duration(ended.millis_since(row.opened_at)))
     });
     lines.push(Line::from(&format!(
         "after: {}, sent back {}, {}{took}",
@@ -225,7 +230,7 @@ pub(super) fn why(
 }
 
 /// A person has no prompt there: who goes on runs it again.
-fn began_by_run(row: &TaskRow, events: &[(Seq, Event)]) -> bool {
+fn began_by_run(row: &TaskRow, events: &[(EventSeq, Event)]) -> bool {
     row.agent.as_str() == "run"
         || events.iter().any(
             |(_, event)| matches!(event, Event::Input(stamped) if stamped.source.as_str() == hook::RUN),
@@ -234,8 +239,8 @@ fn began_by_run(row: &TaskRow, events: &[(Seq, Event)]) -> bool {
 
 fn next_step(
     ending: &Transition,
-    why: &[Because],
-    held_up_by: Option<HeldUpBy>,
+    why: &[DecisionFactor],
+    held_up_by: Option<StopHoldupCause>,
     by_run: bool,
 ) -> Option<String> {
     let detail = ending.detail.as_deref().unwrap_or_default();
@@ -246,7 +251,7 @@ fn next_step(
         }
         Reason::Error => "look at the agent's own output; run it again".to_owned(),
         Reason::Unverified => match detail {
-            "tree_moving" if held_up_by == Some(HeldUpBy::Acts) => {
+            "tree_moving" if held_up_by == Some(StopHoldupCause::Acts) => {
                 "wait for the sub-agents that are still at work; then checkrein check".to_owned()
             }
             "tree_moving" => {

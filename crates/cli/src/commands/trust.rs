@@ -3,7 +3,7 @@
 use std::io::BufRead as _;
 use std::process::ExitCode;
 
-use checkrein_core::policy::{Policy, Tier};
+use checkrein_core::policy::{Policy, VerifierTier};
 use checkrein_runtime::config::{Driver, Gathered, Source, Sources};
 use serde_json::Value;
 
@@ -141,7 +141,7 @@ fn commands(policy: &Policy, which: &str) {
     for spec in &policy.verifiers {
         let definition = serde_json::from_str::<Value>(&spec.definition).unwrap_or_default();
         let text = |key: &str| definition.get(key).and_then(Value::as_str);
-        let asks = text("ask").filter(|_| spec.tier == Tier::Person);
+        let asks = text("ask").filter(|_| spec.tier == VerifierTier::Person);
         let (does, what) = match (asks, text("run"), text("target"), text("schema")) {
             (Some(ask), ..) => ("asks  ", ask.to_owned()),
             (None, Some(run), ..) => ("runs  ", run.to_owned()),

@@ -10,8 +10,8 @@ use checkrein_core::decision::Decision;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{self, Event};
 use checkrein_core::evidence::Verdict;
-use checkrein_core::explain::Because;
-use checkrein_core::ids::{Seq, SessionId, TaskId};
+use checkrein_core::explain::DecisionFactor;
+use checkrein_core::ids::{EventSeq, SessionId, TaskId};
 use checkrein_core::input::Input;
 use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
 use serde::Deserialize;
@@ -102,7 +102,7 @@ fn next(
 struct Following {
     session: SessionId,
     row: TaskRow,
-    told: Seq,
+    told: EventSeq,
     task: TaskId,
     /// The input that may open the next task.
     held: Option<Event>,
@@ -113,7 +113,7 @@ impl Following {
     fn begin(row: TaskRow) -> Self {
         Self {
             session: row.session.clone(),
-            told: Seq(0),
+            told: EventSeq(0),
             task: TaskId(0),
             held: None,
             timeline: Timeline::new(true),
@@ -126,7 +126,7 @@ impl Following {
         for raw in store.events(&self.session, self.told)? {
             self.told = raw.seq;
             // What a newer version wrote and we do not know cannot be shown.
-            let Ok(event) = event::decode(&raw.payload) else {
+            let Ok(event) = event::decode_event(&raw.payload) else {
                 continue;
             };
             if !self.take(event) {
@@ -221,7 +221,7 @@ fn line(typed: Option<&str>) -> Result<String, CommandError> {
 }
 
 /// What came of the checks of the newest stop, or that they are still running.
-fn newest_stop(events: &[(Seq, Event)]) -> Option<String> {
+fn newest_stop(events: &[(EventSeq, Event)]) -> Option<String> {
     events.iter().rev().find_map(|(_, event)| match event {
         Event::DecisionMade(made) if matches!(made.decision, Decision::Stop(_)) => {
             Some(told(&made.why))
@@ -235,10 +235,10 @@ fn newest_stop(events: &[(Seq, Event)]) -> Option<String> {
 }
 
 /// The worst of the verdicts that count; what is advisory only if there is nothing else.
-fn told(why: &[Because]) -> Option<String> {
+fn told(why: &[DecisionFactor]) -> Option<String> {
     let verdicts = || {
         why.iter().filter_map(|because| match because {
-            Because::Verdict {
+            DecisionFactor::Verdict {
                 verifier,
                 verdict,
                 required,

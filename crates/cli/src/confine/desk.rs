@@ -7,7 +7,7 @@ use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Progress, Runtime};
 use checkrein_store::{SqliteStore, Store as _};
@@ -74,7 +74,7 @@ impl Desk {
         }
         let begins = self
             .store
-            .events(session, Seq(0))
+            .events(session, EventSeq(0))
             .is_ok_and(|events| events.is_empty());
         if begins {
             self.expect(session);

@@ -303,7 +303,7 @@ fn the_file_says_why_and_compiles() {
             .policy
             .verifiers
             .iter()
-            .filter(|spec| compiled.policy.is_required(&spec.name))
+            .filter(|spec| compiled.policy.is_required_verifier(&spec.name))
             .count();
         assert_eq!(required, planned.len().saturating_sub(1), "{text}");
     }

@@ -6,7 +6,7 @@ use std::io::{Read as _, Seek as _, Write as _};
 use std::path::Path;
 use std::time::Duration;
 
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_verifiers::private_file::open_private_file;
 
 const FILE: &str = "notify.lock";
@@ -35,8 +35,8 @@ impl Turn {
         let mut text = String::new();
         // A file that says nothing tells of nobody.
         let _ = (&self.file).take(32).read_to_string(&mut text);
-        let last = Millis(text.trim().parse().unwrap_or_default());
-        let since = checkrein_runtime::now().since(last);
+        let last = UnixMillis(text.trim().parse().unwrap_or_default());
+        let since = checkrein_runtime::now().millis_since(last);
         std::thread::sleep(Duration::from_millis(APART.saturating_sub(since)));
     }
 

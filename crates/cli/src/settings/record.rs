@@ -68,7 +68,7 @@ pub(crate) enum What {
 }
 
 pub(crate) fn digest(text: &str) -> String {
-    Digest::of(text.as_bytes()).to_hex()
+    Digest::hash_bytes(text.as_bytes()).to_hex()
 }
 
 impl Installed {

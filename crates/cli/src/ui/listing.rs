@@ -1,7 +1,7 @@
 //! Tasks as a table, as wide as the terminal: where a line has no room for what a task was
 //! about, that stands in a second one.
 
-use checkrein_core::ids::{Millis, Seq};
+use checkrein_core::ids::{EventSeq, UnixMillis};
 use checkrein_core::transition::Reason;
 use checkrein_store::TaskRow;
 
@@ -23,13 +23,13 @@ pub(crate) struct Listed {
     /// What it is about.
     pub(crate) text: Option<String>,
     /// Where the log of its session is damaged.
-    pub(crate) broken_at: Option<Seq>,
+    pub(crate) broken_at: Option<EventSeq>,
     /// What was wrong with the config in whose place its policy goes on.
     pub(crate) config_error: Option<String>,
 }
 
 /// A table of tasks. `width` is that of the terminal, if there is one.
-pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: Millis) -> Vec<Line> {
+pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: UnixMillis) -> Vec<Line> {
     let mut cells = vec![
         [
             "WHEN", "TASK", "AGENT", "LV", "ENDING", "TOOK", "STOPS", "CALLS", "TOKENS",
@@ -196,15 +196,16 @@ pub(crate) fn legend() -> Line {
     line
 }
 
-fn row_cells(row: &TaskRow, now: Millis) -> [String; 9] {
+fn row_cells(row: &TaskRow, now: UnixMillis) -> [String; 9] {
     [
         date(row.opened_at, now),
         printable(&lookup::short(&row.session, row.task)),
         printable(row.agent.as_str()),
         row.level.clone().unwrap_or_default(),
         printable(&ending(row)),
-        row.ended_at
-            .map_or_else(String::new, |ended| duration(ended.since(row.opened_at))),
+        row.ended_at.map_or_else(String::new, |ended| {
+            duration(ended.millis_since(row.opened_at))
+        }),
         row.stops.to_string(),
         row.tool_calls.to_string(),
         row.output_tokens
@@ -252,8 +253,8 @@ mod tests {
             task: TaskId(1),
             agent: AgentName::new("claude-code"),
             level: Some("L1".to_owned()),
-            opened_at: Millis(1_000),
-            ended_at: reason.map(|_| Millis(65_000)),
+            opened_at: UnixMillis(1_000),
+            ended_at: reason.map(|_| UnixMillis(65_000)),
             reason: reason.map(str::to_owned),
             detail: detail.map(str::to_owned),
             native_reason: None,
@@ -262,7 +263,7 @@ mod tests {
             tool_calls: 14,
             rounds: None,
             output_tokens: None,
-            policy: Digest::of(b""),
+            policy: Digest::hash_bytes(b""),
             goal: None,
             root: "/repo".to_owned(),
         };
@@ -284,8 +285,8 @@ mod tests {
             ),
             listed(None, None, ""),
         ];
-        tasks[1].broken_at = Some(Seq(7));
-        let lines = lines(&tasks, width, Millis(100_000));
+        tasks[1].broken_at = Some(EventSeq(7));
+        let lines = lines(&tasks, width, UnixMillis(100_000));
         let lines: Vec<String> = lines.iter().map(Line::plain).collect();
         let table: Vec<_> = lines
             .iter()

@@ -5,7 +5,7 @@ use std::io::{self, IsTerminal as _};
 use std::sync::Mutex;
 use std::time::Duration;
 
-use checkrein_core::evidence::{Cause, Verdict};
+use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::Policy;
 use checkrein_runtime::Progress;
@@ -52,7 +52,7 @@ impl Checks {
                 .map(|name| Line::from(name.as_str()).columns())
                 .fold(NAME, usize::max),
             advisory: names()
-                .filter(|name| policy.is_some_and(|policy| !policy.is_required(name)))
+                .filter(|name| policy.is_some_and(|policy| !policy.is_required_verifier(name)))
                 .cloned()
                 .collect(),
         }
@@ -133,7 +133,7 @@ impl Checks {
         &self,
         verifier: &VerifierName,
         verdict: Verdict,
-        cause: Option<Cause>,
+        cause: Option<InconclusiveCause>,
         duration_ms: u64,
         cached: bool,
     ) -> Line {

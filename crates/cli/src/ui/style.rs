@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal as _;
 
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_core::transition::Reason;
 
 /// How something is shown.
@@ -119,9 +119,9 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// A time of day where the person is, with the date if it is not today's: `14:05`.
-pub(crate) fn clock(at: Millis, now: Millis) -> String {
+pub(crate) fn clock(at: UnixMillis, now: UnixMillis) -> String {
     let zone = jiff::tz::TimeZone::system();
-    let local = |time: Millis| {
+    let local = |time: UnixMillis| {
         let ms = i64::try_from(time.0).unwrap_or(i64::MAX);
         jiff::Timestamp::from_millisecond(ms)
             .unwrap_or(jiff::Timestamp::MAX)
@@ -137,7 +137,7 @@ pub(crate) fn clock(at: Millis, now: Millis) -> String {
 }
 
 /// The same for a narrow column: today's time, or the day.
-pub(crate) fn date(at: Millis, now: Millis) -> String {
+pub(crate) fn date(at: UnixMillis, now: UnixMillis) -> String {
     let clock = clock(at, now);
     match clock.split_once(' ') {
         Some((day, _)) => day.to_owned(),

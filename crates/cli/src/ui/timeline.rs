@@ -3,12 +3,12 @@
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::effect::Effect;
-use checkrein_core::event::{Action, Event};
+use checkrein_core::event::{DetectorOrCapResponse, Event};
 use checkrein_core::evidence::Verdict;
-use checkrein_core::explain::Because;
-use checkrein_core::ids::Millis;
-use checkrein_core::input::{Input, VetoSays};
-use checkrein_core::layers::{LayerFact, LayerSays};
+use checkrein_core::explain::DecisionFactor;
+use checkrein_core::ids::UnixMillis;
+use checkrein_core::input::{Input, ModelVetoVerdict};
+use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
 
 use crate::ui::line::Line;
 use crate::ui::printable::one_line;
@@ -21,8 +21,8 @@ const QUOTE: usize = 100;
 /// A story that is told event by event.
 #[derive(Debug)]
 pub(crate) struct Timeline {
-    start: Option<Millis>,
-    now: Millis,
+    start: Option<UnixMillis>,
+    now: UnixMillis,
     /// Also what is only beginning.
     live: bool,
 }
@@ -32,7 +32,7 @@ impl Timeline {
     pub(crate) fn new(live: bool) -> Self {
         Self {
             start: None,
-            now: Millis(0),
+            now: UnixMillis(0),
             live,
         }
     }
@@ -50,7 +50,7 @@ impl Timeline {
             return Vec::new();
         };
         let start = *self.start.get_or_insert(self.now);
-        let at = format!("+{}", duration(self.now.since(start)));
+        let at = format!("+{}", duration(self.now.millis_since(start)));
         let line = Line::painted(Paint::Dim, &format!("{at:>9}"))
             .with("  ")
             .then(told.mark)
@@ -227,7 +227,7 @@ fn told_of(event: &Event) -> Option<Told> {
             }
             Input::Interrupted => painted(Paint::Warn, "✗", "Ctrl-C".to_owned()),
             Input::ToolReturned(_) => {
-                let speaks = |fact: &&LayerFact| fact.says != LayerSays::Pass;
+                let speaks = |fact: &&MiddlewareAnswerFact| fact.says != MiddlewareAnswer::Pass;
                 let said = stamped.layers.iter().find(speaks)?;
                 painted(Paint::Warn, "!", words::layer(said))
             }
@@ -237,7 +237,7 @@ fn told_of(event: &Event) -> Option<Told> {
             | Input::TreeRead(_)
             | Input::TimePassed => None,
         },
-        Event::Detected(detected) if detected.action != Action::Observe => painted(
+        Event::Detected(detected) if detected.action != DetectorOrCapResponse::Observe => painted(
             Paint::Warn,
             "⟳",
             format!("{}: {} times", detected.detector, detected.count),
@@ -248,10 +248,10 @@ fn told_of(event: &Event) -> Option<Told> {
         Event::DecisionMade(made) => match &made.decision {
             // What a second model or a layer said against a call that ran, or did not say.
             Decision::Tool(ToolDecision::Allow) => {
-                let speaks = |because: &&Because| match because {
-                    Because::Veto { says, .. } => *says != VetoSays::Allow,
-                    Because::Progress { score, .. } => score.is_none(),
-                    Because::Layer(fact) => fact.says != LayerSays::Pass,
+                let speaks = |because: &&DecisionFactor| match because {
+                    DecisionFactor::Veto { says, .. } => *says != ModelVetoVerdict::Allow,
+                    DecisionFactor::Progress { score, .. } => score.is_none(),
+                    DecisionFactor::Layer(fact) => fact.says != MiddlewareAnswer::Pass,
                     _ => false,
                 };
                 let said = made.why.iter().find(speaks)?;

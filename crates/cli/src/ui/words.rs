@@ -1,12 +1,12 @@
 //! Explanations are data; here they become sentences.
 
-use checkrein_core::event::Cap;
-use checkrein_core::evidence::{Cause, Finding, Testimony, Verdict};
-use checkrein_core::explain::{Because, HeldUpBy};
+use checkrein_core::event::CapKind;
+use checkrein_core::evidence::{Finding, InconclusiveCause, JudgeUsage, Verdict};
+use checkrein_core::explain::{DecisionFactor, StopHoldupCause};
 use checkrein_core::ids::VerifierName;
-use checkrein_core::input::{Calling, StanceAt, VetoSays};
-use checkrein_core::layers::{LayerFact, LayerSays, Stage};
-use checkrein_core::policy::{Stance, VerifiedNotice};
+use checkrein_core::input::{JudgeTrigger, ModelVetoVerdict, StancePoint};
+use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
+use checkrein_core::policy::{Stance, VerifiedNoticeMode};
 use checkrein_core::transition::{Reason, Transition};
 
 use crate::locate::CONFIG;
@@ -30,26 +30,26 @@ pub(crate) fn finding(finding: &Finding) -> String {
 }
 
 /// Why a verdict is inconclusive.
-pub(crate) fn cause(cause: Cause) -> &'static str {
+pub(crate) fn cause(cause: InconclusiveCause) -> &'static str {
     match cause {
-        Cause::Timeout => "ran out of time",
-        Cause::Crash => "crashed",
-        Cause::MissingProgram => "its program is not installed, or misspelt in run",
-        Cause::MissingFile => "a file that it judges by is not there",
-        Cause::VacuousPass => "passed without checking anything",
-        Cause::TreeMoving => "files kept changing while it ran",
-        Cause::CheckRestores => "takes files away while it runs and brings them back",
-        Cause::ReplyDeadline => "cut: the agent's answer was due",
-        Cause::ClaimedElsewhere => "another process was still running it",
-        Cause::TreeUnreadable => "the tree could not be read",
-        Cause::Internal => "could not be run",
-        Cause::Unanswered => "nobody has answered yet",
-        Cause::Expired => "nobody answered in time",
-        Cause::NotAsked => "was not asked",
-        Cause::ModelUnavailable => "its model did not answer",
-        Cause::Unreadable => "its model's answer cannot be read",
-        Cause::Wavering => "asked twice, it said yes once and no once",
-        Cause::Masked => "its command hides the exit status of what it runs",
+        InconclusiveCause::Timeout => "ran out of time",
+        InconclusiveCause::Crash => "crashed",
+        InconclusiveCause::MissingProgram => "its program is not installed, or misspelt in run",
+        InconclusiveCause::MissingFile => "a file that it judges by is not there",
+        InconclusiveCause::VacuousPass => "passed without checking anything",
+        InconclusiveCause::TreeMoving => "files kept changing while it ran",
+        InconclusiveCause::CheckRestores => "takes files away while it runs and brings them back",
+        InconclusiveCause::ReplyDeadline => "cut: the agent's answer was due",
+        InconclusiveCause::ClaimedElsewhere => "another process was still running it",
+        InconclusiveCause::TreeUnreadable => "the tree could not be read",
+        InconclusiveCause::Internal => "could not be run",
+        InconclusiveCause::Unanswered => "nobody has answered yet",
+        InconclusiveCause::Expired => "nobody answered in time",
+        InconclusiveCause::NotAsked => "was not asked",
+        InconclusiveCause::ModelUnavailable => "its model did not answer",
+        InconclusiveCause::Unreadable => "its model's answer cannot be read",
+        InconclusiveCause::InconsistentJudge => "asked twice, it said yes once and no once",
+        InconclusiveCause::Masked => "its command hides the exit status of what it runs",
     }
 }
 
@@ -79,18 +79,18 @@ pub(crate) fn transition(transition: &Transition) -> String {
 }
 
 /// Whether the sentence of an ending says this fact already.
-pub(crate) fn is_told(because: &Because, transition: &Transition) -> bool {
+pub(crate) fn is_told(because: &DecisionFactor, transition: &Transition) -> bool {
     told(std::slice::from_ref(because), transition).is_some()
 }
 
 /// The fact that says more about an ending than its reason does.
-fn told(why: &[Because], transition: &Transition) -> Option<String> {
+fn told(why: &[DecisionFactor], transition: &Transition) -> Option<String> {
     why.iter().find_map(|because| match because {
-        Because::Process { what } if transition.reason == Reason::Error => {
+        DecisionFactor::Process { what } if transition.reason == Reason::Error => {
             let end = if what.ends_with('?') { "" } else { "." };
             Some(format!("Not done: {what}{end}"))
         }
-        Because::StanceUsed { why, .. } if transition.reason == Reason::Unverified => Some(
+        DecisionFactor::StanceUsed { why, .. } if transition.reason == Reason::Unverified => Some(
             format!("Let through unchecked: checkrein {}.", off::told(why)?),
         ),
         _ => None,
@@ -101,20 +101,20 @@ fn told(why: &[Because], transition: &Transition) -> Option<String> {
 pub(crate) const CANNOT_START: &str = "cannot start ";
 
 /// Whether the agent's program could not be started.
-pub(crate) fn cannot_start(because: &Because) -> bool {
-    matches!(because, Because::Process { what } if what.starts_with(CANNOT_START))
+pub(crate) fn cannot_start(because: &DecisionFactor) -> bool {
+    matches!(because, DecisionFactor::Process { what } if what.starts_with(CANNOT_START))
 }
 
 /// Whether it was let through because Checkrein was switched off.
-pub(crate) fn is_off(because: &Because) -> bool {
-    matches!(because, Because::StanceUsed { why, .. } if off::told(why).is_some())
+pub(crate) fn is_off(because: &DecisionFactor) -> bool {
+    matches!(because, DecisionFactor::StanceUsed { why, .. } if off::told(why).is_some())
 }
 
 /// What an ending means, in a sentence. `held_up_by`: what kept its stop from being judged, if anything.
 pub(crate) fn meaning(
     transition: &Transition,
-    why: &[Because],
-    held_up_by: Option<HeldUpBy>,
+    why: &[DecisionFactor],
+    held_up_by: Option<StopHoldupCause>,
 ) -> String {
     if let Some(told) = told(why, transition) {
         return told;
@@ -125,13 +125,13 @@ pub(crate) fn meaning(
         Reason::TaskComplete => format!("Done, though a limit ({detail}) had ended the work: the required checks pass."),
         Reason::Error => "Not done: the agent's process or API failed.".to_owned(),
         Reason::Unverified => match detail {
-            "tree_moving" if held_up_by == Some(HeldUpBy::Acts) => {
+            "tree_moving" if held_up_by == Some(StopHoldupCause::Acts) => {
                 "Not judged: tool calls kept coming while the checks ran, and may have changed what they find.".to_owned()
             }
             "tree_moving" => "Not judged: files kept changing while the checks ran.".to_owned(),
             "still_running" => "Not judged: a required check had no result yet.".to_owned(),
             "no_checks" => "Let through unchecked: no verifier is configured.".to_owned(),
-            "no_change" if why.contains(&Because::KnownFailing) => {
+            "no_change" if why.contains(&DecisionFactor::KnownFailing) => {
                 "Let through unchecked: nothing changed since the prompt, and a required check fails on this tree.".to_owned()
             }
             "no_change" => "Let through unchecked: nothing changed since the prompt.".to_owned(),
@@ -179,16 +179,16 @@ pub(crate) fn meaning(
 }
 
 /// How often was looked before it was given up.
-fn same_failures(why: &[Because]) -> String {
+fn same_failures(why: &[DecisionFactor]) -> String {
     let spent = why.iter().find_map(|because| match because {
-        Because::SameFailures { met, .. } => Some(match met {
+        DecisionFactor::SameFailures { met, .. } => Some(match met {
             0 | 1 => {
                 "Not done: the checks fail, and one attempt is all that is allowed.".to_owned()
             }
             2 => "Not done: the same failures came back.".to_owned(),
             _ => "Not done: the same failures came back again and again.".to_owned(),
         }),
-        Because::JudgesSpent { seen, .. } => Some(format!(
+        DecisionFactor::JudgesSpent { seen, .. } => Some(format!(
             "Not done: a judge turned down {}, and may see no more.",
             counted(*seen, "answer")
         )),
@@ -198,34 +198,34 @@ fn same_failures(why: &[Because]) -> String {
 }
 
 /// Whether it is the verdict of a verifier that `accept` names.
-pub(crate) fn is_required(because: &Because) -> bool {
-    matches!(because, Because::Verdict { required: true, .. })
+pub(crate) fn is_required(because: &DecisionFactor) -> bool {
+    matches!(because, DecisionFactor::Verdict { required: true, .. })
 }
 
 /// Whether a person was asked and did not answer in time.
-pub(crate) fn ran_out(because: &Because) -> bool {
+pub(crate) fn ran_out(because: &DecisionFactor) -> bool {
     matches!(
         because,
-        Because::RanOut { .. }
-            | Because::Verdict {
-                cause: Some(Cause::Expired),
+        DecisionFactor::ApprovalExpired { .. }
+            | DecisionFactor::Verdict {
+                cause: Some(InconclusiveCause::Expired),
                 ..
             }
     )
 }
 
 /// One fact behind a decision about a stop that this held up, if anything did.
-pub(crate) fn because_at(because: &Because, held_up_by: Option<HeldUpBy>) -> String {
+pub(crate) fn because_at(because: &DecisionFactor, held_up_by: Option<StopHoldupCause>) -> String {
     match because {
-        Because::TreeMoved if held_up_by == Some(HeldUpBy::Acts) => {
+        DecisionFactor::TreeMoved if held_up_by == Some(StopHoldupCause::Acts) => {
             "a tool call came while it was judged, so it was judged anew".to_owned()
         }
-        Because::Verdict {
+        DecisionFactor::Verdict {
             verifier,
             verdict,
-            cause: Some(Cause::TreeMoving),
+            cause: Some(InconclusiveCause::TreeMoving),
             ..
-        } if held_up_by == Some(HeldUpBy::Acts) => {
+        } if held_up_by == Some(StopHoldupCause::Acts) => {
             let verdict = self::verdict(*verdict);
             format!("{verifier} {verdict} (a tool call came while it was judged)")
         }
@@ -234,33 +234,33 @@ pub(crate) fn because_at(because: &Because, held_up_by: Option<HeldUpBy>) -> Str
 }
 
 /// One fact behind a decision.
-pub(crate) fn because(because: &Because) -> String {
+pub(crate) fn because(because: &DecisionFactor) -> String {
     match because {
-        Because::Halted => "the task had already ended".to_owned(),
-        Because::Cap {
-            cap: Cap::Cost,
+        DecisionFactor::Halted => "the task had already ended".to_owned(),
+        DecisionFactor::Cap {
+            cap: CapKind::Cost,
             used,
             limit,
         } => format!("{} of {} spent", dollars(*used), dollars(*limit)),
-        Because::Cap { cap, used, limit } => format!(
+        DecisionFactor::Cap { cap, used, limit } => format!(
             "{} of {limit} {} used",
             used,
             cap.as_str().replace('_', " ")
         ),
-        Because::Detector { detector, count } => {
+        DecisionFactor::Detector { detector, count } => {
             format!("{detector} saw the pattern {}", counted(*count, "time"))
         }
-        Because::Layer(fact) => layer(fact),
-        Because::LayerPassedOver => {
+        DecisionFactor::Layer(fact) => layer(fact),
+        DecisionFactor::LayerPassedOver => {
             "a layer of middleware could not judge something in this task, and its stance allowed that"
                 .to_owned()
         }
-        Because::Patch { reason } => {
+        DecisionFactor::Patch { reason } => {
             format!("the patch: {}", reason.lines().next().unwrap_or_default())
         }
-        Because::Rule { reason } => format!("exec policy: {reason}"),
-        Because::NobodyAsked => "the policy asks nobody (approval = \"never\")".to_owned(),
-        Because::Approved {
+        DecisionFactor::Rule { reason } => format!("exec policy: {reason}"),
+        DecisionFactor::NobodyAsked => "the policy asks nobody (approval = \"never\")".to_owned(),
+        DecisionFactor::Approved {
             approval,
             by,
             reason,
@@ -268,17 +268,17 @@ pub(crate) fn because(because: &Because) -> String {
             let why = reason.as_deref().map(|why| format!(": {why}"));
             format!("{approval} was approved by {by}{}", why.unwrap_or_default())
         }
-        Because::Denied { approval, .. } => format!("a person said no to {approval}"),
-        Because::Parked { approval, .. } => format!("{approval} waits for a person"),
-        Because::RanOut { approval } => format!("nobody answered {approval} in time"),
-        Because::Unresolved { what } => format!("could not be read for sure: {}", what.join("; ")),
-        Because::NoChange => "the tree is as it was at the prompt".to_owned(),
-        Because::OnlyRead => {
+        DecisionFactor::Denied { approval, .. } => format!("a person said no to {approval}"),
+        DecisionFactor::Parked { approval, .. } => format!("{approval} waits for a person"),
+        DecisionFactor::ApprovalExpired { approval } => format!("nobody answered {approval} in time"),
+        DecisionFactor::Unresolved { what } => format!("could not be read for sure: {}", what.join("; ")),
+        DecisionFactor::NoChange => "the tree is as it was at the prompt".to_owned(),
+        DecisionFactor::OnlyRead => {
             "the tree at the prompt is not known, and no call since could change a file".to_owned()
         }
-        Because::KnownFailing => "the newest verdict on this tree is a fail".to_owned(),
-        Because::NoChecks => "no verifier is configured".to_owned(),
-        Because::Verdict {
+        DecisionFactor::KnownFailing => "the newest verdict on this tree is a fail".to_owned(),
+        DecisionFactor::NoChecks => "no verifier is configured".to_owned(),
+        DecisionFactor::Verdict {
             verifier,
             verdict,
             cause: why,
@@ -305,7 +305,7 @@ pub(crate) fn because(because: &Because) -> String {
             }
             words
         }
-        Because::Veto {
+        DecisionFactor::Veto {
             says,
             reason,
             confidence,
@@ -327,7 +327,7 @@ pub(crate) fn because(because: &Because) -> String {
             }
             words
         }
-        Because::Progress { score, reason } => match score {
+        DecisionFactor::Progress { score, reason } => match score {
             Some(score) => format!(
                 "the steps before it brought {}.{:02}: {reason}",
                 score / 1000,
@@ -335,65 +335,65 @@ pub(crate) fn because(because: &Because) -> String {
             ),
             None => format!("how the steps before it went is not known: {reason}"),
         },
-        Because::Stalled { window } => {
+        DecisionFactor::Stalled { window } => {
             format!(
                 "{} in a row brought little, and the agent was told",
                 counted(*window, "step")
             )
         }
-        Because::NotAsked { verifier, calling } => {
+        DecisionFactor::NotAsked { verifier, trigger: calling } => {
             format!("{verifier} was not asked: {}", not_asked(*calling))
         }
-        Because::Shadow {
+        DecisionFactor::Shadow {
             verifier,
             sends_back: true,
         } => format!("{verifier} is in shadow; it would have sent the agent back"),
-        Because::Shadow { verifier, .. } => {
+        DecisionFactor::Shadow { verifier, .. } => {
             format!("{verifier} is in shadow; it would have let the answer stand")
         }
-        Because::JudgesSpent { seen, attempts } => format!(
+        DecisionFactor::JudgesSpent { seen, attempts } => format!(
             "judges have seen {}; {attempts} are allowed",
             counted(*seen, "answer")
         ),
-        Because::TreeUnknown { why } => format!("the tree could not be read: {why}"),
-        Because::TreeMoved => {
+        DecisionFactor::TreeUnknown { why } => format!("the tree could not be read: {why}"),
+        DecisionFactor::TreeMoved => {
             "the tree moved while it was judged, so it was judged anew".to_owned()
         }
-        Because::SameFailures { met, attempts } => {
+        DecisionFactor::SameFailures { met, attempts } => {
             format!(
                 "the same failures were met {}; {attempts} are allowed",
                 counted(*met, "time")
             )
         }
-        Because::Continues { given, limit } => {
+        DecisionFactor::Continues { given, limit } => {
             format!("sent back {}; {limit} are allowed", counted(*given, "time"))
         }
-        Because::TokenBudget { used, line } => {
+        DecisionFactor::TokenBudget { used, threshold: line } => {
             format!("{used} output tokens used; the line is at {line}")
         }
-        Because::Diminishing { delta, previous } => {
+        DecisionFactor::Diminishing { delta, previous } => {
             format!("the last two stops brought {delta} and {previous} tokens")
         }
-        Because::AlreadyEnded => "the task had ended before; it is not sent back again".to_owned(),
-        Because::Left => "the agent's own program had ended for good".to_owned(),
-        Because::Subagent => "a sub-agent's stop: the main stop is verified".to_owned(),
-        Because::ConfigEdited { paths } => {
+        DecisionFactor::AlreadyEnded => "the task had ended before; it is not sent back again".to_owned(),
+        DecisionFactor::AgentExited => "the agent's own program had ended for good".to_owned(),
+        DecisionFactor::Subagent => "a sub-agent's stop: the main stop is verified".to_owned(),
+        DecisionFactor::ConfigEdited { paths } => {
             format!("edited while the task was open: {}", paths.join(", "))
         }
-        Because::Background { count } => match count {
+        DecisionFactor::Background { count } => match count {
             1 => "1 background task was still running".to_owned(),
             count => format!("{count} background tasks were still running"),
         },
-        Because::AfterRefusal => "the agent stopped right after a refusal".to_owned(),
-        Because::Process { what } => what.clone(),
-        Because::Truncated => "the answer was cut by its output limit".to_owned(),
-        Because::Interrupted => "a person pressed Ctrl-C".to_owned(),
-        Because::StanceUsed { stance, why } => stance_used(StanceAt::Stop, *stance, why),
+        DecisionFactor::AfterRefusal => "the agent stopped right after a refusal".to_owned(),
+        DecisionFactor::Process { what } => what.clone(),
+        DecisionFactor::Truncated => "the answer was cut by its output limit".to_owned(),
+        DecisionFactor::Interrupted => "a person pressed Ctrl-C".to_owned(),
+        DecisionFactor::StanceUsed { stance, why } => stance_used(StancePoint::Stop, *stance, why),
     }
 }
 
 /// Who was asked, and what that took.
-pub(crate) fn testimony(testimony: &Testimony) -> String {
+pub(crate) fn testimony(testimony: &JudgeUsage) -> String {
     let mut words = format!("asked {}", printable(&testimony.model));
     if testimony.asked > 1 {
         words = format!("{words} {}", counted(testimony.asked, "time"));
@@ -415,17 +415,19 @@ pub(crate) fn testimony(testimony: &Testimony) -> String {
 }
 
 /// What a layer of middleware said, and how long that took.
-pub(crate) fn layer(fact: &LayerFact) -> String {
-    let LayerFact { layer, .. } = fact;
+pub(crate) fn layer(fact: &MiddlewareAnswerFact) -> String {
+    let MiddlewareAnswerFact { layer, .. } = fact;
     let says = match fact.says {
-        LayerSays::Pass => "passes",
-        LayerSays::PassedOver => "could not judge it, and its stance allowed that",
-        LayerSays::Nudge => "advises",
-        LayerSays::Rewrite if fact.stage == Stage::BeforeTool => "would have it otherwise",
-        LayerSays::Rewrite => "rewrote it",
-        LayerSays::Ask => "wants a person to be asked",
-        LayerSays::Deny => "refuses",
-        LayerSays::Blocked => "could not judge it, and its stance blocks",
+        MiddlewareAnswer::Pass => "passes",
+        MiddlewareAnswer::PassedOver => "could not judge it, and its stance allowed that",
+        MiddlewareAnswer::Nudge => "advises",
+        MiddlewareAnswer::Rewrite if fact.stage == MiddlewareStage::BeforeTool => {
+            "would have it otherwise"
+        }
+        MiddlewareAnswer::Rewrite => "rewrote it",
+        MiddlewareAnswer::Ask => "wants a person to be asked",
+        MiddlewareAnswer::Deny => "refuses",
+        MiddlewareAnswer::BlockedByStance => "could not judge it, and its stance blocks",
     };
     let why = match fact.reason.is_empty() {
         true => String::new(),
@@ -434,38 +436,40 @@ pub(crate) fn layer(fact: &LayerFact) -> String {
     format!("'{layer}' {says}{why} ({})", duration(fact.ms))
 }
 
-fn veto(says: VetoSays) -> &'static str {
+fn veto(says: ModelVetoVerdict) -> &'static str {
     match says {
-        VetoSays::Allow => "allows it",
-        VetoSays::Veto => "vetoes it",
-        VetoSays::Rewrite => "would have it otherwise",
-        VetoSays::Silent => "said nothing that counts",
-        VetoSays::Spent => "was not asked",
+        ModelVetoVerdict::Allow => "allows it",
+        ModelVetoVerdict::Veto => "vetoes it",
+        ModelVetoVerdict::Rewrite => "would have it otherwise",
+        ModelVetoVerdict::NoAnswer => "said nothing that counts",
+        ModelVetoVerdict::LimitReached => "was not asked",
     }
 }
 
-fn not_asked(calling: Calling) -> &'static str {
+fn not_asked(calling: JudgeTrigger) -> &'static str {
     match calling {
-        Calling::Keyword | Calling::Always | Calling::Heartbeat => "it was not needed",
-        Calling::Nothing => "nothing in the answer calls for it",
-        Calling::OtherSurface => "it does not judge this kind of conversation",
-        Calling::CallsPending => "tool calls were pending",
-        Calling::Delivered => "a messaging tool had delivered the answer",
-        Calling::Streamed => "the answer had been streamed",
-        Calling::Empty => "the answer is empty",
-        Calling::HeartbeatOff => "it leaves heartbeats alone",
+        JudgeTrigger::Keyword | JudgeTrigger::Always | JudgeTrigger::Heartbeat => {
+            "it was not needed"
+        }
+        JudgeTrigger::Nothing => "nothing in the answer calls for it",
+        JudgeTrigger::OtherSurface => "it does not judge this kind of conversation",
+        JudgeTrigger::CallsPending => "tool calls were pending",
+        JudgeTrigger::Delivered => "a messaging tool had delivered the answer",
+        JudgeTrigger::Streamed => "the answer had been streamed",
+        JudgeTrigger::Empty => "the answer is empty",
+        JudgeTrigger::HeartbeatOff => "it leaves heartbeats alone",
     }
 }
 
 /// What Checkrein did when it could not judge.
-pub(crate) fn stance_used(at: StanceAt, stance: Stance, why: &str) -> String {
+pub(crate) fn stance_used(at: StancePoint, stance: Stance, why: &str) -> String {
     let done = match (at, stance) {
-        (StanceAt::Stop, Stance::Allow) => "the stop was let through",
-        (StanceAt::Stop, Stance::Ask) => "the stop was let through, parked for a person",
-        (StanceAt::Stop, Stance::Block) => "the stop was refused",
-        (StanceAt::Tool, Stance::Allow) => "the call was let through",
-        (StanceAt::Tool, Stance::Ask) => "a person was asked about the call",
-        (StanceAt::Tool, Stance::Block) => "the call was denied",
+        (StancePoint::Stop, Stance::Allow) => "the stop was let through",
+        (StancePoint::Stop, Stance::Ask) => "the stop was let through, parked for a person",
+        (StancePoint::Stop, Stance::Block) => "the stop was refused",
+        (StancePoint::Tool, Stance::Allow) => "the call was let through",
+        (StancePoint::Tool, Stance::Ask) => "a person was asked about the call",
+        (StancePoint::Tool, Stance::Block) => "the call was denied",
     };
     match off::told(why) {
         Some(off) => format!("checkrein {off}; {done}"),
@@ -503,14 +507,14 @@ pub(crate) fn no_policy(mistakes: &str) -> String {
 /// What an accepted stop says in the agent's screen, if anything.
 pub(crate) fn notice_line(
     transition: &Transition,
-    why: &[Because],
-    held_up_by: Option<HeldUpBy>,
+    why: &[DecisionFactor],
+    held_up_by: Option<StopHoldupCause>,
     id: &str,
-    verified: VerifiedNotice,
+    verified: VerifiedNoticeMode,
 ) -> Option<String> {
     match (transition.reason, verified) {
-        (Reason::TaskComplete, VerifiedNotice::Silent) => None,
-        (Reason::TaskComplete, VerifiedNotice::Line) => Some(verified_line(why, id)),
+        (Reason::TaskComplete, VerifiedNoticeMode::Silent) => None,
+        (Reason::TaskComplete, VerifiedNoticeMode::Line) => Some(verified_line(why, id)),
         _ if is_plain_question(transition, why) => None,
         _ => Some(ending_line(transition, why, held_up_by, id)),
     }
@@ -518,28 +522,31 @@ pub(crate) fn notice_line(
 
 /// Nothing changed since the prompt, and nothing that is known speaks against the work: a
 /// question was answered. A line after each would teach people to overlook the others.
-fn is_plain_question(transition: &Transition, why: &[Because]) -> bool {
+fn is_plain_question(transition: &Transition, why: &[DecisionFactor]) -> bool {
     let in_shadow = |name: &VerifierName| {
         let mut shadows = why.iter();
         shadows
-            .any(|because| matches!(because, Because::Shadow { verifier, .. } if verifier == name))
+            .any(|because| matches!(because, DecisionFactor::Shadow { verifier, .. } if verifier == name))
     };
-    let fails = |because: &Because| match because {
-        Because::Verdict {
+    let fails = |because: &DecisionFactor| match because {
+        DecisionFactor::Verdict {
             verifier,
             verdict: Verdict::Fail,
             ..
         } => !in_shadow(verifier),
-        other => matches!(other, Because::KnownFailing | Because::LayerPassedOver),
+        other => matches!(
+            other,
+            DecisionFactor::KnownFailing | DecisionFactor::LayerPassedOver
+        ),
     };
     let no_change = transition.detail.as_deref() == Some("no_change");
     transition.reason == Reason::Unverified && no_change && !why.iter().any(fails)
 }
 
 /// Names the required checks that pass.
-fn verified_line(why: &[Because], id: &str) -> String {
+fn verified_line(why: &[DecisionFactor], id: &str) -> String {
     let passing = why.iter().filter_map(|because| match because {
-        Because::Verdict {
+        DecisionFactor::Verdict {
             verifier,
             verdict: Verdict::Pass,
             required: true,
@@ -558,8 +565,8 @@ fn verified_line(why: &[Because], id: &str) -> String {
 /// The line that says how a task ended, and where its reasons are.
 pub(crate) fn ending_line(
     transition: &Transition,
-    why: &[Because],
-    held_up_by: Option<HeldUpBy>,
+    why: &[DecisionFactor],
+    held_up_by: Option<StopHoldupCause>,
     id: &str,
 ) -> String {
     format!(

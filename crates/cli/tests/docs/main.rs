@@ -188,7 +188,7 @@ fn the_transitions_page_has_every_reason_and_number() {
     let page = read("docs/transitions.md");
     for reason in Reason::ALL {
         let number = reason
-            .exit_code()
+            .run_exit_code()
             .map_or("never".to_owned(), |code| code.to_string());
         let row = format!("| `{}` | {number} |", reason.as_str());
         assert!(page.contains(&row), "no row begins with {row}");
@@ -370,8 +370,8 @@ fn the_example_repo_is_a_config() {
     let compiled = compile(Some(&source), None, Driver::Hook).unwrap();
     assert_eq!(compiled.warnings, Vec::<String>::new());
     assert!(
-        compiled.policy.is_required(&"tests".into())
-            && !compiled.policy.is_required(&"slow".into())
+        compiled.policy.is_required_verifier(&"tests".into())
+            && !compiled.policy.is_required_verifier(&"slow".into())
     );
 }
 

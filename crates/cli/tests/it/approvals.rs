@@ -131,7 +131,7 @@ fn an_approved_call_goes_through_once() {
         let answered = answered.unwrap();
         assert_eq!(answered.answer.reason.as_deref(), Some("it was planned"));
         assert!(answered.answer.by.contains("terminal"), "{answered:?}");
-        assert!(answered.until > checkrein_core::ids::Millis(0));
+        assert!(answered.until > checkrein_core::ids::UnixMillis(0));
         world.replays(&agent.session);
         let shown = world.says(&["show", &agent.session]);
         assert!(shown.stdout.contains("person: approved ap-"), "{shown:?}");
@@ -713,7 +713,7 @@ fn what_a_person_says_is_bounded_and_hides_secrets_wherever_it_is_kept() {
         assert!(!said.stdout.contains(&token) && said.stdout.len() < 64_000);
     }
     for event in world.log(&agent.session) {
-        let bytes = checkrein_core::event::encode(&event);
+        let bytes = checkrein_core::event::encode_event(&event);
         assert!(bytes.len() <= 64 * 1024, "{}", bytes.len());
         assert!(!String::from_utf8_lossy(&bytes).contains(&token));
     }

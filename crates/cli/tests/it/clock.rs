@@ -89,7 +89,7 @@ fn a_pass_that_a_clock_ahead_found_is_not_believed() {
         ahead[time] = later(&ahead[time]);
     }
     newest["at"] = later(&newest["at"]);
-    let id = Digest::of(b"a run of the next year");
+    let id = Digest::hash_bytes(b"a run of the next year");
     newest["run"] = id.to_hex().into();
     let put = |key: &Digest, value: &Value, standing| {
         store

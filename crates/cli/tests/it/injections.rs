@@ -100,7 +100,7 @@ fn a_veto_that_obeys_the_data_is_no_allow() {
         let (answer, log) = ask("obeys", &obeys);
         // What nobody judged runs, and is told from what was allowed.
         assert_eq!(answer, Answer::Nothing);
-        assert!(log.contains("says: Silent"), "{log}");
+        assert!(log.contains("says: NoAnswer"), "{log}");
         assert!(!log.contains("says: Allow"), "{log}");
         let resists = Witness::start(move |body, _| {
             let own = json!({

@@ -276,7 +276,7 @@ fn no_event_is_longer_than_64_kib() {
         let rows = store
             .events(
                 &checkrein_core::ids::SessionId::from(agent.session.as_str()),
-                checkrein_core::ids::Seq(0),
+                checkrein_core::ids::EventSeq(0),
             )
             .unwrap();
         for row in rows {

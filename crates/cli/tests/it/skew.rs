@@ -2,7 +2,7 @@
 //! a newer build wrote into a store that this one may read is kept as it is. Stores of earlier
 //! builds are in `golden/stores.rs`.
 
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{Batch, NewEvent, SqliteStore, Store as _};
 use rusqlite::Connection;
 
@@ -89,7 +89,7 @@ fn events_of_unknown_kind_are_kept_and_passed_over() {
         br#"{"dreamt":{"of":["sheep"]}}"#,
     );
     let kept = |store: &SqliteStore| {
-        let rows = store.events(&session, Seq(0)).unwrap();
+        let rows = store.events(&session, EventSeq(0)).unwrap();
         rows.into_iter().find(|row| row.kind == "dreamt").unwrap()
     };
     let store = SqliteStore::open(&world.store_folder()).unwrap();

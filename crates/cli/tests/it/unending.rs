@@ -210,7 +210,7 @@ fn what_is_remembered_of_the_tree() {
         }
         assert_eq!(put_there, 1);
         // Files that are young are not remembered: nothing is there yet.
-        let name = Digest::of(world.root().as_os_str().as_encoded_bytes()).to_hex();
+        let name = Digest::hash_bytes(world.root().as_os_str().as_encoded_bytes()).to_hex();
         let tree = world.store_folder().join("tree");
         std::fs::create_dir_all(&tree).unwrap();
         put(&tree.join(&name[..24]));

@@ -121,7 +121,7 @@ fn what_was_said_of_a_call_is_remembered_and_calls_are_counted() {
     assert_eq!(agent.shell("git push origin third", ""), Answer::Nothing);
     assert_eq!(model.asked().len(), 2);
     let log = format!("{:?}", world.log(&agent.session));
-    assert!(log.contains("Spent"), "{log}");
+    assert!(log.contains("LimitReached"), "{log}");
     // Another task begins anew.
     agent.prompt("And again.");
     assert!(matches!(
@@ -144,7 +144,7 @@ fn a_dead_model_stops_nothing() {
         agent.prompt("Draft the release.");
         assert_eq!(agent.shell("git push origin main", ""), Answer::Nothing);
         let log = format!("{:?}", world.log(&agent.session));
-        assert!(log.contains("Silent"), "{log}");
+        assert!(log.contains("NoAnswer"), "{log}");
     }
 }
 

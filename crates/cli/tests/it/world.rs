@@ -8,7 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use checkrein_core::event::{self, Event};
-use checkrein_core::ids::{Millis, Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
 use checkrein_core::input::Input;
 use checkrein_store::{Batch, Chain, NewEvent, SqliteStore, Store as _, TaskRow};
 use serde_json::Value;
@@ -219,14 +219,14 @@ impl World {
     pub(crate) fn log(&self, session: &str) -> Vec<Event> {
         let store = SqliteStore::open_read_only(&self.store_folder()).unwrap();
         let session = SessionId::from(session);
-        let rows = store.events(&session, Seq(0)).unwrap();
+        let rows = store.events(&session, EventSeq(0)).unwrap();
         for (row, place) in rows.iter().zip(1..) {
-            assert_eq!(row.seq, Seq(place), "a gap in the log");
+            assert_eq!(row.seq, EventSeq(place), "a gap in the log");
         }
         let chain = store.verify_chain(&session).unwrap();
         assert!(matches!(chain, Chain::Whole { .. }), "{chain:?}");
         rows.iter()
-            .map(|row| event::decode(&row.payload).unwrap())
+            .map(|row| event::decode_event(&row.payload).unwrap())
             .collect()
     }
 
@@ -252,14 +252,14 @@ impl World {
     pub(crate) fn record_again(&self, session: &str, name: &str, at: impl Fn(u64) -> u64) {
         let store = SqliteStore::open(&self.store_folder()).unwrap();
         let session = SessionId::from(session);
-        let rows = store.events(&session, Seq(0)).unwrap();
+        let rows = store.events(&session, EventSeq(0)).unwrap();
         let events = rows.iter().map(|row| NewEvent {
             kind: Box::leak(row.kind.clone().into_boxed_str()),
             payload: at_other_times(&row.payload, &at),
             key: None,
         });
         let tasks = store.tasks(Some(&session), 10).unwrap();
-        let then = |time: Millis| Millis(at(time.0));
+        let then = |time: UnixMillis| UnixMillis(at(time.0));
         let tasks = tasks.iter().map(|row| TaskRow {
             opened_at: then(row.opened_at),
             ended_at: row.ended_at.map(then),

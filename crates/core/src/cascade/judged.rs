@@ -1,94 +1,94 @@
 //! What is known about a pending stop: verdicts that settle their subjects, `accept` in
 //! three values, and what follows for failure set, feedback and explanation.
 
-use crate::accept::Truth;
-use crate::decision::CheckFeedback;
-use crate::digest::{Digest, Short};
+use crate::accept::TruthValue;
+use crate::decision::FailedCheckFeedback;
+use crate::digest::{Digest, EightByteDigest};
 use crate::evidence;
-use crate::evidence::{Cause, EvidenceFact, Verdict, verdict_digest_text};
-use crate::explain::{Because, Why};
-use crate::ids::{Millis, VerifierName};
-use crate::input::Calling;
-use crate::policy::{Policy, Stance, SubjectKind, Tier, VerifierSpec};
-use crate::state::{Held, Pending, Task, TreeRecheck};
+use crate::evidence::{EvidenceSummary, InconclusiveCause, Verdict, verdict_text_for_digest};
+use crate::explain::{DecisionExplanation, DecisionFactor};
+use crate::ids::{UnixMillis, VerifierName};
+use crate::input::JudgeTrigger;
+use crate::policy::{Policy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
+use crate::state::{KeptVerifierVerdict, PendingStop, Task, TreeRecheckState};
 
 /// What is known about a pending stop.
-pub(super) struct Judged {
+pub(super) struct StopEvaluation {
     /// Required hard verifiers without a fresh verdict, with the subject each should be about.
-    pub(super) stale: Vec<(VerifierName, Digest)>,
+    pub(super) stale_verifiers: Vec<(VerifierName, Digest)>,
     /// Required persons that were not asked at this stop, and judges that were not asked about
     /// this answer, with what they would be asked about.
-    pub(super) unasked: Vec<(VerifierName, Digest)>,
+    pub(super) unasked_verifiers: Vec<(VerifierName, Digest)>,
     /// Judges that `accept` does not name, that something calls for, and that were not asked
     /// about this answer.
-    pub(super) called: Vec<(VerifierName, Digest)>,
+    pub(super) unasked_judges: Vec<(VerifierName, Digest)>,
     /// `accept`, stances used.
-    pub(super) value: Truth,
+    pub(super) accept_value: TruthValue,
     /// `accept` without any stance.
-    unaided: Truth,
+    value_without_stances: TruthValue,
     /// `accept` had all hard verifiers failed.
-    had_hard_failed: Truth,
+    value_if_hard_failed: TruthValue,
     /// One line per required hard verifier, and per person and judge that was asked, in policy
     /// order.
-    pub(super) lines: Vec<Line>,
+    pub(super) outcomes: Vec<VerifierOutcome>,
     /// One line per judge that was called and came back, in policy order.
-    pub(super) witnesses: Vec<Line>,
+    pub(super) judge_outcomes: Vec<VerifierOutcome>,
     /// Identity of the subjects that required verifiers are about.
-    pub(super) subjects: Short,
+    pub(super) subjects: EightByteDigest,
 }
 
 /// One verifier at a pending stop.
-pub(super) struct Line {
+pub(super) struct VerifierOutcome {
     pub(super) verifier: VerifierName,
-    pub(super) tier: Tier,
+    pub(super) tier: VerifierTier,
     verdict: Verdict,
-    cause: Option<Cause>,
+    cause: Option<InconclusiveCause>,
     /// Its stance stood in for a verdict.
     pub(super) by_stance: bool,
     /// Its verdict came back for this very stop.
-    pub(super) fresh: bool,
+    pub(super) is_from_this_stop: bool,
     /// It can never succeed.
-    pub(super) hopeless: bool,
+    pub(super) unrecoverable: bool,
     /// The verdict that settles it, if the tree held still.
-    fact: Option<EvidenceFact>,
+    fact: Option<EvidenceSummary>,
     /// When the run began that found that.
-    pub(super) began: Option<Millis>,
+    pub(super) began: Option<UnixMillis>,
     /// What kept it from a verdict that says anything about the work.
-    held_up: Option<Short>,
+    held_up: Option<EightByteDigest>,
     /// Evidence worth showing: also about another tree, as it says which paths moved.
-    shown: Option<Digest>,
-    pub(super) truth: Truth,
+    shown_evidence: Option<Digest>,
+    pub(super) truth: TruthValue,
 }
 
-impl Line {
+impl VerifierOutcome {
     /// Does not count as passed.
-    pub(super) fn is_open(&self) -> bool {
-        self.truth != Truth::True
+    pub(super) fn has_not_passed(&self) -> bool {
+        self.truth != TruthValue::True
     }
 
     /// It says no, or its stance does: what there is to mend.
-    pub(super) fn is_refused(&self) -> bool {
-        self.is_open() && !self.waits()
+    pub(super) fn is_verifier_refusing(&self) -> bool {
+        self.has_not_passed() && !self.is_verifier_awaiting_person()
     }
 
     /// A person has been asked and can still answer.
-    pub(super) fn waits(&self) -> bool {
-        self.cause == Some(Cause::Unanswered)
+    pub(super) fn is_verifier_awaiting_person(&self) -> bool {
+        self.cause == Some(InconclusiveCause::Unanswered)
     }
 
     /// A person said no.
-    pub(super) fn is_denied(&self) -> bool {
-        self.tier == Tier::Person && self.verdict == Verdict::Fail
+    pub(super) fn is_denied_by_person(&self) -> bool {
+        self.tier == VerifierTier::Person && self.verdict == Verdict::Fail
     }
 
     /// The program that it needs is not there.
-    pub(super) fn misses_its_program(&self) -> bool {
-        self.cause == Some(Cause::MissingProgram)
+    pub(super) fn is_verifier_program_missing(&self) -> bool {
+        self.cause == Some(InconclusiveCause::MissingProgram)
     }
 
-    fn because(&self, required: bool) -> Because {
+    fn verifier_decision_factor(&self, required: bool) -> DecisionFactor {
         let fact = self.fact.as_ref();
-        Because::Verdict {
+        DecisionFactor::Verdict {
             verifier: self.verifier.clone(),
             verdict: self.verdict,
             cause: self.cause,
@@ -100,46 +100,53 @@ impl Line {
     }
 
     /// Nothing is known against the work: a continuation, not an attempt.
-    pub(super) fn is_held_up(&self) -> bool {
-        self.is_refused() && self.held_up.is_some()
+    pub(super) fn is_held_up_without_fault(&self) -> bool {
+        self.is_verifier_refusing() && self.held_up.is_some()
     }
 
     /// Found at an earlier stop, or by a run that was kept.
-    pub(super) fn is_known_from_before(&self) -> bool {
+    pub(super) fn is_verdict_from_earlier_run(&self) -> bool {
         let fact = self.fact.as_ref();
-        fact.is_some_and(|fact| !self.fresh || fact.cached)
+        fact.is_some_and(|fact| !self.is_from_this_stop || fact.cached)
     }
 
     /// Cut, or run by another process: a continuation, not an attempt.
-    pub(super) fn is_cut(&self) -> bool {
-        self.cause.is_some_and(Cause::is_cut)
+    pub(super) fn is_unfinished_check_run(&self) -> bool {
+        self.cause.is_some_and(InconclusiveCause::is_unfinished_run)
     }
 }
 
 /// Why a stop cannot be judged, though nothing is known against the work.
-pub(super) struct HeldUp {
+pub(super) struct StopHoldUpReason {
     /// As the ending says it.
     pub(super) detail: &'static str,
     /// Identity of what holds it up.
-    pub(super) by: Short,
+    pub(super) by: EightByteDigest,
 }
 
-impl Judged {
+impl StopEvaluation {
     /// Whether `accept` would hold, or be open, if checks that were cut, that run elsewhere, or
     /// during which files moved, had passed.
-    pub(super) fn held_up(&self, policy: &Policy) -> Option<HeldUp> {
-        let held: Vec<&Line> = self.lines.iter().filter(|line| line.is_held_up()).collect();
+    pub(super) fn stop_held_up_by_unfinished_checks(
+        &self,
+        policy: &Policy,
+    ) -> Option<StopHoldUpReason> {
+        let held: Vec<&VerifierOutcome> = self
+            .outcomes
+            .iter()
+            .filter(|line| line.is_held_up_without_fault())
+            .collect();
         let passed = |name: &VerifierName| held.iter().any(|line| line.verifier == *name);
-        let of = |name: &VerifierName| self.lines.iter().find(|line| line.verifier == *name);
+        let of = |name: &VerifierName| self.outcomes.iter().find(|line| line.verifier == *name);
         let at_best = policy.accept.evaluate(&|name| match of(name) {
-            _ if passed(name) => Truth::True,
+            _ if passed(name) => TruthValue::True,
             Some(line) => line.truth,
-            None => Truth::Open,
+            None => TruthValue::Open,
         });
-        if held.is_empty() || at_best == Truth::False {
+        if held.is_empty() || at_best == TruthValue::False {
             return None;
         }
-        let detail = match held.iter().any(|line| line.is_cut()) {
+        let detail = match held.iter().any(|line| line.is_unfinished_check_run()) {
             true => "still_running",
             false => "tree_moving",
         };
@@ -150,13 +157,14 @@ impl Judged {
         let parts: Vec<Vec<u8>> = std::iter::once(detail.as_bytes().to_vec())
             .chain(parts)
             .collect();
-        let by = Digest::of_parts(parts.iter().map(Vec::as_slice)).short();
-        Some(HeldUp { detail, by })
+        let by = Digest::hash_parts(parts.iter().map(Vec::as_slice)).to_short_digest();
+        Some(StopHoldUpReason { detail, by })
     }
 
     /// Hard evidence was necessary, and it is there.
-    pub(super) fn is_complete(&self) -> bool {
-        self.unaided == Truth::True && self.had_hard_failed == Truth::False
+    pub(super) fn has_necessary_hard_evidence(&self) -> bool {
+        self.value_without_stances == TruthValue::True
+            && self.value_if_hard_failed == TruthValue::False
     }
 }
 
@@ -164,85 +172,93 @@ impl Judged {
 /// earlier one may have run out. Advisory verifiers are not asked at a stop: they could
 /// neither accept nor refuse it, only delay the answer; but a judge that something calls for is,
 /// as what it would have said is worth knowing.
-pub(super) fn judge(policy: &Policy, task: &Task, pending: &Pending, asks: Asks) -> Judged {
+pub(super) fn evaluate_stop(
+    policy: &Policy,
+    task: &Task,
+    pending: &PendingStop,
+    asks: VerifierKindsAtStop,
+) -> StopEvaluation {
     let mut stale = Vec::new();
     let mut unasked = Vec::new();
     let mut lines = Vec::new();
-    let required = |spec: &&VerifierSpec| policy.is_required(&spec.name);
+    let required = |spec: &&VerifierSpec| policy.is_required_verifier(&spec.name);
     let required = policy.verifiers.iter().filter(required);
-    for spec in required.filter(|_| asks != Asks::JudgesOnly) {
-        match look(spec, task, pending) {
-            Known::Line(line) => lines.push(*line),
+    for spec in required.filter(|_| asks != VerifierKindsAtStop::JudgesOnly) {
+        match verifier_status_at_stop(spec, task, pending) {
+            VerifierStatusAtStop::Settled(line) => lines.push(*line),
             // Nobody knows yet: open.
-            Known::Unasked(_) if spec.tier == Tier::Person && asks != Asks::All => {}
-            Known::Unasked(about) => unasked.push((spec.name.clone(), about)),
-            Known::Stale(about, line) => {
+            VerifierStatusAtStop::Unasked(_)
+                if spec.tier == VerifierTier::Person && asks != VerifierKindsAtStop::All => {}
+            VerifierStatusAtStop::Unasked(about) => unasked.push((spec.name.clone(), about)),
+            VerifierStatusAtStop::Stale(about, line) => {
                 stale.push((spec.name.clone(), about));
                 lines.push(*line);
             }
-            Known::NotMeant => {}
+            VerifierStatusAtStop::NotApplicable => {}
         }
     }
     let mut called = Vec::new();
     let mut witnesses = Vec::new();
     let judges = policy.verifiers.iter().filter(|spec| {
-        let calls = pending.calling(&spec.name).calls();
-        spec.tier == Tier::Judge && calls && !policy.is_required(&spec.name)
+        let calls = pending.judge_trigger(&spec.name).is_judge_triggered();
+        spec.tier == VerifierTier::Judge && calls && !policy.is_required_verifier(&spec.name)
     });
     for spec in judges {
-        match look(spec, task, pending) {
-            Known::Line(mut line) => {
+        match verifier_status_at_stop(spec, task, pending) {
+            VerifierStatusAtStop::Settled(mut line) => {
                 // That it may be passed over anyway is no use of its stance.
-                line.by_stance &= line.truth != Truth::True;
+                line.by_stance &= line.truth != TruthValue::True;
                 witnesses.push(*line);
             }
-            Known::Unasked(about) => called.push((spec.name.clone(), about)),
-            Known::Stale(..) | Known::NotMeant => {}
+            VerifierStatusAtStop::Unasked(about) => called.push((spec.name.clone(), about)),
+            VerifierStatusAtStop::Stale(..) | VerifierStatusAtStop::NotApplicable => {}
         }
     }
     let of = |name: &VerifierName| lines.iter().find(|line| line.verifier == *name);
     // Who has not been asked: open.
     let value = policy
         .accept
-        .evaluate(&|name| of(name).map_or(Truth::Open, |line| line.truth));
+        .evaluate(&|name| of(name).map_or(TruthValue::Open, |line| line.truth));
     let unaided = policy.accept.evaluate(&|name| match of(name) {
-        Some(line) if line.by_stance => Truth::Open,
+        Some(line) if line.by_stance => TruthValue::Open,
         Some(line) => line.truth,
-        None => Truth::Open,
+        None => TruthValue::Open,
     });
     // What a person says is evidence from outside the model, as what a command says is.
     let is_judge = |name: &VerifierName| {
-        let spec = policy.verifier(name);
-        spec.is_none_or(|spec| spec.tier == Tier::Judge)
+        let spec = policy.verifier_spec(name);
+        spec.is_none_or(|spec| spec.tier == VerifierTier::Judge)
     };
     let had_hard_failed = policy.accept.evaluate(&|name| match is_judge(name) {
-        true => Truth::Open,
-        false => Truth::False,
+        true => TruthValue::Open,
+        false => TruthValue::False,
     });
     // A stance that made no difference was not used.
-    if unaided == Truth::True {
+    if unaided == TruthValue::True {
         lines.iter_mut().for_each(|line| line.by_stance = false);
     }
-    Judged {
-        stale,
-        unasked,
-        called,
-        value: match asks {
+    StopEvaluation {
+        stale_verifiers: stale,
+        unasked_verifiers: unasked,
+        unasked_judges: called,
+        accept_value: match asks {
             // Nobody else is asked, and nothing is refused for want of their word.
-            Asks::JudgesOnly => Truth::True,
-            Asks::All | Asks::NoPersons => value,
+            VerifierKindsAtStop::JudgesOnly => TruthValue::True,
+            VerifierKindsAtStop::All | VerifierKindsAtStop::NoPersons => value,
         },
-        unaided,
-        had_hard_failed,
-        lines,
-        witnesses,
-        subjects: subjects(policy, task, pending, |spec| policy.is_required(&spec.name)),
+        value_without_stances: unaided,
+        value_if_hard_failed: had_hard_failed,
+        outcomes: lines,
+        judge_outcomes: witnesses,
+        subjects: subjects_digest(policy, task, pending, |spec| {
+            policy.is_required_verifier(&spec.name)
+        }),
     }
 }
 
 /// Who is asked at a stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Asks {
+pub(super) enum VerifierKindsAtStop {
     /// All that are required, and judges that are called.
     All,
     /// The same without persons: a sub-agent's stop.
@@ -252,141 +268,191 @@ pub(super) enum Asks {
 }
 
 /// What is known of one verifier at a pending stop.
-enum Known {
+enum VerifierStatusAtStop {
     /// It has a verdict about this subject, or cannot have one.
-    Line(Box<Line>),
+    Settled(Box<VerifierOutcome>),
     /// A hard verifier that has to run, and how it stands until then.
-    Stale(Digest, Box<Line>),
+    Stale(Digest, Box<VerifierOutcome>),
     /// A person or judge that was not asked about this subject.
     Unasked(Digest),
     /// A judge that is not for this kind of conversation.
-    NotMeant,
+    NotApplicable,
 }
 
-fn look(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Known {
-    let about = subject(spec, task, pending);
-    let person = spec.tier == Tier::Person;
-    let soft = spec.tier != Tier::Hard;
+fn verifier_status_at_stop(
+    spec: &VerifierSpec,
+    task: &Task,
+    pending: &PendingStop,
+) -> VerifierStatusAtStop {
+    let about = verifier_subject(spec, task, pending);
+    let person = spec.tier == VerifierTier::Person;
+    let soft = spec.tier != VerifierTier::Hard;
     let calling = match spec.tier {
-        Tier::Judge => pending.calling(&spec.name),
-        Tier::Hard | Tier::Person => Calling::Nothing,
+        VerifierTier::Judge => pending.judge_trigger(&spec.name),
+        VerifierTier::Hard | VerifierTier::Person => JudgeTrigger::Nothing,
     };
-    if calling == Calling::OtherSurface {
-        return Known::NotMeant;
+    if calling == JudgeTrigger::OtherSurface {
+        return VerifierStatusAtStop::NotApplicable;
     }
     let settled = about
-        .and_then(|of| pending.settling(&spec.name, of))
+        .and_then(|of| pending.find_verdict_on_subject(&spec.name, of))
         .filter(|held| !person || held.stop == pending.stop)
-        .filter(|held| !is_old(spec, held, pending))
-        .filter(|held| !is_overtaken(spec, held, pending));
+        .filter(|held| !is_verdict_too_old(spec, held, pending))
+        .filter(|held| !has_newer_run(spec, held, pending));
     let is_cut = pending.tree.as_ref().is_err_and(|unknown| unknown.cut);
-    let unsteady =
-        pending.recheck == TreeRecheck::MovedAgain && spec.subject != SubjectKind::Message;
+    let unsteady = pending.recheck == TreeRecheckState::MovedAgain
+        && spec.subject != VerdictSubjectKind::Message;
     let mut wanted = None;
     let (verdict, cause) = match (about, settled) {
-        _ if calling.rules_out() => (Verdict::Inconclusive, Some(Cause::NotAsked)),
-        (None, _) if is_cut => (Verdict::Inconclusive, Some(Cause::ReplyDeadline)),
-        (None, _) => (Verdict::Inconclusive, Some(Cause::TreeUnreadable)),
-        _ if unsteady => (Verdict::Inconclusive, Some(Cause::TreeMoving)),
-        (Some(_), Some(held)) => held.verdict(),
-        (Some(about), None) if soft && !went_astray(pending, &spec.name, about) => {
-            return Known::Unasked(about);
+        _ if calling.is_judge_ruled_out() => {
+            (Verdict::Inconclusive, Some(InconclusiveCause::NotAsked))
+        }
+        (None, _) if is_cut => (
+            Verdict::Inconclusive,
+            Some(InconclusiveCause::ReplyDeadline),
+        ),
+        (None, _) => (
+            Verdict::Inconclusive,
+            Some(InconclusiveCause::TreeUnreadable),
+        ),
+        _ if unsteady => (Verdict::Inconclusive, Some(InconclusiveCause::TreeMoving)),
+        (Some(_), Some(held)) => held.verdict_if_tree_unchanged(),
+        (Some(about), None)
+            if soft && !has_evidence_for_other_subject(pending, &spec.name, about) =>
+        {
+            return VerifierStatusAtStop::Unasked(about);
         }
         (Some(about), None) => {
-            if (pending.recheck.was_read() || soft) && went_astray(pending, &spec.name, about) {
-                (Verdict::Inconclusive, Some(Cause::TreeMoving))
+            if (pending.recheck.was_tree_reread() || soft)
+                && has_evidence_for_other_subject(pending, &spec.name, about)
+            {
+                (Verdict::Inconclusive, Some(InconclusiveCause::TreeMoving))
             } else {
                 wanted = Some(about);
                 (Verdict::Inconclusive, None)
             }
         }
     };
-    let waits = cause == Some(Cause::Unanswered);
+    let waits = cause == Some(InconclusiveCause::Unanswered);
     let truth = match (verdict, spec.stance) {
-        (Verdict::Pass, _) => Truth::True,
-        (Verdict::Inconclusive, _) if waits => Truth::Open,
-        (Verdict::Fail, _) | (Verdict::Inconclusive, Stance::Block) => Truth::False,
-        (Verdict::Inconclusive, Stance::Allow) => Truth::True,
-        (Verdict::Inconclusive, Stance::Ask) => Truth::Open,
+        (Verdict::Pass, _) => TruthValue::True,
+        (Verdict::Inconclusive, _) if waits => TruthValue::Open,
+        (Verdict::Fail, _) | (Verdict::Inconclusive, Stance::Block) => TruthValue::False,
+        (Verdict::Inconclusive, Stance::Allow) => TruthValue::True,
+        (Verdict::Inconclusive, Stance::Ask) => TruthValue::Open,
     };
-    let line = Box::new(Line {
+    let line = Box::new(VerifierOutcome {
         verifier: spec.name.clone(),
         tier: spec.tier,
         verdict,
         cause,
         by_stance: verdict == Verdict::Inconclusive && !waits,
-        fresh: settled.is_some_and(|held| held.stop == pending.stop),
-        hopeless: verdict != Verdict::Pass && settled.is_some_and(Held::is_hopeless),
+        is_from_this_stop: settled.is_some_and(|held| held.stop == pending.stop),
+        unrecoverable: verdict != Verdict::Pass
+            && settled.is_some_and(KeptVerifierVerdict::can_verifier_never_pass),
         held_up: match settled {
             Some(held) if !unsteady => held.held_up,
-            _ if about.is_none() && is_cut => Some(Short(0)),
+            _ if about.is_none() && is_cut => Some(EightByteDigest(0)),
             // The paths that the last run knows of, which may have been about another tree.
-            _ if pending.no_attempt && cause == Some(Cause::TreeMoving) => {
-                let last = pending.held(&spec.name);
-                Some(last.and_then(|held| held.held_up).unwrap_or(Short(0)))
+            _ if pending.no_attempt && cause == Some(InconclusiveCause::TreeMoving) => {
+                let last = pending.newest_verdict_of_verifier(&spec.name);
+                Some(
+                    last.and_then(|held| held.held_up)
+                        .unwrap_or(EightByteDigest(0)),
+                )
             }
             _ => None,
         },
         fact: settled.filter(|_| !unsteady).map(|held| held.fact.clone()),
         began: settled.and_then(|held| held.began),
-        shown: settled
+        shown_evidence: settled
             .or_else(|| {
-                let last = pending.held(&spec.name);
-                last.filter(|_| cause == Some(Cause::TreeMoving))
+                let last = pending.newest_verdict_of_verifier(&spec.name);
+                last.filter(|_| cause == Some(InconclusiveCause::TreeMoving))
             })
             .map(|held| held.fact.key),
         truth,
     });
     match wanted {
-        Some(about) => Known::Stale(about, line),
-        None => Known::Line(line),
+        Some(about) => VerifierStatusAtStop::Stale(about, line),
+        None => VerifierStatusAtStop::Settled(line),
     }
 }
 
 /// Whether it was found so long ago that what a check reads beside its inputs may be otherwise by now,
 /// although nobody was seen to change it. Where `inputs` say what it depends on, they say all of it.
-fn is_old(spec: &VerifierSpec, held: &Held, pending: &Pending) -> bool {
-    let is_old = |began: Millis| evidence::is_old(pending.at.since(began), held.fact.duration_ms);
+fn is_verdict_too_old(
+    spec: &VerifierSpec,
+    held: &KeptVerifierVerdict,
+    pending: &PendingStop,
+) -> bool {
+    let is_old = |began: UnixMillis| {
+        evidence::is_evidence_too_old(pending.at.millis_since(began), held.fact.duration_ms)
+    };
     spec.is_tree_check() && spec.inputs.is_empty() && held.began.is_some_and(is_old)
 }
 
 /// Whether a newer run of the check was kept than the one that was held: what it found is not the last word.
-fn is_overtaken(spec: &VerifierSpec, held: &Held, pending: &Pending) -> bool {
+fn has_newer_run(spec: &VerifierSpec, held: &KeptVerifierVerdict, pending: &PendingStop) -> bool {
     let is_found = held.fact.verdict != Verdict::Inconclusive;
-    let runs = pending.runs.iter().flatten();
+    let runs = pending.newest_runs.iter().flatten();
     let mut newest = runs.filter(|newest| newest.verifier == spec.name);
     let newest = newest.next().and_then(|newest| newest.run);
-    spec.is_tree_check() && is_found && newest.is_some_and(|run| run != held.fact.key.short())
+    spec.is_tree_check()
+        && is_found
+        && newest.is_some_and(|run| run != held.fact.key.to_short_digest())
 }
 
 /// A check that was asked for so often at this stop is not asked for once more for a newer run of it.
-const MOST_ASKED: usize = 2;
+const MAX_REQUESTS_PER_STOP: usize = 2;
 
 /// Whether this verifier was asked about this very subject and came back about another. One that came back about it,
 /// and of which a newer run is known since, is asked once more.
-pub(super) fn went_astray(pending: &Pending, name: &VerifierName, subject: Digest) -> bool {
-    let asked = || pending.asked.iter().filter(|(asked, _)| asked == name);
-    let about_this = asked().any(|(_, about)| *about == subject.short());
-    let settling = pending.settling(name, subject);
+pub(super) fn has_evidence_for_other_subject(
+    pending: &PendingStop,
+    name: &VerifierName,
+    subject: Digest,
+) -> bool {
+    let asked = || {
+        pending
+            .requested_subjects
+            .iter()
+            .filter(|(asked, _)| asked == name)
+    };
+    let about_this = asked().any(|(_, about)| *about == subject.to_short_digest());
+    let settling = pending.find_verdict_on_subject(name, subject);
     let came_back = settling.is_some_and(|held| held.stop == pending.stop);
-    about_this && !(came_back && asked().count() < MOST_ASKED)
+    about_this && !(came_back && asked().count() < MAX_REQUESTS_PER_STOP)
 }
 
-fn subject(spec: &VerifierSpec, task: &Task, pending: &Pending) -> Option<Digest> {
+fn verifier_subject(spec: &VerifierSpec, task: &Task, pending: &PendingStop) -> Option<Digest> {
     match spec.subject {
-        SubjectKind::Tree => pending.tree.as_ref().ok().map(|tree| tree.about(spec)),
-        SubjectKind::Message => Some(pending.message),
-        SubjectKind::Answer => Some(pending.answer(&spec.name, task.prompt)),
+        VerdictSubjectKind::Tree => pending
+            .tree
+            .as_ref()
+            .ok()
+            .map(|tree| tree.verdict_subject_digest(spec)),
+        VerdictSubjectKind::Message => Some(pending.message),
+        VerdictSubjectKind::Answer => Some(pending.judge_subject_digest(&spec.name, task.prompt)),
         // The host may have looked at the tree, which nobody could read once more (law 1).
-        SubjectKind::Stop => pending.tree.as_ref().ok().map(|_| pending.itself()),
+        VerdictSubjectKind::Stop => pending
+            .tree
+            .as_ref()
+            .ok()
+            .map(|_| pending.digest_unique_to_stop()),
     }
 }
 
 /// The identity of what did not pass: (verifier, finding id, file), or for a verifier
 /// without findings (verifier, verdict, cause, exit code). What was held up is nobody's failure.
-pub(super) fn failure_set<'a>(lines: impl Iterator<Item = &'a Line>) -> Short {
+pub(super) fn failure_set_digest<'a>(
+    lines: impl Iterator<Item = &'a VerifierOutcome>,
+) -> EightByteDigest {
     let mut members: Vec<Digest> = Vec::new();
-    let failures = lines.filter(|line| line.is_refused() && (line.is_cut() || !line.is_held_up()));
+    let failures = lines.filter(|line| {
+        line.is_verifier_refusing()
+            && (line.is_unfinished_check_run() || !line.is_held_up_without_fault())
+    });
     for line in failures {
         let name = line.verifier.as_str().as_bytes();
         let fact = line.fact.as_ref();
@@ -394,42 +460,48 @@ pub(super) fn failure_set<'a>(lines: impl Iterator<Item = &'a Line>) -> Short {
         if findings.is_empty() || line.cause.is_some() {
             let exit = fact.and_then(|fact| fact.exit_code);
             let exit = exit.map_or("None".to_owned(), |code| format!("Some({code})"));
-            let text = format!("{} {exit}", verdict_digest_text(line.verdict, line.cause));
-            members.push(Digest::of_parts([name, text.as_bytes()]));
+            let text = format!(
+                "{} {exit}",
+                verdict_text_for_digest(line.verdict, line.cause)
+            );
+            members.push(Digest::hash_parts([name, text.as_bytes()]));
         }
         for finding in findings {
-            members.push(Digest::of_parts([name, &finding.0.to_le_bytes()]));
+            members.push(Digest::hash_parts([name, &finding.0.to_le_bytes()]));
         }
     }
     members.sort_unstable();
-    Digest::of_parts(members.iter().map(|member| &member.as_bytes()[..])).short()
+    Digest::hash_parts(members.iter().map(|member| &member.as_bytes()[..])).to_short_digest()
 }
 
 /// The identity of what these verifiers are about.
-pub(super) fn subjects(
+pub(super) fn subjects_digest(
     policy: &Policy,
     task: &Task,
-    pending: &Pending,
+    pending: &PendingStop,
     meant: impl Fn(&VerifierSpec) -> bool,
-) -> Short {
-    let of = |spec: &VerifierSpec| subject(spec, task, pending);
+) -> EightByteDigest {
+    let of = |spec: &VerifierSpec| verifier_subject(spec, task, pending);
     let specs = policy.verifiers.iter().filter(|spec| meant(spec));
     let meant: Vec<Option<Digest>> = specs.map(of).collect();
     let bytes = |digest: &Option<Digest>| digest.map_or(Vec::new(), |of| of.as_bytes().to_vec());
     let parts: Vec<Vec<u8>> = meant.iter().map(bytes).collect();
-    Digest::of_parts(parts.iter().map(Vec::as_slice)).short()
+    Digest::hash_parts(parts.iter().map(Vec::as_slice)).to_short_digest()
 }
 
 /// What to say about this check to an agent that was told these findings before.
-pub(super) fn check_feedback(told: &[(Short, bool)], line: &Line) -> CheckFeedback {
+pub(super) fn build_check_feedback(
+    told: &[(EightByteDigest, bool)],
+    line: &VerifierOutcome,
+) -> FailedCheckFeedback {
     let now = line.fact.as_ref().map_or(&[][..], |fact| &fact.findings);
     let (still, new) = now
         .iter()
         .partition(|finding| told.iter().any(|(known, _)| known == *finding));
-    let gone = |(finding, there): &&(Short, bool)| *there && !now.contains(finding);
-    CheckFeedback {
+    let gone = |(finding, there): &&(EightByteDigest, bool)| *there && !now.contains(finding);
+    FailedCheckFeedback {
         verifier: line.verifier.clone(),
-        key: line.shown.unwrap_or(Digest::of(b"")),
+        key: line.shown_evidence.unwrap_or(Digest::hash_bytes(b"")),
         verdict: line.verdict,
         cause: line.cause,
         new,
@@ -441,25 +513,29 @@ pub(super) fn check_feedback(told: &[(Short, bool)], line: &Line) -> CheckFeedba
     }
 }
 
-pub(super) fn explain(policy: &Policy, pending: &Pending, judged: &Judged) -> Why {
-    let mut why = Why::new();
+pub(super) fn explain_stop(
+    policy: &Policy,
+    pending: &PendingStop,
+    judged: &StopEvaluation,
+) -> DecisionExplanation {
+    let mut why = DecisionExplanation::new();
     if let Err(unknown) = &pending.tree {
-        why.push(Because::TreeUnknown {
+        why.push(DecisionFactor::TreeUnknown {
             why: unknown.why.clone(),
         });
     }
     if policy.verifiers.is_empty() {
-        why.push(Because::NoChecks);
+        why.push(DecisionFactor::NoChecks);
     }
-    if pending.recheck.has_moved() {
-        why.push(Because::TreeMoved);
+    if pending.recheck.has_tree_moved() {
+        why.push(DecisionFactor::TreeMoved);
     }
-    for line in &judged.lines {
-        why.push(line.because(true));
+    for line in &judged.outcomes {
+        why.push(line.verifier_decision_factor(true));
     }
-    why.extend(testimony(policy, pending, judged));
+    why.extend(explain_advisory_judge_verdicts(policy, pending, judged));
     if pending.background > 0 {
-        why.push(Because::Background {
+        why.push(DecisionFactor::Background {
             count: pending.background,
         });
     }
@@ -467,27 +543,35 @@ pub(super) fn explain(policy: &Policy, pending: &Pending, judged: &Judged) -> Wh
 }
 
 /// What judges said that `accept` does not name, and which were not asked.
-pub(super) fn testimony(policy: &Policy, pending: &Pending, judged: &Judged) -> Why {
-    let mut why = Why::new();
-    for line in &judged.witnesses {
-        why.push(line.because(false));
-        let spec = policy.verifier(&line.verifier);
+pub(super) fn explain_advisory_judge_verdicts(
+    policy: &Policy,
+    pending: &PendingStop,
+    judged: &StopEvaluation,
+) -> DecisionExplanation {
+    let mut why = DecisionExplanation::new();
+    for line in &judged.judge_outcomes {
+        why.push(line.verifier_decision_factor(false));
+        let spec = policy.verifier_spec(&line.verifier);
         if spec.is_some_and(|spec| spec.judge.is_some_and(|terms| terms.shadow)) {
-            why.push(Because::Shadow {
+            why.push(DecisionFactor::Shadow {
                 verifier: line.verifier.clone(),
-                sends_back: line.is_refused(),
+                sends_back: line.is_verifier_refusing(),
             });
         }
     }
-    for fact in pending.judges.iter().filter(|fact| !fact.calling.calls()) {
+    for fact in pending
+        .judges
+        .iter()
+        .filter(|fact| !fact.trigger.is_judge_triggered())
+    {
         let asked = judged
-            .lines
+            .outcomes
             .iter()
             .any(|line| line.verifier == fact.verifier);
-        if fact.calling.rules_out() || !asked {
-            why.push(Because::NotAsked {
+        if fact.trigger.is_judge_ruled_out() || !asked {
+            why.push(DecisionFactor::NotAsked {
                 verifier: fact.verifier.clone(),
-                calling: fact.calling,
+                trigger: fact.trigger,
             });
         }
     }

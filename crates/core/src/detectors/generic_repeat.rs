@@ -7,60 +7,68 @@
 //! Polls are left to `known_poll_no_progress`, whose business they are. Twenty calls that are all
 //! still running are critical, polls too, where the agent is known to tell what comes back.
 
-use super::{CRITICAL, Context, Detector, Sighting, WARNING, Window, in_flight, unchanged};
-use crate::event::Level;
-use crate::state::{Call, WINDOW};
+use super::{
+    CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
+    identical_calls_in_flight, unchanged_outcome_count,
+};
+use crate::event::LoopSeverity;
+use crate::state::{CALL_WINDOW_LEN, RecentCall};
 
-pub(super) struct GenericRepeat;
+pub(super) struct GenericRepeatDetector;
 
-impl Detector for GenericRepeat {
-    fn name(&self) -> &'static str {
+impl LoopDetector for GenericRepeatDetector {
+    fn detector_name(&self) -> &'static str {
         "generic_repeat"
     }
 
-    fn look(&self, call: &Call, before: Window<'_>, context: Context<'_>) -> Option<Sighting> {
-        let sighting = |level, count, in_flight| Sighting {
+    fn detect_loop(
+        &self,
+        call: &RecentCall,
+        before: CallWindow<'_>,
+        context: DetectorContext<'_>,
+    ) -> Option<LoopPatternMatch> {
+        let sighting = |level, count, in_flight| LoopPatternMatch {
             level,
             count,
             key: call.call,
             in_flight,
         };
         let open = match context.reports_outcome {
-            true => in_flight(call, before),
+            true => identical_calls_in_flight(call, before),
             false => 0,
         };
-        if open >= CRITICAL {
-            return Some(sighting(Level::Critical, open, true));
+        if open >= CRITICAL_COUNT {
+            return Some(sighting(LoopSeverity::Critical, open, true));
         }
         if call.poll {
             return None;
         }
-        let same = |earlier: &&Call| earlier.call == call.call;
-        let repeats = before.newest_first().filter(same).count() as u32;
-        if repeats < WARNING {
+        let same = |earlier: &&RecentCall| earlier.call == call.call;
+        let repeats = before.calls_newest_first().filter(same).count() as u32;
+        if repeats < WARNING_COUNT {
             return None;
         }
-        let still = unchanged(call, before);
-        if still >= CRITICAL {
-            return Some(sighting(Level::Critical, still, false));
+        let still = unchanged_outcome_count(call, before);
+        if still >= CRITICAL_COUNT {
+            return Some(sighting(LoopSeverity::Critical, still, false));
         }
         // Nothing else was called, and nothing that came back was new.
-        if still + open >= WINDOW as u32 {
-            return Some(sighting(Level::Critical, still + open, true));
+        if still + open >= CALL_WINDOW_LEN as u32 {
+            return Some(sighting(LoopSeverity::Critical, still + open, true));
         }
-        Some(sighting(Level::Warning, repeats, false))
+        Some(sighting(LoopSeverity::Warning, repeats, false))
     }
 
-    fn advice(&self, sighting: Sighting) -> String {
+    fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String {
         let count = sighting.count;
         match sighting.level {
-            Level::Warning => format!(
+            LoopSeverity::Warning => format!(
                 "you have made this very call {count} times of late; use what it told you, or try something else"
             ),
-            Level::Critical if sighting.in_flight => format!(
+            LoopSeverity::Critical if sighting.in_flight => format!(
                 "{count} calls like this one are running or came back the same; it is not run again. Wait for what is running, or try something else"
             ),
-            Level::Critical => format!(
+            LoopSeverity::Critical => format!(
                 "this very call came back the same {count} times; it is not run again. Try something else, or say what is in the way"
             ),
         }

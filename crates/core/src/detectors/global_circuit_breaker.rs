@@ -6,40 +6,45 @@
 //!
 //! Preset `seed` takes the seed at its word instead: any thirty calls of a task.
 
-use super::{Context, Detector, Sighting, Window};
-use crate::digest::Short;
-use crate::event::Level;
-use crate::state::{Call, WINDOW};
+use super::{CallWindow, DetectorContext, LoopDetector, LoopPatternMatch};
+use crate::digest::EightByteDigest;
+use crate::event::LoopSeverity;
+use crate::state::{CALL_WINDOW_LEN, RecentCall};
 
-pub(super) struct GlobalCircuitBreaker;
+pub(super) struct CallsWithoutProgressDetector;
 
 /// As many as the window holds.
-const BREAKER: u32 = WINDOW as u32;
+const BREAKER: u32 = CALL_WINDOW_LEN as u32;
 
-impl Detector for GlobalCircuitBreaker {
-    fn name(&self) -> &'static str {
+impl LoopDetector for CallsWithoutProgressDetector {
+    fn detector_name(&self) -> &'static str {
         "global_circuit_breaker"
     }
 
-    fn look(&self, _: &Call, before: Window<'_>, context: Context<'_>) -> Option<Sighting> {
+    fn detect_loop(
+        &self,
+        _: &RecentCall,
+        before: CallWindow<'_>,
+        context: DetectorContext<'_>,
+    ) -> Option<LoopPatternMatch> {
         let count = if context.loops.literal_breaker {
             u32::try_from(context.calls_before).unwrap_or(u32::MAX)
         } else {
             before
-                .newest_first()
+                .calls_newest_first()
                 .take_while(|call| call.outcome.is_some() && !call.progress)
                 .count() as u32
         };
-        let sighting = Sighting {
-            level: Level::Critical,
+        let sighting = LoopPatternMatch {
+            level: LoopSeverity::Critical,
             count,
-            key: Short(0),
+            key: EightByteDigest(0),
             in_flight: false,
         };
         (count >= BREAKER).then_some(sighting)
     }
 
-    fn advice(&self, sighting: Sighting) -> String {
+    fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String {
         format!(
             "{} calls in a row brought nothing new; stop and say what is done and what is in the way",
             sighting.count

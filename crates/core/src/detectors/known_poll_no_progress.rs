@@ -4,28 +4,36 @@
 //! Smells:    `process poll 7` → "running", ten times the same: a word; twenty: no more.
 //! Is fine:   `process poll 7` → "10 %", "20 %", "30 %" …
 
-use super::{CRITICAL, Context, Detector, Sighting, WARNING, Window, unchanged};
-use crate::event::Level;
-use crate::state::Call;
+use super::{
+    CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
+    unchanged_outcome_count,
+};
+use crate::event::LoopSeverity;
+use crate::state::RecentCall;
 
-pub(super) struct KnownPollNoProgress;
+pub(super) struct KnownPollNoProgressDetector;
 
-impl Detector for KnownPollNoProgress {
-    fn name(&self) -> &'static str {
+impl LoopDetector for KnownPollNoProgressDetector {
+    fn detector_name(&self) -> &'static str {
         "known_poll_no_progress"
     }
 
-    fn look(&self, call: &Call, before: Window<'_>, _: Context<'_>) -> Option<Sighting> {
+    fn detect_loop(
+        &self,
+        call: &RecentCall,
+        before: CallWindow<'_>,
+        _: DetectorContext<'_>,
+    ) -> Option<LoopPatternMatch> {
         if !call.poll {
             return None;
         }
-        let count = unchanged(call, before);
+        let count = unchanged_outcome_count(call, before);
         let level = match count {
-            CRITICAL.. => Level::Critical,
-            WARNING.. => Level::Warning,
+            CRITICAL_COUNT.. => LoopSeverity::Critical,
+            WARNING_COUNT.. => LoopSeverity::Warning,
             _ => return None,
         };
-        Some(Sighting {
+        Some(LoopPatternMatch {
             level,
             count,
             key: call.call,
@@ -33,13 +41,13 @@ impl Detector for KnownPollNoProgress {
         })
     }
 
-    fn advice(&self, sighting: Sighting) -> String {
+    fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String {
         let count = sighting.count;
         match sighting.level {
-            Level::Warning => format!(
+            LoopSeverity::Warning => format!(
                 "this poll gave the same answer {count} times; wait longer between polls, or look whether what you wait for is alive"
             ),
-            Level::Critical => format!(
+            LoopSeverity::Critical => format!(
                 "this poll gave the same answer {count} times and is not run again; treat what you wait for as stuck"
             ),
         }

@@ -9,64 +9,64 @@ mod global_circuit_breaker;
 mod known_poll_no_progress;
 mod ping_pong;
 
-use crate::digest::Short;
-use crate::event::Level;
-use crate::policy::Loops;
-use crate::state::{Call, WINDOW};
+use crate::digest::EightByteDigest;
+use crate::event::LoopSeverity;
+use crate::policy::LoopPolicy;
+use crate::state::{CALL_WINDOW_LEN, RecentCall};
 
 /// Every detector, in the order in which they are asked.
-pub const ALL: &[&dyn Detector] = &[
-    &global_circuit_breaker::GlobalCircuitBreaker,
-    &known_poll_no_progress::KnownPollNoProgress,
-    &ping_pong::PingPong,
-    &generic_repeat::GenericRepeat,
+pub const ALL: &[&dyn LoopDetector] = &[
+    &global_circuit_breaker::CallsWithoutProgressDetector,
+    &known_poll_no_progress::KnownPollNoProgressDetector,
+    &ping_pong::PingPongDetector,
+    &generic_repeat::GenericRepeatDetector,
 ];
 
 /// So many of the calls looked at are worth a word.
-pub const WARNING: u32 = 10;
+pub const WARNING_COUNT: u32 = 10;
 /// So many must not go on.
-pub const CRITICAL: u32 = 20;
+pub const CRITICAL_COUNT: u32 = 20;
 
 /// The calls before the one being judged.
 #[derive(Debug, Clone, Copy)]
-pub struct Window<'a> {
-    calls: &'a std::collections::VecDeque<Call>,
+pub struct CallWindow<'a> {
+    calls: &'a std::collections::VecDeque<RecentCall>,
     len: usize,
 }
 
-impl<'a> Window<'a> {
+impl<'a> CallWindow<'a> {
     /// All calls of a scope's window but the newest, which is the one being judged.
-    pub fn before_newest(calls: &'a std::collections::VecDeque<Call>) -> Self {
+    pub fn calls_before_newest(calls: &'a std::collections::VecDeque<RecentCall>) -> Self {
         Self {
             calls,
             len: calls.len().saturating_sub(1),
         }
     }
 
-    /// Newest first, at most [`WINDOW`].
-    pub fn newest_first(&self) -> impl Iterator<Item = &'a Call> + use<'a> {
-        self.calls.iter().take(self.len).rev().take(WINDOW)
+    /// Newest first, at most [`CALL_WINDOW_LEN`].
+    pub fn calls_newest_first(&self) -> impl Iterator<Item = &'a RecentCall> + use<'a> {
+        self.calls.iter().take(self.len).rev().take(CALL_WINDOW_LEN)
     }
 }
 
 /// A pattern found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sighting {
+pub struct LoopPatternMatch {
     /// How bad.
-    pub level: Level,
+    pub level: LoopSeverity,
     /// How many calls show it.
     pub count: u32,
     /// What it is about: one nudge per key and multiple of ten.
-    pub key: Short,
+    pub key: EightByteDigest,
     /// Calls are among them that have not come back.
     pub in_flight: bool,
 }
 
 /// What else a detector may need to know.
 #[derive(Debug, Clone, Copy)]
-pub struct Context<'a> {
+pub struct DetectorContext<'a> {
     /// The settings in force.
-    pub loops: &'a Loops,
+    pub loops: &'a LoopPolicy,
     /// Tool requests of the task before this one.
     pub calls_before: u64,
     /// The agent is known to tell what came of each call.
@@ -74,22 +74,27 @@ pub struct Context<'a> {
 }
 
 /// A loop smell.
-pub trait Detector: Sync {
+pub trait LoopDetector: Sync {
     /// Its name in config, findings and transitions.
-    fn name(&self) -> &'static str;
+    fn detector_name(&self) -> &'static str;
     /// Looks at a call and what came before it.
-    fn look(&self, call: &Call, before: Window<'_>, context: Context<'_>) -> Option<Sighting>;
+    fn detect_loop(
+        &self,
+        call: &RecentCall,
+        before: CallWindow<'_>,
+        context: DetectorContext<'_>,
+    ) -> Option<LoopPatternMatch>;
     /// What to tell the agent.
-    fn advice(&self, sighting: Sighting) -> String;
+    fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String;
 }
 
 /// How often, newest first, the same call came back with one and the same outcome.
 /// Calls in between are skipped; a call without an outcome proves nothing.
-fn unchanged(call: &Call, before: Window<'_>) -> u32 {
+fn unchanged_outcome_count(call: &RecentCall, before: CallWindow<'_>) -> u32 {
     let mut head = None;
     let mut count = 0;
     for earlier in before
-        .newest_first()
+        .calls_newest_first()
         .filter(|earlier| earlier.call == call.call)
     {
         let Some(outcome) = earlier.outcome else {
@@ -104,9 +109,9 @@ fn unchanged(call: &Call, before: Window<'_>) -> u32 {
 }
 
 /// How many calls like this one have not come back.
-fn in_flight(call: &Call, before: Window<'_>) -> u32 {
-    let open = |earlier: &&Call| earlier.call == call.call && earlier.outcome.is_none();
-    before.newest_first().filter(open).count() as u32
+fn identical_calls_in_flight(call: &RecentCall, before: CallWindow<'_>) -> u32 {
+    let open = |earlier: &&RecentCall| earlier.call == call.call && earlier.outcome.is_none();
+    before.calls_newest_first().filter(open).count() as u32
 }
 
 #[cfg(test)]

@@ -4,20 +4,27 @@
 //!            with nothing changed on either side: no more.
 //! Is fine:   `edit a` `test` `edit a` `test` … while the tests say something new.
 
-use super::{CRITICAL, Context, Detector, Sighting, WARNING, Window};
-use crate::digest::Short;
-use crate::event::Level;
-use crate::state::Call;
+use super::{
+    CRITICAL_COUNT, CallWindow, DetectorContext, LoopDetector, LoopPatternMatch, WARNING_COUNT,
+};
+use crate::digest::EightByteDigest;
+use crate::event::LoopSeverity;
+use crate::state::RecentCall;
 
-pub(super) struct PingPong;
+pub(super) struct PingPongDetector;
 
-impl Detector for PingPong {
-    fn name(&self) -> &'static str {
+impl LoopDetector for PingPongDetector {
+    fn detector_name(&self) -> &'static str {
         "ping_pong"
     }
 
-    fn look(&self, call: &Call, before: Window<'_>, _: Context<'_>) -> Option<Sighting> {
-        let mut calls = before.newest_first();
+    fn detect_loop(
+        &self,
+        call: &RecentCall,
+        before: CallWindow<'_>,
+        _: DetectorContext<'_>,
+    ) -> Option<LoopPatternMatch> {
+        let mut calls = before.calls_newest_first();
         let newest = calls.next()?;
         if newest.call == call.call {
             return None;
@@ -42,13 +49,13 @@ impl Detector for PingPong {
         }
         let count = tail + 1;
         let level = match count {
-            CRITICAL.. if still => Level::Critical,
-            WARNING.. => Level::Warning,
+            CRITICAL_COUNT.. if still => LoopSeverity::Critical,
+            WARNING_COUNT.. => LoopSeverity::Warning,
             _ => return None,
         };
         // One key for both directions.
-        let key = Short(call.call.0 ^ newest.call.0);
-        (tail >= 2).then_some(Sighting {
+        let key = EightByteDigest(call.call.0 ^ newest.call.0);
+        (tail >= 2).then_some(LoopPatternMatch {
             level,
             count,
             key,
@@ -56,13 +63,13 @@ impl Detector for PingPong {
         })
     }
 
-    fn advice(&self, sighting: Sighting) -> String {
+    fn loop_advice_for_agent(&self, sighting: LoopPatternMatch) -> String {
         let count = sighting.count;
         match sighting.level {
-            Level::Warning => format!(
+            LoopSeverity::Warning => format!(
                 "you have gone to and fro between two calls {count} times; decide on one, or look for what both miss"
             ),
-            Level::Critical => format!(
+            LoopSeverity::Critical => format!(
                 "two calls took turns {count} times and neither changed anything; this one is not run again"
             ),
         }

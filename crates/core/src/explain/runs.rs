@@ -4,20 +4,20 @@
 use std::collections::BTreeMap;
 
 use crate::decision::{Decision, ToolDecision};
-use crate::digest::{Digest, Short};
+use crate::digest::{Digest, EightByteDigest};
 use crate::effect::Effect;
-use crate::event::{DecisionMade, Event};
-use crate::evidence::{Cause, FRESH_MS, Origin, Verdict};
-use crate::explain::Because;
-use crate::ids::{Millis, ScopeId, Seq, TaskId, VerifierName};
-use crate::input::{EvidenceArrived, Input, NewestRun, Reach, StopRequested, TreeFact};
-use crate::policy::{Policy, SubjectKind, Tier, VerifierSpec};
+use crate::event::{DecisionOnInput, Event};
+use crate::evidence::{EvidenceOrigin, InconclusiveCause, MAX_RUN_AGE_MS, Verdict};
+use crate::explain::DecisionFactor;
+use crate::ids::{EventSeq, ScopeId, TaskId, UnixMillis, VerifierName};
+use crate::input::{ActReach, EvidenceArrived, Input, NewestCheckRun, StopRequested, TreeDigests};
+use crate::policy::{Policy, VerdictSubjectKind, VerifierSpec, VerifierTier};
 
 /// What became of the checks at one stop.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StopRuns {
+pub struct StopCheckRuns {
     /// Its input.
-    pub stop: Seq,
+    pub stop: EventSeq,
     /// Main conversation or sub-agent.
     pub scope: ScopeId,
     /// Its task.
@@ -25,27 +25,27 @@ pub struct StopRuns {
     /// Which stop of its scope in the task, from 1.
     pub number: u32,
     /// In the order of the policy; one that was run more than once is there for each time.
-    pub checks: Vec<CheckRun>,
+    pub checks: Vec<CheckOutcomeAtStop>,
 }
 
 /// What became of one check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CheckRun {
+pub struct CheckOutcomeAtStop {
     /// Which.
     pub verifier: VerifierName,
     /// The evidence that came back for this stop.
     pub evidence: Option<Digest>,
     /// Whether it was run.
-    pub outcome: RunOutcome,
+    pub outcome: CheckRunExplanation,
 }
 
 /// Whether a check was run, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RunOutcome {
+pub enum CheckRunExplanation {
     /// It was run, for all of these reasons.
-    Ran(Vec<RunReason>),
+    Ran(Vec<CheckRunReason>),
     /// What it found at this stop still holds.
-    Held {
+    StillValid {
         /// The stop's task.
         task: TaskId,
         /// Which stop of its scope there.
@@ -54,36 +54,36 @@ pub enum RunOutcome {
     /// What another session or another process found holds here as well.
     FoundElsewhere,
     /// Another process was still running it.
-    RunsElsewhere,
+    RunningElsewhere,
     /// The files that it judges could not be read.
-    Unreadable,
+    TreeUnreadable,
 }
 
 /// Why a check was run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RunReason {
+pub enum CheckRunReason {
     /// No run of it is in this session's log.
     First,
     /// It came back about other files, or beside another tool call, than this stop is about: it
     /// was run once more at the same stop.
-    OnceMore,
+    RerunAtSameStop,
     /// A person sealed another policy.
-    Sealed,
+    PolicySealed,
     /// Files that it depends on changed.
-    Files,
+    FilesChanged,
     /// What checks run with changed: programs, variables, packages.
-    Environment,
+    EnvironmentChanged,
     /// A tool call came that may have changed what it finds.
     Act {
         /// The newest such request of this session; `None` if it was another session's.
-        request: Option<Seq>,
+        request: Option<EventSeq>,
     },
     /// It is about the answer, and the answer is another.
-    Message,
+    AnswerChanged,
     /// It is asked at every stop.
     EachStop,
     /// Its newest run is older than fifteen minutes, and no `inputs` say what it depends on.
-    Old,
+    TooOld,
     /// Its newest run did not pass, and was an earlier task's.
     FailedBefore,
     /// The task would have been given up for what it found before.
@@ -91,11 +91,11 @@ pub enum RunReason {
     /// A newer run of it was kept, which this session had not heard of.
     NewerRun,
     /// Its newest run was cut, since the answer was due.
-    Cut,
+    CutShort,
     /// The process that had it left no result.
-    Lost,
+    ResultLost,
     /// Files moved while it ran the last time.
-    Moved,
+    FilesMoved,
     /// Its program was missing the last time.
     ProgramMissing,
     /// The log does not say.
@@ -104,7 +104,7 @@ pub enum RunReason {
 
 /// What keeps a stop from being judged on a tree that holds still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeldUpBy {
+pub enum StopHoldupCause {
     /// Files changed meanwhile.
     Files,
     /// No file did, but tool calls came that may have changed what checks find.
@@ -113,50 +113,55 @@ pub enum HeldUpBy {
 
 /// What kept the newest stop of this scope from being judged; `None` if nothing did. Takes the
 /// events of a log in order, from that stop's input on or from before it.
-pub fn held_up_by<'e>(
+pub fn newest_stop_held_up_cause<'e>(
     events: impl IntoIterator<Item = &'e Event>,
     scope: &ScopeId,
-) -> Option<HeldUpBy> {
-    let mut moves = Moves::default();
+) -> Option<StopHoldupCause> {
+    let mut moves = TreeChangesDuringStop::default();
     for event in events {
         let Event::Input(stamped) = event else {
             continue;
         };
         match &stamped.input {
             Input::StopRequested(stop) if stop.scope == *scope => {
-                moves = Moves::default();
-                moves.see(stop.tree.as_ref().ok());
+                moves = TreeChangesDuringStop::default();
+                moves.note_tree_change_between_readings(stop.tree.as_ref().ok());
             }
-            Input::TreeRead(read) if read.scope == *scope => moves.see(read.tree.as_ref().ok()),
+            Input::TreeRead(read) if read.scope == *scope => {
+                moves.note_tree_change_between_readings(read.tree.as_ref().ok())
+            }
             Input::EvidenceArrived(arrived) if arrived.scope == *scope => {
-                let cut = arrived.evidence.cause.is_some_and(Cause::is_cut);
+                let cut = arrived
+                    .evidence
+                    .cause
+                    .is_some_and(InconclusiveCause::is_unfinished_run);
                 moves.files |= arrived.held_up.is_some() && !cut;
             }
             _ => {}
         }
     }
     match moves {
-        Moves { files: true, .. } => Some(HeldUpBy::Files),
-        Moves { acts: true, .. } => Some(HeldUpBy::Acts),
-        Moves { .. } => None,
+        TreeChangesDuringStop { files: true, .. } => Some(StopHoldupCause::Files),
+        TreeChangesDuringStop { acts: true, .. } => Some(StopHoldupCause::Acts),
+        TreeChangesDuringStop { .. } => None,
     }
 }
 
 /// What differed between the readings of one stop.
 #[derive(Default)]
-struct Moves<'e> {
-    newest: Option<&'e TreeFact>,
+struct TreeChangesDuringStop<'e> {
+    newest: Option<&'e TreeDigests>,
     files: bool,
     acts: bool,
 }
 
-impl<'e> Moves<'e> {
-    fn see(&mut self, tree: Option<&'e TreeFact>) {
+impl<'e> TreeChangesDuringStop<'e> {
+    fn note_tree_change_between_readings(&mut self, tree: Option<&'e TreeDigests>) {
         match (self.newest, tree) {
-            (Some(before), Some(now)) if !before.is_alike(now) => {
+            (Some(before), Some(now)) if !before.is_equivalent_tree(now) => {
                 let mut without_acts = before.clone();
                 without_acts.acts = now.acts;
-                match without_acts.is_alike(now) {
+                match without_acts.is_equivalent_tree(now) {
                     true => self.acts = true,
                     false => self.files = true,
                 }
@@ -170,16 +175,16 @@ impl<'e> Moves<'e> {
 
 /// What became of the checks at each stop of a session, in order. `events` are those of the whole
 /// log, each with its place; `policy` finds a sealed policy by its digest.
-pub fn runs<'e>(
-    events: impl IntoIterator<Item = (Seq, &'e Event)>,
+pub fn check_runs_at_each_stop<'e>(
+    events: impl IntoIterator<Item = (EventSeq, &'e Event)>,
     policy: &dyn Fn(&Digest) -> Option<Policy>,
-) -> Vec<StopRuns> {
-    let mut reader = Reader::default();
+) -> Vec<StopCheckRuns> {
+    let mut reader = CheckRunLogReader::default();
     for (seq, event) in events {
-        reader.read(seq, event, policy);
+        reader.apply_event_to_check_runs(seq, event, policy);
     }
     for open in std::mem::take(&mut reader.open) {
-        reader.close(open);
+        reader.finish_check_runs_of_stop(open);
     }
     reader.done.sort_by_key(|runs| runs.stop);
     reader.done
@@ -187,66 +192,71 @@ pub fn runs<'e>(
 
 /// What a verdict is about, in parts.
 #[derive(Clone, Copy)]
-struct About {
+struct VerdictSubjectParts {
     files: Digest,
-    environment: Option<Short>,
+    environment: Option<EightByteDigest>,
     act: u64,
 }
 
 /// The newest run of a verifier.
 #[derive(Clone)]
-struct Newest {
+struct NewestVerifierRun {
     key: Digest,
     verdict: Verdict,
-    cause: Option<Cause>,
+    cause: Option<InconclusiveCause>,
     held_up: bool,
-    about: Short,
-    began: Option<Millis>,
+    about: EightByteDigest,
+    began: Option<UnixMillis>,
     task: TaskId,
-    stop: Seq,
+    stop: EventSeq,
     number: u32,
 }
 
 /// A tool call that may have changed what checks find.
-struct ActCall {
-    request: Seq,
-    call: Short,
+struct ToolCallThatMayAffectChecks {
+    request: EventSeq,
+    call: EightByteDigest,
     id: Option<String>,
     /// Its request or, if it came back, its outcome.
-    last: Seq,
-    reach: Reach,
+    last: EventSeq,
+    reach: ActReach,
 }
 
 /// A stop that is not answered yet.
-struct Open {
-    runs: StopRuns,
-    at: Millis,
-    asked: Vec<(VerifierName, Short)>,
+struct UnansweredStop {
+    runs: StopCheckRuns,
+    at: UnixMillis,
+    asked: Vec<(VerifierName, EightByteDigest)>,
     /// What runs whatever is known of it.
     again: Vec<VerifierName>,
     /// The newest runs that were kept, as they were told with the newest reading.
-    kept: Vec<NewestRun>,
+    kept: Vec<NewestCheckRun>,
 }
 
 #[derive(Default)]
-struct Reader {
-    now: Millis,
+struct CheckRunLogReader {
+    now: UnixMillis,
     task: TaskId,
     policy: Option<Policy>,
     /// Where it was sealed.
-    sealed: Seq,
+    sealed: EventSeq,
     /// The newest input, which may open a task.
-    input: Seq,
+    input: EventSeq,
     stops: BTreeMap<ScopeId, u32>,
-    abouts: BTreeMap<(VerifierName, Short), About>,
-    newest: BTreeMap<VerifierName, Newest>,
-    acts: Vec<ActCall>,
-    open: Vec<Open>,
-    done: Vec<StopRuns>,
+    abouts: BTreeMap<(VerifierName, EightByteDigest), VerdictSubjectParts>,
+    newest: BTreeMap<VerifierName, NewestVerifierRun>,
+    acts: Vec<ToolCallThatMayAffectChecks>,
+    open: Vec<UnansweredStop>,
+    done: Vec<StopCheckRuns>,
 }
 
-impl Reader {
-    fn read(&mut self, seq: Seq, event: &Event, policy: &dyn Fn(&Digest) -> Option<Policy>) {
+impl CheckRunLogReader {
+    fn apply_event_to_check_runs(
+        &mut self,
+        seq: EventSeq,
+        event: &Event,
+        policy: &dyn Fn(&Digest) -> Option<Policy>,
+    ) {
         match event {
             Event::PolicySealed { policy: sealed, .. }
             | Event::PolicyRenewed { policy: sealed, .. } => {
@@ -270,25 +280,27 @@ impl Reader {
                         let Effect::RunVerifier {
                             verifier,
                             subject,
-                            again,
+                            force_run: again,
                             ..
                         } = effect
                         else {
                             continue;
                         };
-                        open.asked.push((verifier.clone(), subject.short()));
+                        open.asked
+                            .push((verifier.clone(), subject.to_short_digest()));
                         if *again {
                             open.again.push(verifier.clone());
                         }
                     }
                 }
             }
-            Event::DecisionMade(made) => self.decided(made),
+            Event::DecisionMade(made) => self.apply_decision_to_check_runs(made),
             Event::Input(stamped) => {
                 self.input = seq;
                 self.now = self.now.max(stamped.at);
-                self.take_in(seq, &stamped.input);
-                if let (Some(kept), Some(scope)) = (&stamped.runs, stamped.input.scope()) {
+                self.read_logged_input(seq, &stamped.input);
+                if let (Some(kept), Some(scope)) = (&stamped.newest_runs, stamped.input.scope_id())
+                {
                     let mut open = self.open.iter_mut();
                     if let Some(open) = open.find(|open| open.runs.scope == *scope) {
                         open.kept = kept.to_vec();
@@ -299,14 +311,14 @@ impl Reader {
         }
     }
 
-    fn take_in(&mut self, seq: Seq, input: &Input) {
+    fn read_logged_input(&mut self, seq: EventSeq, input: &Input) {
         match input {
             Input::ToolRequested(request) => {
                 let reach = request.facts.reach;
                 // Older logs say no more than this.
-                let reach = reach.or(request.facts.outside.then_some(Reach::Outside));
+                let reach = reach.or(request.facts.outside.then_some(ActReach::Outside));
                 if let Some(reach) = reach {
-                    self.acts.push(ActCall {
+                    self.acts.push(ToolCallThatMayAffectChecks {
                         request: seq,
                         call: request.call,
                         id: request.call_id.clone(),
@@ -325,28 +337,30 @@ impl Reader {
                     act.last = seq;
                 }
             }
-            Input::StopRequested(stop) => self.begin(seq, stop),
+            Input::StopRequested(stop) => self.add_unanswered_stop(seq, stop),
             Input::TreeRead(read) => {
                 if let Ok(tree) = &read.tree {
-                    self.know(tree);
+                    self.remember_check_subjects(tree);
                 }
             }
-            Input::EvidenceArrived(arrived) => self.arrived(arrived),
+            Input::EvidenceArrived(arrived) => self.note_arrived_evidence(arrived),
             _ => {}
         }
     }
 
-    fn begin(&mut self, seq: Seq, stop: &StopRequested) {
+    fn add_unanswered_stop(&mut self, seq: EventSeq, stop: &StopRequested) {
         if let Ok(tree) = &stop.tree {
-            self.know(tree);
+            self.remember_check_subjects(tree);
         }
-        let of_scope = |open: &mut Open| open.runs.scope == stop.scope;
-        let replaced: Vec<Open> = self.open.extract_if(.., of_scope).collect();
-        replaced.into_iter().for_each(|open| self.close(open));
+        let of_scope = |open: &mut UnansweredStop| open.runs.scope == stop.scope;
+        let replaced: Vec<UnansweredStop> = self.open.extract_if(.., of_scope).collect();
+        replaced
+            .into_iter()
+            .for_each(|open| self.finish_check_runs_of_stop(open));
         let number = self.stops.entry(stop.scope.clone()).or_default();
         *number += 1;
-        self.open.push(Open {
-            runs: StopRuns {
+        self.open.push(UnansweredStop {
+            runs: StopCheckRuns {
                 stop: seq,
                 scope: stop.scope.clone(),
                 task: self.task,
@@ -361,37 +375,40 @@ impl Reader {
     }
 
     /// Remembers what each check is about on this tree.
-    fn know(&mut self, tree: &TreeFact) {
+    fn remember_check_subjects(&mut self, tree: &TreeDigests) {
         let Some(policy) = &self.policy else {
             return;
         };
         for spec in policy.verifiers.iter().filter(|spec| spec.is_tree_check()) {
-            let about = About {
-                files: tree.subject(&spec.name),
+            let about = VerdictSubjectParts {
+                files: tree.verifier_subject_digest(&spec.name),
                 environment: tree.environment,
-                act: tree.acts.map_or(0, |acts| acts.voiding(spec)),
+                act: tree.acts.map_or(0, |acts| acts.newest_voiding_act(spec)),
             };
-            let place = (spec.name.clone(), tree.about(spec).short());
+            let place = (
+                spec.name.clone(),
+                tree.verdict_subject_digest(spec).to_short_digest(),
+            );
             self.abouts.insert(place, about);
         }
     }
 
-    fn arrived(&mut self, arrived: &EvidenceArrived) {
+    fn note_arrived_evidence(&mut self, arrived: &EvidenceArrived) {
         let fact = &arrived.evidence;
         let name = &fact.verifier;
         let Some(spec) = self
             .policy
             .as_ref()
-            .and_then(|policy| policy.verifier(name))
-            .filter(|spec| spec.tier == Tier::Hard && fact.origin == Origin::Gate)
+            .and_then(|policy| policy.verifier_spec(name))
+            .filter(|spec| spec.tier == VerifierTier::Hard && fact.origin == EvidenceOrigin::Gate)
             .cloned()
         else {
             return;
         };
-        let about = fact.subject.short();
+        let about = fact.subject.to_short_digest();
         let asked = arrived.asked.unwrap_or(about);
-        let answers = |open: &Open| {
-            let is_asked = |about: Short| open.asked.contains(&(name.clone(), about));
+        let answers = |open: &UnansweredStop| {
+            let is_asked = |about: EightByteDigest| open.asked.contains(&(name.clone(), about));
             open.runs.scope == arrived.scope && (is_asked(asked) || is_asked(about))
         };
         let Some(open) = self.open.iter().position(answers) else {
@@ -407,24 +424,29 @@ impl Reader {
             return;
         }
         let outcome = match (fact.cause, same_run) {
-            (Some(Cause::ClaimedElsewhere), _) => RunOutcome::RunsElsewhere,
-            (Some(Cause::TreeUnreadable), _) => RunOutcome::Unreadable,
-            (_, Some(newest)) => RunOutcome::Held {
+            (Some(InconclusiveCause::ClaimedElsewhere), _) => CheckRunExplanation::RunningElsewhere,
+            (Some(InconclusiveCause::TreeUnreadable), _) => CheckRunExplanation::TreeUnreadable,
+            (_, Some(newest)) => CheckRunExplanation::StillValid {
                 task: newest.task,
                 number: newest.number,
             },
-            _ if fact.cached => RunOutcome::FoundElsewhere,
-            _ => RunOutcome::Ran(self.reasons(&spec, asked, newest.as_ref(), open)),
+            _ if fact.cached => CheckRunExplanation::FoundElsewhere,
+            _ => CheckRunExplanation::Ran(self.check_run_reasons(
+                &spec,
+                asked,
+                newest.as_ref(),
+                open,
+            )),
         };
         let Some(open) = self.open.get_mut(open) else {
             return;
         };
-        open.runs.checks.push(CheckRun {
+        open.runs.checks.push(CheckOutcomeAtStop {
             verifier: name.clone(),
             evidence: Some(fact.key),
             outcome,
         });
-        let found = Newest {
+        let found = NewestVerifierRun {
             key: fact.key,
             verdict: fact.verdict,
             cause: fact.cause,
@@ -439,90 +461,99 @@ impl Reader {
     }
 
     /// Why it was run, about what it was asked at this place, where this was its newest run.
-    fn reasons(
+    fn check_run_reasons(
         &self,
         spec: &VerifierSpec,
-        asked: Short,
-        newest: Option<&Newest>,
+        asked: EightByteDigest,
+        newest: Option<&NewestVerifierRun>,
         open: usize,
-    ) -> Vec<RunReason> {
+    ) -> Vec<CheckRunReason> {
         let (Some(newest), Some(open)) = (newest, self.open.get(open)) else {
-            return vec![RunReason::First];
+            return vec![CheckRunReason::First];
         };
         if open.again.contains(&spec.name) {
-            return vec![RunReason::LastAttempt];
+            return vec![CheckRunReason::LastAttempt];
         }
         let mut reasons = Vec::new();
         if newest.stop == open.runs.stop {
-            reasons.push(RunReason::OnceMore);
+            reasons.push(CheckRunReason::RerunAtSameStop);
         }
         if newest.stop < self.sealed {
-            reasons.push(RunReason::Sealed);
+            reasons.push(CheckRunReason::PolicySealed);
         }
         let about = |about| self.abouts.get(&(spec.name.clone(), about));
         if let (Some(before), Some(now)) = (about(newest.about), about(asked)) {
             if before.files != now.files {
-                reasons.push(RunReason::Files);
+                reasons.push(CheckRunReason::FilesChanged);
             }
             if before.environment != now.environment {
-                reasons.push(RunReason::Environment);
+                reasons.push(CheckRunReason::EnvironmentChanged);
             }
             if before.act != now.act {
-                let request = self.newest_act(spec, newest.stop);
-                reasons.push(RunReason::Act { request });
+                let request = self.newest_voiding_act(spec, newest.stop);
+                reasons.push(CheckRunReason::Act { request });
             }
         }
         if reasons.is_empty() {
-            reasons.push(self.reason_beside(spec, newest, open));
+            reasons.push(self.rerun_reason_for_unchanged_subject(spec, newest, open));
         }
         reasons
     }
 
     /// Why it was run, where nothing that it is about changed.
-    fn reason_beside(&self, spec: &VerifierSpec, newest: &Newest, open: &Open) -> RunReason {
+    fn rerun_reason_for_unchanged_subject(
+        &self,
+        spec: &VerifierSpec,
+        newest: &NewestVerifierRun,
+        open: &UnansweredStop,
+    ) -> CheckRunReason {
         let failed = newest.verdict != Verdict::Pass;
         let installed = || {
             let mut acts = self.acts.iter().rev();
-            acts.find(|act| act.reach == Reach::Outside && act.last > newest.stop)
+            acts.find(|act| act.reach == ActReach::Outside && act.last > newest.stop)
         };
-        let age = |began: Millis| open.at.since(began);
+        let age = |began: UnixMillis| open.at.millis_since(began);
         let has_newer = || {
             let mut kept = open.kept.iter();
             let kept = kept.find(|kept| kept.verifier == spec.name);
             let run = kept.and_then(|kept| kept.run);
-            run.is_some_and(|run| run != newest.key.short())
+            run.is_some_and(|run| run != newest.key.to_short_digest())
         };
         match newest.cause {
-            _ if spec.subject == SubjectKind::Stop => RunReason::EachStop,
-            _ if spec.subject == SubjectKind::Message => RunReason::Message,
-            Some(Cause::ReplyDeadline) => RunReason::Cut,
-            Some(Cause::ClaimedElsewhere) => RunReason::Lost,
-            Some(Cause::TreeMoving) => RunReason::Moved,
-            _ if newest.held_up => RunReason::Moved,
-            Some(Cause::MissingProgram) => RunReason::ProgramMissing,
-            _ if failed && newest.task != open.runs.task => RunReason::FailedBefore,
-            _ if has_newer() => RunReason::NewerRun,
-            _ if failed && installed().is_some() => RunReason::Act {
+            _ if spec.subject == VerdictSubjectKind::Stop => CheckRunReason::EachStop,
+            _ if spec.subject == VerdictSubjectKind::Message => CheckRunReason::AnswerChanged,
+            Some(InconclusiveCause::ReplyDeadline) => CheckRunReason::CutShort,
+            Some(InconclusiveCause::ClaimedElsewhere) => CheckRunReason::ResultLost,
+            Some(InconclusiveCause::TreeMoving) => CheckRunReason::FilesMoved,
+            _ if newest.held_up => CheckRunReason::FilesMoved,
+            Some(InconclusiveCause::MissingProgram) => CheckRunReason::ProgramMissing,
+            _ if failed && newest.task != open.runs.task => CheckRunReason::FailedBefore,
+            _ if has_newer() => CheckRunReason::NewerRun,
+            _ if failed && installed().is_some() => CheckRunReason::Act {
                 request: installed().map(|act| act.request),
             },
             _ if spec.inputs.is_empty()
-                && newest.began.is_some_and(|began| age(began) >= FRESH_MS) =>
+                && newest
+                    .began
+                    .is_some_and(|began| age(began) >= MAX_RUN_AGE_MS) =>
             {
-                RunReason::Old
+                CheckRunReason::TooOld
             }
-            _ => RunReason::Unknown,
+            _ => CheckRunReason::Unknown,
         }
     }
 
     /// The newest tool call of this session since this stop that voids what the verifier found.
-    fn newest_act(&self, spec: &VerifierSpec, since: Seq) -> Option<Seq> {
-        let voids = |act: &&ActCall| spec.inputs.is_empty() || act.reach == Reach::Outside;
+    fn newest_voiding_act(&self, spec: &VerifierSpec, since: EventSeq) -> Option<EventSeq> {
+        let voids = |act: &&ToolCallThatMayAffectChecks| {
+            spec.inputs.is_empty() || act.reach == ActReach::Outside
+        };
         let acts = self.acts.iter().filter(|act| act.last > since);
         let newest = acts.filter(voids).max_by_key(|act| act.last);
         newest.map(|act| act.request)
     }
 
-    fn decided(&mut self, made: &DecisionMade) {
+    fn apply_decision_to_check_runs(&mut self, made: &DecisionOnInput) {
         match &made.decision {
             // What does not run is no act.
             Decision::Tool(ToolDecision::Deny { .. } | ToolDecision::Halt { .. }) => {
@@ -530,39 +561,40 @@ impl Reader {
             }
             Decision::Tool(_) | Decision::Noted => {}
             Decision::Stop(_) => {
-                let answered = |open: &mut Open| open.runs.stop == made.answers;
-                let answered: Vec<Open> = self.open.extract_if(.., answered).collect();
+                let answered = |open: &mut UnansweredStop| open.runs.stop == made.answers;
+                let answered: Vec<UnansweredStop> = self.open.extract_if(.., answered).collect();
                 for mut open in answered {
-                    self.add_held(&mut open.runs, &made.why);
-                    self.close(open);
+                    self.add_reused_checks(&mut open.runs, &made.why);
+                    self.finish_check_runs_of_stop(open);
                 }
             }
         }
     }
 
     /// No more comes of it. Checks come back in any order.
-    fn close(&mut self, mut open: Open) {
+    fn finish_check_runs_of_stop(&mut self, mut open: UnansweredStop) {
         let specs = self.policy.iter().flat_map(|policy| &policy.verifiers);
         let order: Vec<&VerifierName> = specs.map(|spec| &spec.name).collect();
-        let place = |check: &CheckRun| order.iter().position(|name| **name == check.verifier);
+        let place =
+            |check: &CheckOutcomeAtStop| order.iter().position(|name| **name == check.verifier);
         open.runs.checks.sort_by_key(place);
         self.done.push(open.runs);
     }
 
     /// Adds the checks that were not asked about, since what they found before holds.
-    fn add_held(&self, runs: &mut StopRuns, why: &[Because]) {
+    fn add_reused_checks(&self, runs: &mut StopCheckRuns, why: &[DecisionFactor]) {
         for because in why {
-            let Because::Verdict { verifier, .. } = because else {
+            let DecisionFactor::Verdict { verifier, .. } = because else {
                 continue;
             };
             let Some(newest) = self.newest.get(verifier) else {
                 continue;
             };
             if newest.stop != runs.stop {
-                runs.checks.push(CheckRun {
+                runs.checks.push(CheckOutcomeAtStop {
                     verifier: verifier.clone(),
                     evidence: None,
-                    outcome: RunOutcome::Held {
+                    outcome: CheckRunExplanation::StillValid {
                         task: newest.task,
                         number: newest.number,
                     },

@@ -4,11 +4,11 @@
 use std::fmt::Write as _;
 
 /// Longest ids, in characters, from generous to the least that still tells them apart.
-const WIDTHS: [usize; 6] = [200, 60, 36, 24, 18, 12];
+const ID_WIDTHS: [usize; 6] = [200, 60, 36, 24, 18, 12];
 
 /// What is to be said about one check.
 #[derive(Default)]
-pub(super) struct Section<'a> {
+pub(super) struct CheckFeedbackSection<'a> {
     /// Which check, and how it ended.
     pub(super) head: String,
     /// Findings not sent before: id, and all there is to say.
@@ -23,33 +23,39 @@ pub(super) struct Section<'a> {
     pub(super) foot: String,
 }
 
-impl Section<'_> {
+impl CheckFeedbackSection<'_> {
     /// Bytes that do not depend on the room.
-    pub(super) fn fixed(&self) -> usize {
+    pub(super) fn section_fixed_byte_count(&self) -> usize {
         self.head.len() + self.notes.len() + self.foot.len()
     }
 
     /// Bytes of all there is to say.
-    pub(super) fn want(&self) -> usize {
-        let output: usize = self.output.iter().map(|line| line.len() + OUTPUT).sum();
-        self.fixed() + self.named(self.new.len(), usize::MAX).len() + output
+    pub(super) fn full_feedback_section_len(&self) -> usize {
+        let output: usize = self
+            .output
+            .iter()
+            .map(|line| line.len() + OUTPUT_LINE_OVERHEAD)
+            .sum();
+        self.section_fixed_byte_count()
+            + self.format_new_findings(self.new.len(), usize::MAX).len()
+            + output
     }
 
-    pub(super) fn spare_notes(&mut self) {
+    pub(super) fn drop_feedback_section_notes(&mut self) {
         self.notes.clear();
     }
 
     /// Appends what fits into `room`. Ids are written even if they do not: a finding that
     /// was not named would count as told.
-    pub(super) fn write(&self, text: &mut String, room: usize) {
-        let room = room.saturating_sub(self.fixed());
+    pub(super) fn write_feedback_section_within(&self, text: &mut String, room: usize) {
+        let room = room.saturating_sub(self.section_fixed_byte_count());
         text.push_str(&self.head);
-        let named = self.fitting(room);
+        let named = self.findings_text_within_bytes(room);
         text.push_str(&named);
         text.push_str(&self.notes);
         let mut left = room.saturating_sub(named.len());
         let fits = |line: &&String| {
-            let bytes = line.len() + OUTPUT;
+            let bytes = line.len() + OUTPUT_LINE_OVERHEAD;
             let fits = bytes <= left;
             left = left.saturating_sub(bytes);
             fits
@@ -62,19 +68,19 @@ impl Section<'_> {
         text.push_str(&self.foot);
     }
 
-    fn fitting(&self, room: usize) -> String {
-        let all = self.named(self.new.len(), usize::MAX);
+    fn findings_text_within_bytes(&self, room: usize) -> String {
+        let all = self.format_new_findings(self.new.len(), usize::MAX);
         if all.len() <= room {
             return all;
         }
-        let least = WIDTHS.last().copied().unwrap_or(usize::MAX);
-        let width = WIDTHS
+        let least = ID_WIDTHS.last().copied().unwrap_or(usize::MAX);
+        let width = ID_WIDTHS
             .into_iter()
-            .find(|width| self.named(0, *width).len() <= room)
+            .find(|width| self.format_new_findings(0, *width).len() <= room)
             .unwrap_or(least);
-        let mut best = self.named(0, width);
+        let mut best = self.format_new_findings(0, width);
         for full in 1..self.new.len() {
-            let more = self.named(full, width);
+            let more = self.format_new_findings(full, width);
             if more.len() > room {
                 break;
             }
@@ -84,13 +90,13 @@ impl Section<'_> {
     }
 
     /// The first `full` new findings in full, all others by ids of at most `width`.
-    fn named(&self, full: usize, width: usize) -> String {
+    fn format_new_findings(&self, full: usize, width: usize) -> String {
         let mut text = String::new();
         for (_, words) in self.new.iter().take(full) {
             let _ = writeln!(text, "  - {words}");
         }
         let list = |ids: &mut dyn Iterator<Item = &str>| {
-            ids.map(|id| narrow(id, width))
+            ids.map(|id| shorten_test_id(id, width))
                 .collect::<Vec<_>>()
                 .join(", ")
         };
@@ -108,10 +114,10 @@ impl Section<'_> {
 }
 
 /// Bytes around a line of output.
-const OUTPUT: usize = "  | \n".len();
+const OUTPUT_LINE_OVERHEAD: usize = "  | \n".len();
 
 /// An id cut in its middle: modules begin it, and the test's own name ends it.
-fn narrow(id: &str, width: usize) -> String {
+fn shorten_test_id(id: &str, width: usize) -> String {
     let count = id.chars().count();
     if count <= width {
         return id.to_owned();

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::ids::{Millis, ScopeId, Seq, SourceName};
+use crate::ids::{EventSeq, ScopeId, SourceName, UnixMillis};
 
 /// Installed entries remembered per delivery.
 const MAX_SOURCES: usize = 8;
@@ -16,24 +16,24 @@ const MAX_STOPS: usize = 24;
 
 /// A prompt or stop, and who has delivered it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Delivered {
+pub struct PromptOrStopDelivery {
     /// Its input.
-    pub seq: Seq,
+    pub seq: EventSeq,
     /// When it was taken in first.
-    pub at: Millis,
+    pub at: UnixMillis,
     /// The installed entries it came by.
     pub sources: Vec<SourceName>,
 }
 
 /// The newest prompt and the newest stop of each scope.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Deliveries {
-    pub(super) prompt: Option<Delivered>,
-    stops: Vec<(ScopeId, Delivered)>,
+pub(super) struct NewestPromptAndStop {
+    pub(super) prompt: Option<PromptOrStopDelivery>,
+    stops: Vec<(ScopeId, PromptOrStopDelivery)>,
 }
 
-impl Delivered {
-    fn new(seq: Seq, at: Millis, source: &SourceName) -> Self {
+impl PromptOrStopDelivery {
+    fn new(seq: EventSeq, at: UnixMillis, source: &SourceName) -> Self {
         Self {
             seq,
             at,
@@ -41,46 +41,57 @@ impl Delivered {
         }
     }
 
-    fn add(&mut self, source: &SourceName) {
+    fn add_delivering_source(&mut self, source: &SourceName) {
         if self.sources.len() < MAX_SOURCES && !self.sources.contains(source) {
             self.sources.push(source.clone());
         }
     }
 }
 
-impl Deliveries {
-    pub(super) fn stop(&self, scope: &ScopeId) -> Option<&Delivered> {
+impl NewestPromptAndStop {
+    pub(super) fn newest_delivered_stop(&self, scope: &ScopeId) -> Option<&PromptOrStopDelivery> {
         let mut stops = self.stops.iter();
         stops.find(|(id, _)| id == scope).map(|(_, stop)| stop)
     }
 
-    pub(super) fn prompted(&mut self, seq: Seq, at: Millis, source: &SourceName) {
-        self.prompt = Some(Delivered::new(seq, at, source));
+    pub(super) fn record_prompt_delivery(
+        &mut self,
+        seq: EventSeq,
+        at: UnixMillis,
+        source: &SourceName,
+    ) {
+        self.prompt = Some(PromptOrStopDelivery::new(seq, at, source));
         self.stops.clear();
     }
 
-    pub(super) fn called(&mut self, scope: &ScopeId) {
+    pub(super) fn forget_deliveries_before_call(&mut self, scope: &ScopeId) {
         self.prompt = None;
         self.stops.retain(|(id, _)| id != scope);
     }
 
-    pub(super) fn stopped(&mut self, scope: &ScopeId, seq: Seq, at: Millis, source: &SourceName) {
-        self.called(scope);
+    pub(super) fn record_stop_event_delivery(
+        &mut self,
+        scope: &ScopeId,
+        seq: EventSeq,
+        at: UnixMillis,
+        source: &SourceName,
+    ) {
+        self.forget_deliveries_before_call(scope);
         if self.stops.len() >= MAX_STOPS
-            && let Some(oldest) = self.stops.iter().position(|(id, _)| !id.is_main())
+            && let Some(oldest) = self.stops.iter().position(|(id, _)| !id.is_main_scope())
         {
             self.stops.remove(oldest);
         }
-        let stop = Delivered::new(seq, at, source);
+        let stop = PromptOrStopDelivery::new(seq, at, source);
         self.stops.push((scope.clone(), stop));
     }
 
     /// The news of this place came by another entry too.
-    pub(super) fn repeated(&mut self, of: Seq, source: &SourceName) {
+    pub(super) fn record_redelivery(&mut self, of: EventSeq, source: &SourceName) {
         let stops = self.stops.iter_mut().map(|(_, stop)| stop);
         let mut known = self.prompt.iter_mut().chain(stops);
         if let Some(delivered) = known.find(|delivered| delivered.seq == of) {
-            delivered.add(source);
+            delivered.add_delivering_source(source);
         }
     }
 }

@@ -1,29 +1,33 @@
-//! Folds events into [`State`]: the only code that writes it. It uses recorded decisions
+//! Folds events into [`SessionState`]: the only code that writes it. It uses recorded decisions
 //! and never re-decides, so an upgrade cannot change the past (law 3).
 
 use std::collections::VecDeque;
 
 use super::{
-    Call, MAX_CURSORS, OnceMore, Pending, Scope, State, Task, Totals, TreeRecheck, WINDOW,
+    CALL_WINDOW_LEN, LastChanceRerun, MAX_CURSORS, PendingStop, RecentCall, ScopeState,
+    SessionState, Task, TaskOrSessionTotals, TreeRecheckState,
 };
-use crate::decision::{CheckFeedback, Decision, StopDecision};
-use crate::digest::{Digest, Short};
+use crate::decision::{Decision, FailedCheckFeedback, StopDecision};
+use crate::digest::{Digest, EightByteDigest};
 use crate::effect::Effect;
-use crate::event::{Action, Cap, DecisionMade, Detected, Event, Level, OpenedBy};
-use crate::evidence::{Cause, Origin, Verdict};
-use crate::explain::Because;
-use crate::ids::{Millis, ScopeId, Seq, TaskId};
-use crate::input::{
-    Acts, EvidenceArrived, Input, SessionSource, Stamped, StopRequested, TokenUse, ToolKind,
-    ToolRequested, ToolReturned, TreeFact, TreeRead,
+use crate::event::{
+    CapKind, DecisionOnInput, DetectorOrCapResponse, Event, LoopPatternDetected, LoopSeverity,
+    TaskOrigin,
 };
-use crate::layers::{LayerFact, LayerSays};
+use crate::evidence::{EvidenceOrigin, InconclusiveCause, Verdict};
+use crate::explain::DecisionFactor;
+use crate::ids::{EventSeq, ScopeId, TaskId, UnixMillis};
+use crate::input::{
+    EvidenceArrived, Input, NewestActNumbers, SessionStartKind, StampedInput, StopRequested,
+    TokenUsage, ToolKind, ToolRequested, ToolReturned, TreeDigests, TreeReadingArrived,
+};
+use crate::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
 use crate::transition::{Reason, Transition};
 
-impl State {
+impl SessionState {
     /// Folds one event in.
-    pub fn apply(&mut self, event: &Event) {
-        self.last = self.last.next();
+    pub fn apply_event(&mut self, event: &Event) {
+        self.last = self.last.next_seq();
         match event {
             Event::PolicySealed {
                 policy,
@@ -31,130 +35,133 @@ impl State {
                 equipped,
                 ..
             } => {
-                self.seal(*policy, *guarded);
+                self.record_policy_seal(*policy, *guarded);
                 self.equipped.clone_from(equipped);
             }
             Event::PolicyRenewed {
                 policy, guarded, ..
             } => {
-                self.seal(*policy, *guarded);
+                self.record_policy_seal(*policy, *guarded);
                 // A verdict of a verifier that is defined otherwise by now says nothing.
                 if let Some(task) = &mut self.task {
                     task.verdicts.clear();
                     // Nor does one that is still on its way.
                     for pending in task.scopes.iter_mut().flat_map(|scope| &mut scope.pending) {
-                        pending.waiting.clear();
-                        pending.asked.clear();
-                        pending.recheck.policy_renewed();
+                        pending.awaited_verifiers.clear();
+                        pending.requested_subjects.clear();
+                        pending.recheck.reset_recheck_for_new_policy();
                         pending.verdicts.clear();
                     }
                 }
             }
-            Event::Input(stamped) => self.take_in(stamped),
-            Event::Repeated { of, source, .. } => self.deliveries.repeated(*of, source),
+            Event::Input(stamped) => self.apply_input_to_state(stamped),
+            Event::Repeated { of, source, .. } => self.deliveries.record_redelivery(*of, source),
             Event::TaskOpened {
                 task,
                 by,
                 tree,
                 acts,
-            } => self.open(*task, *by, tree.clone(), *acts),
+            } => self.start_task(*task, *by, tree.clone(), *acts),
             Event::TaskReopened { .. } => {
                 let now = self.now;
                 if let Some(task) = &mut self.task {
                     task.ended = None;
                     // A stop that reopens a task is being judged: nobody is at work.
                     if task
-                        .scope(&ScopeId::main())
+                        .scope_by_id(&ScopeId::main_scope())
                         .is_none_or(|scope| scope.pending.is_none())
                     {
                         task.working_since.get_or_insert(now);
                     }
                 }
             }
-            Event::Detected(detected) => self.detect(detected),
-            Event::CapReached { cap, scope } => self.reach(*cap, scope),
+            Event::Detected(detected) => self.fold_loop_detection(detected),
+            Event::CapReached { cap, scope } => self.fold_reached_cap(*cap, scope),
             Event::Requested {
                 stop,
                 scope,
                 effects,
-            } => self.request(*stop, scope, effects),
+            } => self.record_checks_requested_at_stop(*stop, scope, effects),
             Event::FailureSetMet { set, subjects } => {
                 if let Some(task) = &mut self.task {
-                    task.meet(*set, *subjects);
-                    task.count_run_once_more();
+                    task.record_failure_set(*set, *subjects);
+                    task.drop_counted_last_chance_reruns();
                 }
             }
-            Event::DecisionMade(made) => self.decide(made),
-            Event::TaskEnded { transition, .. } => self.end(transition),
+            Event::DecisionMade(made) => self.apply_decision_to_state(made),
+            Event::TaskEnded { transition, .. } => self.end_task(transition),
         }
     }
 
-    fn seal(&mut self, policy: Digest, guarded: Option<Digest>) {
+    fn record_policy_seal(&mut self, policy: Digest, guarded: Option<Digest>) {
         self.policy = Some(policy);
         self.guarded = guarded.map(|blob| (self.last, blob));
     }
 
-    fn take_in(&mut self, stamped: &Stamped) {
+    fn apply_input_to_state(&mut self, stamped: &StampedInput) {
         let before = self.now;
-        self.pass_time(stamped.at, stamped.turned_back);
-        self.pass_over(stamped);
+        self.advance_session_clock(stamped.at, stamped.turned_back);
+        self.record_passed_over_layers(stamped);
         if stamped.halted {
-            self.halt_again(stamped.input.scope());
+            self.rehalt_forgotten_subagent(stamped.input.scope_id());
         }
         match &stamped.input {
             Input::SessionStarted(started) => {
-                if started.how == SessionSource::Resume {
-                    self.take_up(before);
+                if started.how == SessionStartKind::Resume {
+                    self.restart_work_span(before);
                 }
                 self.agent.get_or_insert_with(|| started.agent.clone());
                 // It says where to read from, and nothing about the work since the last stop.
-                self.charge(&ScopeId::main(), started.tokens.as_ref());
+                self.charge_tokens(&ScopeId::main_scope(), started.tokens.as_ref());
             }
             Input::PromptSubmitted(prompt) => {
                 let (at, source) = (stamped.at, &stamped.source);
-                self.deliveries.prompted(self.last, at, source);
-                self.prompt = Digest::of(prompt.text.as_bytes()).short();
-                self.spend(&ScopeId::main(), prompt.tokens.as_ref());
+                self.deliveries
+                    .record_prompt_delivery(self.last, at, source);
+                self.prompt = Digest::hash_bytes(prompt.text.as_bytes()).to_short_digest();
+                self.charge_and_meter_tokens(&ScopeId::main_scope(), prompt.tokens.as_ref());
             }
             Input::ToolRequested(request) => {
-                count(&mut self.totals.tool_calls, 1);
-                self.deliveries.called(&request.scope);
-                self.spend(&request.scope, request.tokens.as_ref());
-                self.work(self.last, stamped);
+                add_saturating(&mut self.totals.tool_calls, 1);
+                self.deliveries
+                    .forget_deliveries_before_call(&request.scope);
+                self.charge_and_meter_tokens(&request.scope, request.tokens.as_ref());
+                self.count_tool_or_stop_event(self.last, stamped);
             }
             Input::ToolReturned(returned) => {
-                self.spend(&returned.scope, returned.tokens.as_ref());
-                self.end_call(returned);
+                self.charge_and_meter_tokens(&returned.scope, returned.tokens.as_ref());
+                self.end_tool_call(returned);
             }
             Input::RoundEnded(round) => {
                 self.shows_rounds = true;
-                self.spend(&round.scope, round.tokens.as_ref());
-                self.count_round(&round.scope);
+                self.charge_and_meter_tokens(&round.scope, round.tokens.as_ref());
+                self.count_model_round(&round.scope);
             }
             Input::StopRequested(stop) => {
                 let (at, source) = (stamped.at, &stamped.source);
-                self.deliveries.stopped(&stop.scope, self.last, at, source);
-                self.spend(&stop.scope, stop.tokens.as_ref());
-                self.work(self.last, stamped);
+                self.deliveries
+                    .record_stop_event_delivery(&stop.scope, self.last, at, source);
+                self.charge_and_meter_tokens(&stop.scope, stop.tokens.as_ref());
+                self.count_tool_or_stop_event(self.last, stamped);
             }
-            Input::EvidenceArrived(arrived) => self.hold(arrived),
+            Input::EvidenceArrived(arrived) => self.fold_evidence_into_state(arrived),
             Input::TreeRead(read) => {
-                if self.read_tree(read) {
-                    self.know_runs(&read.scope, stamped);
+                if self.apply_tree_reading(read) {
+                    self.record_newest_check_runs(&read.scope, stamped);
                 }
             }
             Input::StopFailed(failed) => {
                 if let Some(task) = &mut self.task
-                    && !failed.scope.is_main()
+                    && !failed.scope.is_main_scope()
                 {
-                    task.leave(&failed.scope);
+                    task.finish_subagent(&failed.scope);
                 }
             }
             Input::ConfigEdited(edited) => {
                 self.guarded = Some((self.last, edited.guarded));
                 // Edits made with no task open are nobody's finding.
                 if let Some(task) = self.task.as_mut().filter(|task| task.ended.is_none()) {
-                    task.edit(&edited.paths);
+                    task.record_edited_paths(&edited.paths);
                 }
             }
             Input::SessionEnded(_)
@@ -164,76 +171,78 @@ impl State {
             | Input::StanceUsed(_) => {}
             Input::PersonAnswered(answered) => {
                 if let Some(task) = &mut self.task {
-                    task.answered(answered);
+                    task.apply_person_answer(answered);
                 }
             }
         }
     }
 
     /// The sub-agent was halted in this task, and had to make room for others since.
-    fn halt_again(&mut self, scope: Option<&ScopeId>) {
+    fn rehalt_forgotten_subagent(&mut self, scope: Option<&ScopeId>) {
         if let (Some(task), Some(scope)) = (&mut self.task, scope) {
-            task.scope_mut(scope).halted = true;
+            task.get_or_insert_scope(scope).halted = true;
         }
     }
 
     /// A conversation is taken up again: since its last news nobody was at work.
-    pub(super) fn take_up(&mut self, before: Millis) {
+    pub(super) fn restart_work_span(&mut self, before: UnixMillis) {
         let now = self.now;
         if let Some(task) = &mut self.task
             && task.working_since.is_some()
         {
-            count(&mut self.totals.busy_ms, task.rest(before));
+            add_saturating(&mut self.totals.busy_ms, task.stop_agent_work_timer(before));
             task.working_since = Some(now);
         }
     }
 
-    fn pass_over(&mut self, stamped: &Stamped) {
-        let over = |fact: &LayerFact| fact.says == LayerSays::PassedOver && fact.stage.decides();
+    fn record_passed_over_layers(&mut self, stamped: &StampedInput) {
+        let over = |fact: &MiddlewareAnswerFact| {
+            fact.says == MiddlewareAnswer::PassedOver && fact.stage.can_stage_affect_decision()
+        };
         if let Some(task) = &mut self.task {
             task.passed_over |= stamped.layers.iter().any(over);
         }
     }
 
     /// A tool request or stop, counted for the task; kept until there is one.
-    fn work(&mut self, seq: Seq, stamped: &Stamped) {
+    fn count_tool_or_stop_event(&mut self, seq: EventSeq, stamped: &StampedInput) {
         if self.task.is_none() {
             self.orphan = Some(Box::new((seq, stamped.clone())));
             return;
         }
         match &stamped.input {
-            Input::ToolRequested(request) => self.start_call(seq, request),
+            Input::ToolRequested(request) => self.record_tool_call_start(seq, request),
             Input::StopRequested(stop) => {
-                self.start_stop(seq, stop);
-                self.know_runs(&stop.scope, stamped);
+                self.start_pending_stop(seq, stop);
+                self.record_newest_check_runs(&stop.scope, stamped);
             }
             _ => {}
         }
     }
 
-    fn spend(&mut self, scope: &ScopeId, tokens: Option<&TokenUse>) {
-        self.charge(scope, tokens);
+    fn charge_and_meter_tokens(&mut self, scope: &ScopeId, tokens: Option<&TokenUsage>) {
+        self.charge_tokens(scope, tokens);
         if let Some(task) = &mut self.task {
             task.metered |= tokens.is_some();
         }
     }
 
-    fn charge(&mut self, scope: &ScopeId, tokens: Option<&TokenUse>) {
+    fn charge_tokens(&mut self, scope: &ScopeId, tokens: Option<&TokenUsage>) {
         let Some(tokens) = tokens else { return };
-        self.totals.charge(tokens);
+        self.totals.add_tokens(tokens);
         if let Some(task) = &mut self.task {
-            task.totals.charge(tokens);
+            task.totals.add_tokens(tokens);
         }
         self.cursors.retain(|(known, _)| known != scope);
         if self.cursors.len() >= MAX_CURSORS
-            && let Some(oldest) = self.cursors.iter().position(|(id, _)| !id.is_main())
+            && let Some(oldest) = self.cursors.iter().position(|(id, _)| !id.is_main_scope())
         {
             self.cursors.remove(oldest);
         }
         self.cursors.push((scope.clone(), tokens.cursor.clone()));
     }
 
-    fn start_call(&mut self, seq: Seq, request: &ToolRequested) {
+    fn record_tool_call_start(&mut self, seq: EventSeq, request: &ToolRequested) {
         let now = self.now;
         let Some(task) = &mut self.task else { return };
         if request.facts.outside {
@@ -241,36 +250,40 @@ impl State {
         }
         if let Some(veto) = &request.facts.veto {
             task.vetoes += u32::from(veto.asked);
-            count(&mut task.totals.witnesses, veto.tokens);
-            count(&mut self.totals.witnesses, veto.tokens);
+            add_saturating(&mut task.totals.judge_tokens, veto.tokens);
+            add_saturating(&mut self.totals.judge_tokens, veto.tokens);
         }
         if let Some(progress) = &request.facts.progress {
-            task.ratings += u32::from(progress.asked);
-            count(&mut task.totals.witnesses, progress.tokens);
-            count(&mut self.totals.witnesses, progress.tokens);
+            task.progress_checks += u32::from(progress.asked);
+            add_saturating(&mut task.totals.judge_tokens, progress.tokens);
+            add_saturating(&mut self.totals.judge_tokens, progress.tokens);
             // What says nothing neither counts nor ends a row.
             if progress.score.is_some() {
-                task.low = if progress.low { task.low + 1 } else { 0 };
+                task.low_progress_streak = if progress.low {
+                    task.low_progress_streak + 1
+                } else {
+                    0
+                };
             }
         }
-        count(&mut task.totals.tool_calls, 1);
+        add_saturating(&mut task.totals.tool_calls, 1);
         if request.facts.counted || request.facts.reach.is_some() {
             task.acts_at_start = None;
         }
         task.working_since.get_or_insert(now);
-        task.make_room(&request.scope);
-        let scope = task.scope_mut(&request.scope);
-        scope.struck = false;
+        task.forget_idle_subagent_calls(&request.scope);
+        let scope = task.get_or_insert_scope(&request.scope);
+        scope.newest_denied_by_detector = false;
         let window = &mut scope.window;
-        if window.len() > WINDOW {
+        if window.len() > CALL_WINDOW_LEN {
             window.pop_front();
         }
-        window.push_back(Call {
+        window.push_back(RecentCall {
             call: request.call,
             id: request
                 .call_id
                 .as_ref()
-                .map(|id| Digest::of(id.as_bytes()).short()),
+                .map(|id| Digest::hash_bytes(id.as_bytes()).to_short_digest()),
             outcome: None,
             poll: request.kind == ToolKind::Poll,
             write: request.kind == ToolKind::Write,
@@ -282,15 +295,15 @@ impl State {
     /// A result belongs to the task of its request: one whose request is not in the
     /// window says nothing about this task's progress. A result that comes alone may not
     /// know what was called: the request does.
-    fn end_call(&mut self, returned: &ToolReturned) {
+    fn end_tool_call(&mut self, returned: &ToolReturned) {
         let Some(task) = &mut self.task else { return };
         if returned.wrote {
             task.acts_at_start = None;
         }
-        task.came_back(returned.call);
-        let scope = task.scope_mut(&returned.scope);
+        task.clear_approval_of_returned_call(returned.call);
+        let scope = task.get_or_insert_scope(&returned.scope);
         scope.wrote |= returned.wrote;
-        let Some(open) = scope.open_call(returned) else {
+        let Some(open) = scope.find_open_call(returned) else {
             return;
         };
         let Some(request) = scope.window.get(open).copied() else {
@@ -298,30 +311,30 @@ impl State {
         };
         let wrote = returned.wrote || (request.write && !returned.error);
         scope.wrote |= wrote;
-        task.came_back(request.call);
-        let fresh = task.see(request.call, returned.outcome);
-        let scope = task.scope_mut(&returned.scope);
+        task.clear_approval_of_returned_call(request.call);
+        let fresh = task.remember_new_call_outcome(request.call, returned.outcome);
+        let scope = task.get_or_insert_scope(&returned.scope);
         if let Some(call) = scope.window.get_mut(open) {
-            call.close(returned.outcome, fresh || wrote);
+            call.set_call_outcome(returned.outcome, fresh || wrote);
         }
     }
 
-    fn count_round(&mut self, scope: &ScopeId) {
-        count(&mut self.totals.rounds, 1);
+    fn count_model_round(&mut self, scope: &ScopeId) {
+        add_saturating(&mut self.totals.rounds, 1);
         if let Some(task) = &mut self.task {
-            count(&mut task.totals.rounds, 1);
-            count(&mut task.scope_mut(scope).rounds, 1);
+            add_saturating(&mut task.totals.rounds, 1);
+            add_saturating(&mut task.get_or_insert_scope(scope).rounds, 1);
         }
     }
 
-    fn start_stop(&mut self, seq: Seq, stop: &StopRequested) {
-        self.count_round(&stop.scope);
+    fn start_pending_stop(&mut self, seq: EventSeq, stop: &StopRequested) {
+        self.count_model_round(&stop.scope);
         let now = self.now;
         let Some(task) = &mut self.task else { return };
         // A sub-agent's stop does not end the span of the main conversation.
-        if stop.scope.is_main() {
-            let span = task.rest(now);
-            count(&mut self.totals.busy_ms, span);
+        if stop.scope.is_main_scope() {
+            let span = task.stop_agent_work_timer(now);
+            add_saturating(&mut self.totals.busy_ms, span);
             task.stops += 1;
             let used = task.totals.output_tokens.unwrap_or(0);
             // Without any reading nothing is known about the tokens since the last stop.
@@ -331,23 +344,24 @@ impl State {
             task.deltas = [delta, task.deltas[0]];
         }
         // A stop that was given up leaves what was found out for it.
-        let older = task.scope_mut(&stop.scope).pending.take();
+        let older = task.get_or_insert_scope(&stop.scope).pending.take();
         let mut verdicts = Vec::new();
-        if stop.scope.is_main() {
+        if stop.scope.is_main_scope() {
             if let Some(older) = older {
-                task.take_back(older.verdicts);
+                task.keep_newest_verdicts(older.verdicts);
             }
-            verdicts = task.lend_verdicts(&self.equipped);
+            verdicts = task.take_verdicts_valid_at_stop(&self.equipped);
         }
         let judged = |main: bool| {
-            let of = |scope: &&Scope| scope.id.is_main() == main && scope.pending.is_some();
+            let of =
+                |scope: &&ScopeState| scope.id.is_main_scope() == main && scope.pending.is_some();
             task.scopes.iter().filter(of).count() as u32
         };
         let (ahead, of_main) = (judged(false), judged(true));
-        let below = task.continues_below;
-        let (spent, refused) = (task.spent.is_some(), task.refused);
+        let below = task.subagent_continuations;
+        let (spent, refused) = (task.bad_ending.is_some(), task.refused);
         let given = task.totals.continues - below + of_main;
-        task.scope_mut(&stop.scope).pending = Some(Pending {
+        task.get_or_insert_scope(&stop.scope).pending = Some(PendingStop {
             stop: seq,
             at: now,
             tree: stop.tree.clone(),
@@ -356,96 +370,100 @@ impl State {
             block_cap: stop.block_cap,
             truncated: stop.truncated,
             background: stop.background,
-            over: stop.over.clone(),
-            waiting: Vec::new(),
-            asked: Vec::new(),
-            requested: seq,
-            recheck: TreeRecheck::NotRead,
+            agent_ending: stop.agent_ending.clone(),
+            awaited_verifiers: Vec::new(),
+            requested_subjects: Vec::new(),
+            newest_request: seq,
+            recheck: TreeRecheckState::NotRead,
             no_attempt: false,
-            runs: None,
-            again: Vec::new(),
+            newest_runs: None,
+            final_reruns: Vec::new(),
             verdicts,
-            spent,
+            had_bad_ending: spent,
             refused,
-            given,
-            below,
-            ahead,
+            main_continuations: given,
+            subagent_continuations: below,
+            pending_subagent_stops: ahead,
         });
     }
 
     /// Which runs are the newest of checks, as they were found with the tree.
-    fn know_runs(&mut self, scope: &ScopeId, stamped: &Stamped) {
-        let Some(runs) = &stamped.runs else { return };
+    fn record_newest_check_runs(&mut self, scope: &ScopeId, stamped: &StampedInput) {
+        let Some(runs) = &stamped.newest_runs else {
+            return;
+        };
         let task = self.task.as_mut();
-        if let Some(pending) = task.and_then(|task| task.pending_mut(scope)) {
-            pending.runs = Some(runs.to_vec());
+        if let Some(pending) = task.and_then(|task| task.pending_stop_mut(scope)) {
+            pending.newest_runs = Some(runs.to_vec());
         }
     }
 
-    fn hold(&mut self, arrived: &EvidenceArrived) {
+    fn fold_evidence_into_state(&mut self, arrived: &EvidenceArrived) {
         let fact = &arrived.evidence;
-        self.totals.witness(arrived);
+        self.totals.add_judge_usage(arrived);
         if let Some(task) = &mut self.task {
-            task.totals.witness(arrived);
+            task.totals.add_judge_usage(arrived);
         }
         // Evidence that was made by hand only informs (law 1).
-        if fact.origin != Origin::Gate {
+        if fact.origin != EvidenceOrigin::Gate {
             return;
         }
         let (now, task) = (self.now, self.task.as_mut());
-        let Some(pending) = task.and_then(|task| task.pending_mut(&arrived.scope)) else {
+        let Some(pending) = task.and_then(|task| task.pending_stop_mut(&arrived.scope)) else {
             return;
         };
-        if !pending.is_answered_by(arrived) {
+        if !pending.pending_stop_asked_for_evidence(arrived) {
             return;
         }
-        let waited = pending.waiting.len();
-        pending.waiting.retain(|name| *name != fact.verifier);
-        if pending.waiting.len() == waited {
+        let waited = pending.awaited_verifiers.len();
+        pending
+            .awaited_verifiers
+            .retain(|name| *name != fact.verifier);
+        if pending.awaited_verifiers.len() == waited {
             return;
         }
-        pending.recheck.evidence_came();
-        let mut runs = pending.runs.iter_mut().flatten();
+        pending.recheck.invalidate_tree_confirmation();
+        let mut runs = pending.newest_runs.iter_mut().flatten();
         if let Some(newest) = runs.find(|newest| newest.verifier == fact.verifier) {
-            newest.run = Some(fact.key.short());
+            newest.run = Some(fact.key.to_short_digest());
         }
-        match arrived.scope.is_main() {
-            true => pending.keep(fact.clone(), arrived, now),
-            false => pending.keep_some(fact.clone(), arrived, now),
+        match arrived.scope.is_main_scope() {
+            true => pending.keep_stop_evidence(fact.clone(), arrived, now),
+            false => pending.keep_subagent_verdict(fact.clone(), arrived, now),
         }
     }
 
     /// Whether the reading was for the stop that is being judged.
-    fn read_tree(&mut self, read: &TreeRead) -> bool {
+    fn apply_tree_reading(&mut self, read: &TreeReadingArrived) -> bool {
         let task = self.task.as_mut();
-        let Some(pending) = task.and_then(|task| task.pending_mut(&read.scope)) else {
+        let Some(pending) = task.and_then(|task| task.pending_stop_mut(&read.scope)) else {
             return false;
         };
         // A reading for a stop that was replaced may be older than the newer stop's checks.
-        if !pending.recheck.is_reading() || pending.stop != read.stop {
+        if !pending.recheck.is_tree_being_reread() || pending.stop != read.stop {
             return false;
         }
         let same = match (&pending.tree, &read.tree) {
-            (Ok(before), Ok(now)) => before.is_alike(now),
+            (Ok(before), Ok(now)) => before.is_equivalent_tree(now),
             _ => false,
         };
         pending.no_attempt = read.no_attempt;
-        pending.recheck.come_back(same);
-        if pending.recheck == TreeRecheck::Moved {
+        pending.recheck.record_tree_reread_result(same);
+        if pending.recheck == TreeRecheckState::Moved {
             pending.tree.clone_from(&read.tree);
         }
         true
     }
 
-    fn open(
+    fn start_task(
         &mut self,
         id: TaskId,
-        opened_by: OpenedBy,
-        start: Option<TreeFact>,
-        acts_at_start: Option<Acts>,
+        opened_by: TaskOrigin,
+        start: Option<TreeDigests>,
+        acts_at_start: Option<NewestActNumbers>,
     ) {
         // What a session used before its first prompt was for that one.
-        let is_first = id.0 == 1 && opened_by == OpenedBy::Prompt;
+        let is_first = id.0 == 1 && opened_by == TaskOrigin::Prompt;
         let used = self.totals.output_tokens;
         let before = used.filter(|used| is_first && *used > 0);
         self.task = Some(Task {
@@ -453,18 +471,18 @@ impl State {
             opened_by,
             opened_at: self.now,
             prompt: match opened_by {
-                OpenedBy::Prompt => self.prompt,
-                OpenedBy::Work => Short::default(),
+                TaskOrigin::Prompt => self.prompt,
+                TaskOrigin::Work => EightByteDigest::default(),
             },
             start,
             acts_at_start,
             working_since: Some(self.now),
             ended: None,
-            spent: None,
+            bad_ending: None,
             halted: false,
-            totals: Totals {
+            totals: TaskOrSessionTotals {
                 output_tokens: before,
-                ..Totals::default()
+                ..TaskOrSessionTotals::default()
             },
             stops: 0,
             tokens_at_stop: 0,
@@ -473,70 +491,78 @@ impl State {
             failure_sets: Vec::new(),
             last_failure: None,
             verdicts: Vec::new(),
-            continues_below: 0,
-            told: Vec::new(),
+            subagent_continuations: 0,
+            reported_findings: Vec::new(),
             grace: None,
             criticals: 0,
             nudged: Vec::new(),
             seen: VecDeque::new(),
             refused: None,
-            asked: None,
+            pending_approval: None,
             outside: None,
             edited: Vec::new(),
             edited_told: false,
             missing_told: Vec::new(),
-            ran_once_more: Vec::new(),
+            final_reruns: Vec::new(),
             vetoes: 0,
-            ratings: 0,
-            low: 0,
+            progress_checks: 0,
+            low_progress_streak: 0,
             passed_over: false,
             scopes: Vec::new(),
         });
         if let Some(orphan) = self.orphan.take() {
             // Its tokens were counted for the session only: there was no task yet.
-            if let (Some(task), Some(tokens)) = (&mut self.task, tokens_of(&orphan.1.input)) {
-                task.totals.charge(tokens);
+            if let (Some(task), Some(tokens)) = (
+                &mut self.task,
+                token_usage_reported_by_input(&orphan.1.input),
+            ) {
+                task.totals.add_tokens(tokens);
                 task.metered = true;
             }
-            self.pass_over(&orphan.1);
-            self.work(orphan.0, &orphan.1);
+            self.record_passed_over_layers(&orphan.1);
+            self.count_tool_or_stop_event(orphan.0, &orphan.1);
         }
     }
 
-    fn detect(&mut self, detected: &Detected) {
+    fn fold_loop_detection(&mut self, detected: &LoopPatternDetected) {
         let Some(task) = &mut self.task else { return };
         match detected.action {
-            Action::Nudge => {
+            DetectorOrCapResponse::Nudge => {
                 let bucket = detected.count / 10;
                 match task.nudged.iter_mut().find(|(key, _)| *key == detected.key) {
                     Some((_, told)) => *told = bucket,
-                    None => super::push_bounded(&mut task.nudged, (detected.key, bucket)),
+                    None => super::push_keeping_newest(&mut task.nudged, (detected.key, bucket)),
                 }
             }
-            Action::Deny | Action::Halt if detected.level == Level::Critical => {
-                if detected.scope.is_main() {
+            DetectorOrCapResponse::Deny | DetectorOrCapResponse::Halt
+                if detected.level == LoopSeverity::Critical =>
+            {
+                if detected.scope.is_main_scope() {
                     task.criticals += 1;
                 }
                 // A call that a detector denied is not in the window.
-                let scope = task.scope_mut(&detected.scope);
+                let scope = task.get_or_insert_scope(&detected.scope);
                 scope.window.pop_back();
-                scope.struck = true;
+                scope.newest_denied_by_detector = true;
                 // A sub-agent that goes in circles is halted for itself.
-                if !detected.scope.is_main() {
+                if !detected.scope.is_main_scope() {
                     scope.halted |= scope.criticals > 0;
                     scope.criticals += 1;
                 }
             }
-            Action::Deny | Action::Halt | Action::Observe | Action::Grace => {}
+            DetectorOrCapResponse::Deny
+            | DetectorOrCapResponse::Halt
+            | DetectorOrCapResponse::Observe
+            | DetectorOrCapResponse::Grace => {}
         }
     }
 
-    fn reach(&mut self, cap: Cap, scope: &ScopeId) {
+    fn fold_reached_cap(&mut self, cap: CapKind, scope: &ScopeId) {
         let Some(task) = &mut self.task else { return };
-        if scope.is_main() {
+        if scope.is_main_scope() {
             task.grace.get_or_insert(cap);
         } else {
-            let scope = task.scope_mut(scope);
+            let scope = task.get_or_insert_scope(scope);
             if scope.grace {
                 scope.halted = true;
             }
@@ -544,91 +570,101 @@ impl State {
         }
     }
 
-    fn request(&mut self, stop: Seq, scope: &ScopeId, effects: &[Effect]) {
+    fn record_checks_requested_at_stop(
+        &mut self,
+        stop: EventSeq,
+        scope: &ScopeId,
+        effects: &[Effect],
+    ) {
         let task = self.task.as_mut();
-        let Some(pending) = task.and_then(|task| task.pending_mut(scope)) else {
+        let Some(pending) = task.and_then(|task| task.pending_stop_mut(scope)) else {
             return;
         };
         if pending.stop != stop {
             return;
         }
-        pending.requested = self.last;
+        pending.newest_request = self.last;
         let mut run_once_more = Vec::new();
         for effect in effects {
             match effect {
                 Effect::RunVerifier {
                     verifier,
                     subject,
-                    again,
+                    force_run: again,
                     ..
                 } => {
                     if *again {
-                        pending.again.push(verifier.clone());
-                        run_once_more.push(OnceMore {
+                        pending.final_reruns.push(verifier.clone());
+                        run_once_more.push(LastChanceRerun {
                             verifier: verifier.clone(),
-                            subject: subject.short(),
+                            subject: subject.to_short_digest(),
                             at: pending.at,
                         });
                     }
-                    pending.waiting.push(verifier.clone());
-                    pending.asked.push((verifier.clone(), subject.short()));
+                    pending.awaited_verifiers.push(verifier.clone());
+                    pending
+                        .requested_subjects
+                        .push((verifier.clone(), subject.to_short_digest()));
                 }
-                Effect::ReadTree { .. } => pending.recheck.request(),
+                Effect::ReadTree { .. } => pending.recheck.note_tree_reread_request(),
             }
         }
         if let Some(task) = self.task.as_mut() {
-            task.note_run_once_more(run_once_more);
+            task.record_last_chance_reruns(run_once_more);
         }
     }
 
-    fn decide(&mut self, made: &DecisionMade) {
+    fn apply_decision_to_state(&mut self, made: &DecisionOnInput) {
         let now = self.now;
         let Some(task) = &mut self.task else { return };
         match &made.decision {
-            Decision::Tool(decision) => task.answer_call(made, decision),
+            Decision::Tool(decision) => task.fold_tool_decision(made, decision),
             Decision::Stop(decision) => {
                 let pending = task
                     .scopes
                     .iter_mut()
                     .find(|scope| scope.id == made.scope)
                     .and_then(|scope| scope.pending.take());
-                if let Some(pending) = pending.filter(|_| made.scope.is_main()) {
-                    if let (Ok(tree), Some(failed)) = (&pending.tree, failed(&made.why)) {
+                if let Some(pending) = pending.filter(|_| made.scope.is_main_scope()) {
+                    if let (Ok(tree), Some(failed)) =
+                        (&pending.tree, has_required_failure(&made.why))
+                    {
                         self.last_judged = Some((tree.tree, failed));
                     }
-                    task.close_stop(pending);
+                    task.compare_told_findings_at_stop(pending);
                 }
                 match decision {
                     StopDecision::Continue { feedback } => {
                         self.totals.continues += 1;
                         task.totals.continues += 1;
-                        task.continues_below += u32::from(!made.scope.is_main());
+                        task.subagent_continuations += u32::from(!made.scope.is_main_scope());
                         task.refused = None;
                         let mut scopes = task.scopes.iter_mut();
                         let scope = scopes.find(|scope| scope.id == made.scope);
                         if let Some(scope) = scope.filter(|_| feedback.judges > 0) {
-                            scope.sent_back += 1;
+                            scope.judge_refusals += 1;
                         }
-                        let missing =
-                            |check: &&CheckFeedback| check.cause == Some(Cause::MissingProgram);
+                        let missing = |check: &&FailedCheckFeedback| {
+                            check.cause == Some(InconclusiveCause::MissingProgram)
+                        };
                         for check in feedback.checks.iter().filter(missing) {
                             if !task.missing_told.contains(&check.verifier) {
                                 task.missing_told.push(check.verifier.clone());
                             }
                         }
                         // What a sub-agent is told the main conversation does not know.
-                        if made.scope.is_main() {
+                        if made.scope.is_main_scope() {
                             task.working_since = Some(now);
                             for check in &feedback.checks {
-                                task.tell(&check.verifier, &check.new);
+                                task.record_findings_told_to_agent(&check.verifier, &check.new);
                             }
                             task.edited_told |= !feedback.edited.is_empty();
                         }
                     }
                     StopDecision::Halt { .. } => task.halted = true,
                     StopDecision::Accept { .. } => {
-                        if !made.scope.is_main() {
-                            task.leave(&made.scope);
+                        if !made.scope.is_main_scope() {
+                            task.finish_subagent(&made.scope);
                         }
                     }
                 }
@@ -637,31 +673,31 @@ impl State {
         }
     }
 
-    fn end(&mut self, transition: &Transition) {
+    fn end_task(&mut self, transition: &Transition) {
         let now = self.now;
         let Some(task) = &mut self.task else { return };
         if transition.reason == Reason::Abandoned {
             // Nobody knows how long the agent was at work before it was left.
             task.working_since = None;
         }
-        let span = task.rest(now);
-        count(&mut self.totals.busy_ms, span);
-        let spends = match &task.spent {
+        let span = task.stop_agent_work_timer(now);
+        add_saturating(&mut self.totals.busy_ms, span);
+        let spends = match &task.bad_ending {
             None => true,
-            Some(spent) => transition.replaces(spent),
+            Some(spent) => transition.can_replace(spent),
         };
-        if spends && !transition.reason.reopens_fully() {
-            task.spent = Some(transition.clone());
+        if spends && !transition.reason.allows_continue_after_reopen() {
+            task.bad_ending = Some(transition.clone());
         }
         task.ended = Some(transition.clone());
     }
 }
 
 /// Whether required checks were judged, and whether one of them said no.
-fn failed(why: &[Because]) -> Option<bool> {
+fn has_required_failure(why: &[DecisionFactor]) -> Option<bool> {
     why.iter()
         .filter_map(|because| match because {
-            Because::Verdict {
+            DecisionFactor::Verdict {
                 verdict,
                 required: true,
                 ..
@@ -671,7 +707,7 @@ fn failed(why: &[Because]) -> Option<bool> {
         .reduce(|one, other| one || other)
 }
 
-fn tokens_of(input: &Input) -> Option<&TokenUse> {
+fn token_usage_reported_by_input(input: &Input) -> Option<&TokenUsage> {
     match input {
         Input::ToolRequested(request) => request.tokens.as_ref(),
         Input::StopRequested(stop) => stop.tokens.as_ref(),
@@ -679,25 +715,25 @@ fn tokens_of(input: &Input) -> Option<&TokenUse> {
     }
 }
 
-impl Totals {
-    fn charge(&mut self, tokens: &TokenUse) {
-        add(&mut self.output_tokens, tokens.output);
+impl TaskOrSessionTotals {
+    fn add_tokens(&mut self, tokens: &TokenUsage) {
+        add_to_option(&mut self.output_tokens, tokens.output);
         if let Some(cost) = tokens.cost {
-            add(&mut self.cost, cost);
+            add_to_option(&mut self.cost, cost);
         }
     }
 
-    fn witness(&mut self, arrived: &EvidenceArrived) {
-        count(&mut self.witnesses, arrived.tokens);
-        count(&mut self.witness_cost, arrived.cost);
+    fn add_judge_usage(&mut self, arrived: &EvidenceArrived) {
+        add_saturating(&mut self.judge_tokens, arrived.tokens);
+        add_saturating(&mut self.judge_cost, arrived.cost);
     }
 }
 
-fn add(total: &mut Option<u64>, more: u64) {
+fn add_to_option(total: &mut Option<u64>, more: u64) {
     *total = Some(total.unwrap_or(0).saturating_add(more));
 }
 
 /// What agents and models report may be any number.
-fn count(total: &mut u64, more: u64) {
+fn add_saturating(total: &mut u64, more: u64) {
     *total = total.saturating_add(more);
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 /// task is given up; and for at most three readings. Where a newer run of a check is told of, it
 /// asks for one more, and for a reading after it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub enum TreeRecheck {
+pub enum TreeRecheckState {
     /// It was not read again.
     NotRead,
     /// It is being read.
@@ -31,20 +31,20 @@ pub enum TreeRecheck {
     MovedAgain,
 }
 
-impl TreeRecheck {
+impl TreeRecheckState {
     /// It is being read.
-    pub fn is_reading(self) -> bool {
+    pub fn is_tree_being_reread(self) -> bool {
         matches!(self, Self::Reading { .. })
     }
 
     /// The stop may be answered without another reading: the last one came after all that is known,
     /// or another would change nothing.
-    pub fn is_final(self) -> bool {
+    pub fn is_tree_recheck_complete(self) -> bool {
         matches!(self, Self::Confirmed { .. } | Self::MovedAgain)
     }
 
     /// It had moved, so the stop is judged anew.
-    pub fn has_moved(self) -> bool {
+    pub fn has_tree_moved(self) -> bool {
         match self {
             Self::Reading { moved } | Self::Confirmed { moved } => moved,
             Self::Moved | Self::MovedAgain => true,
@@ -53,7 +53,7 @@ impl TreeRecheck {
     }
 
     /// It was read at least once: evidence about another tree is not looked into a second time.
-    pub fn was_read(self) -> bool {
+    pub fn was_tree_reread(self) -> bool {
         match self {
             Self::NotRead | Self::Reading { moved: false } => false,
             Self::Reading { moved: true } | Self::Confirmed { .. } => true,
@@ -62,15 +62,15 @@ impl TreeRecheck {
     }
 
     /// A reading was asked for.
-    pub(super) fn request(&mut self) {
+    pub(super) fn note_tree_reread_request(&mut self) {
         *self = Self::Reading {
-            moved: self.has_moved(),
+            moved: self.has_tree_moved(),
         };
     }
 
     /// A reading that was asked for came back; whether the tree was the same. Any other decides
     /// nothing.
-    pub(super) fn come_back(&mut self, same: bool) {
+    pub(super) fn record_tree_reread_result(&mut self, same: bool) {
         if let Self::Reading { moved } = *self {
             *self = match (same, moved) {
                 (true, moved) => Self::Confirmed { moved },
@@ -81,7 +81,7 @@ impl TreeRecheck {
     }
 
     /// Evidence that counts came.
-    pub(super) fn evidence_came(&mut self) {
+    pub(super) fn invalidate_tree_confirmation(&mut self) {
         if let Self::Confirmed { moved } = *self {
             *self = match moved {
                 true => Self::Moved,
@@ -91,10 +91,10 @@ impl TreeRecheck {
     }
 
     /// Another policy was sealed: all is asked for anew. That the tree moved stays known.
-    pub(super) fn policy_renewed(&mut self) {
+    pub(super) fn reset_recheck_for_new_policy(&mut self) {
         *self = match *self {
             Self::MovedAgain => Self::MovedAgain,
-            state if state.has_moved() => Self::Moved,
+            state if state.has_tree_moved() => Self::Moved,
             _ => Self::NotRead,
         };
     }

@@ -11,7 +11,7 @@ const REMOTE: &[&str] = &[
 
 /// The paths that a text can be. An address on another machine is no file of this one; what an
 /// editor or a server makes of a scheme of its own is not known, so all that it can mean counts.
-pub(super) fn paths(text: &str) -> Vec<String> {
+pub(super) fn possible_paths_of_text(text: &str) -> Vec<String> {
     let text = text.trim_matches([' ', '\t', '\r']);
     if text.is_empty() || text.len() > MAX_PATH || text.contains('\0') {
         return Vec::new();
@@ -20,18 +20,24 @@ pub(super) fn paths(text: &str) -> Vec<String> {
         return vec![text.to_owned()];
     };
     let found: Vec<Option<String>> = match rest.strip_prefix("//") {
-        _ if scheme.eq_ignore_ascii_case("file") => vec![of_file(rest)],
+        _ if scheme.eq_ignore_ascii_case("file") => vec![file_url_path(rest)],
         None => return vec![text.to_owned()],
-        Some(_) if is_remote(scheme) => return Vec::new(),
+        Some(_) if is_remote_scheme(scheme) => return Vec::new(),
         Some(rest) => {
             let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
-            let place = without_position(place.split('#').next().unwrap_or(place));
+            let place = strip_line_and_column(place.split('#').next().unwrap_or(place));
             let below = place.find('/').and_then(|at| place.get(at..));
             // `idea://open?file=/a/b`
             let values = query.split('&').filter_map(|pair| pair.split_once('='));
-            let values = values.flat_map(|(_, value)| decoded(value).map(|value| paths(&value)));
+            let values = values.flat_map(|(_, value)| {
+                percent_decode(value).map(|value| possible_paths_of_text(&value))
+            });
             let values: Vec<Option<String>> = values.flatten().map(Some).collect();
-            [vec![decoded(place), below.and_then(decoded)], values].concat()
+            [
+                vec![percent_decode(place), below.and_then(percent_decode)],
+                values,
+            ]
+            .concat()
         }
     };
     let found = found.into_iter().flatten();
@@ -39,21 +45,21 @@ pub(super) fn paths(text: &str) -> Vec<String> {
 }
 
 /// Whether this is an address on another machine.
-pub(super) fn is_elsewhere(text: &str) -> bool {
+pub(super) fn is_remote_address(text: &str) -> bool {
     let scheme = text.split_once("://").map(|(scheme, _)| scheme.trim());
-    scheme.is_some_and(is_remote)
+    scheme.is_some_and(is_remote_scheme)
 }
 
-fn is_remote(scheme: &str) -> bool {
+fn is_remote_scheme(scheme: &str) -> bool {
     let scheme = scheme.to_ascii_lowercase();
     // `git+ssh://`
     scheme.split('+').any(|part| REMOTE.contains(&part))
 }
 
 /// What stands behind `file:`.
-fn of_file(rest: &str) -> Option<String> {
+fn file_url_path(rest: &str) -> Option<String> {
     let rest = rest.split(['?', '#']).next().unwrap_or(rest);
-    decoded(match rest.strip_prefix("//") {
+    percent_decode(match rest.strip_prefix("//") {
         // A host comes first, and is this one.
         Some(place) => place.get(place.find('/').unwrap_or(0)..)?,
         None => rest,
@@ -61,7 +67,7 @@ fn of_file(rest: &str) -> Option<String> {
 }
 
 /// Without the line and the column of an editor: `/a/b:12:3`.
-fn without_position(place: &str) -> &str {
+fn strip_line_and_column(place: &str) -> &str {
     let mut place = place;
     while let Some((before, number)) = place.rsplit_once(':')
         && !number.is_empty()
@@ -73,7 +79,7 @@ fn without_position(place: &str) -> &str {
 }
 
 /// `%2E` is a dot.
-fn decoded(text: &str) -> Option<String> {
+fn percent_decode(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {

@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::names::words;
-use super::{CallFolder, address, command, options, patch_headers};
+use super::names::split_tool_name_into_words;
+use super::{CallStartFolder, address, command, options, patch_headers};
 
 /// Objects and lists inside one another that are looked into.
 const MAX_DEPTH: usize = 16;
@@ -16,7 +16,7 @@ const MAX_JSON: usize = 1 << 20;
 const MAX_JOINED: usize = 32;
 
 /// Names of arguments with which a call asks for a change, whatever they hold.
-const SAID_TO_CHANGE: &[&str] = &[
+const CHANGE_ARGUMENTS: &[&str] = &[
     "apply",
     "autofix",
     "fix",
@@ -28,7 +28,7 @@ const SAID_TO_CHANGE: &[&str] = &[
 
 /// What was found in the arguments of one call.
 #[derive(Debug, Default)]
-pub(super) struct FoundPaths {
+pub(super) struct ArgumentPathScan {
     /// Paths, by the names of their arguments.
     pub(super) named: Vec<String>,
     /// Those of them from which something is copied or moved.
@@ -60,12 +60,12 @@ pub(super) struct FoundPaths {
     /// Folders in which the others may lie.
     pub(super) folders: Vec<String>,
     /// Folders in which a command of the call may start.
-    pub(super) starts: Vec<CallFolder>,
+    pub(super) starts: Vec<CallStartFolder>,
     relative: Vec<String>,
-    options: options::Options,
+    options: options::OptionScanner,
     texts: usize,
     /// A command stands among the arguments, and is read as one.
-    runs: bool,
+    skips_command: bool,
 }
 
 /// What the name of an argument says of the texts in it.
@@ -79,7 +79,7 @@ struct ArgumentRole {
     is_folder: bool,
     /// Words for a program.
     is_options: bool,
-    start: Start,
+    start: StartFolderCertainty,
     /// Text for a file, or for a person.
     is_content: bool,
     /// What it is about, for a person.
@@ -88,35 +88,35 @@ struct ArgumentRole {
 
 /// Whether a command starts in the folder that an argument names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum Start {
+enum StartFolderCertainty {
     #[default]
     No,
     Possible,
     Sure,
 }
 
-impl FoundPaths {
-    pub(super) fn of(args: &Value) -> Self {
-        Self::read(args, false)
+impl ArgumentPathScan {
+    pub(super) fn paths_named_in_tool_arguments(args: &Value) -> Self {
+        Self::scan_tool_arguments_for_paths(args, false)
     }
 
     /// Those of a call that runs a command: what stands in that is no argument of the call, and a folder is
     /// where it starts.
-    pub(super) fn beside_command(args: &Value) -> Self {
-        Self::read(args, true)
+    pub(super) fn paths_in_command_call(args: &Value) -> Self {
+        Self::scan_tool_arguments_for_paths(args, true)
     }
 
-    fn read(args: &Value, runs: bool) -> Self {
+    fn scan_tool_arguments_for_paths(args: &Value, runs: bool) -> Self {
         let mut found = Self {
-            runs,
+            skips_command: runs,
             ..Self::default()
         };
-        found.value(args, ArgumentRole::default(), MAX_DEPTH);
-        found.join_folders();
+        found.scan_argument_value_for_paths(args, ArgumentRole::default(), MAX_DEPTH);
+        found.join_folder_and_name_arguments();
         found
     }
 
-    fn value(&mut self, value: &Value, role: ArgumentRole, depth: usize) {
+    fn scan_argument_value_for_paths(&mut self, value: &Value, role: ArgumentRole, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else {
             self.is_cut = true;
             return;
@@ -124,36 +124,41 @@ impl FoundPaths {
         match value {
             Value::Object(map) => {
                 for (name, value) in map {
-                    if self.runs && (command::is_part(name) || is_environment(name)) {
+                    if self.skips_command
+                        && (command::is_command_argument_name(name)
+                            || is_environment_argument_name(name))
+                    {
                         continue;
                     }
-                    self.hint(name, value);
-                    let mut inner = ArgumentRole::of(name);
+                    self.note_argument_about_writing(name, value);
+                    let mut inner = ArgumentRole::role_from_argument_name(name);
                     let like_a_path = name.contains(['/', '.']);
                     if role.is_path && (like_a_path || !inner.is_path && !inner.is_content) {
                         // `{"files": {"a.rs": "text"}}`
-                        self.text(name, role, depth);
+                        self.scan_argument_for_paths(name, role, depth);
                         inner = ArgumentRole {
                             is_content: true,
                             ..ArgumentRole::default()
                         };
                     } else if like_a_path {
-                        self.text(name, ArgumentRole::default(), depth);
+                        self.scan_argument_for_paths(name, ArgumentRole::default(), depth);
                     }
                     // `{"cwd": {"uri": "a"}}`
-                    if inner.start == Start::No {
+                    if inner.start == StartFolderCertainty::No {
                         inner.start = role.start;
                     }
-                    self.value(value, inner, depth);
+                    self.scan_argument_value_for_paths(value, inner, depth);
                 }
             }
-            Value::Array(list) => list.iter().for_each(|value| self.value(value, role, depth)),
-            Value::String(text) => self.text(text, role, depth),
+            Value::Array(list) => list
+                .iter()
+                .for_each(|value| self.scan_argument_value_for_paths(value, role, depth)),
+            Value::String(text) => self.scan_argument_for_paths(text, role, depth),
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn text(&mut self, text: &str, role: ArgumentRole, depth: usize) {
+    fn scan_argument_for_paths(&mut self, text: &str, role: ArgumentRole, depth: usize) {
         self.texts += 1;
         if self.texts > MAX_TEXTS {
             self.is_cut = true;
@@ -163,29 +168,31 @@ impl FoundPaths {
         if role.is_content {
             self.has_content |= !text.is_empty();
             if is_long {
-                self.patched_in_content.extend(patch_headers::paths(text));
+                self.patched_in_content
+                    .extend(patch_headers::patched_paths(text));
             }
             return;
         }
         if is_long {
-            self.patched.extend(patch_headers::paths(text));
+            self.patched.extend(patch_headers::patched_paths(text));
         }
         let nested = text.trim_start().starts_with(['{', '[']) && text.len() <= MAX_JSON;
         if nested && let Ok(value) = serde_json::from_str::<Value>(text) {
-            self.value(&value, role, depth);
+            self.scan_argument_value_for_paths(&value, role, depth);
         }
         if role.is_options {
-            let said = self.options.read(text);
-            said.into_iter().for_each(|said| self.heed(said));
+            let said = self.options.scan_options(text);
+            said.into_iter()
+                .for_each(|said| self.note_option_effect_on_files(said));
         }
-        self.is_fetched |= address::is_elsewhere(text);
-        self.start(text, role.start);
+        self.is_fetched |= address::is_remote_address(text);
+        self.add_call_working_folder(text, role.start);
         // A name can hold the end of a line; and a text can be a list of names.
         if role.is_path && text.trim().contains('\n') {
             let lines = text.lines().take(MAX_JOINED);
             for text in std::iter::once(text).chain(lines) {
-                for path in address::paths(text) {
-                    self.path(path, role);
+                for path in address::possible_paths_of_text(text) {
+                    self.add_argument_path(path, role);
                 }
             }
             return;
@@ -193,54 +200,54 @@ impl FoundPaths {
         if text.trim().contains('\n') {
             return;
         }
-        for path in address::paths(text.trim()) {
-            self.path(path, role);
+        for path in address::possible_paths_of_text(text.trim()) {
+            self.add_argument_path(path, role);
         }
     }
 
-    fn path(&mut self, path: String, role: ArgumentRole) {
+    fn add_argument_path(&mut self, path: String, role: ArgumentRole) {
         if role.is_output {
-            keep(&mut self.outputs, &path);
+            push_unique(&mut self.outputs, &path);
         }
         if role.is_target {
-            keep(&mut self.targets, &path);
+            push_unique(&mut self.targets, &path);
         }
         if role.is_log {
-            keep(&mut self.logs, &path);
+            push_unique(&mut self.logs, &path);
         }
         if role.is_folder {
-            keep(&mut self.folders, &path);
+            push_unique(&mut self.folders, &path);
         }
         // Where a command starts is no file that its tool writes.
-        if self.runs && role.start != Start::No {
+        if self.skips_command && role.start != StartFolderCertainty::No {
             return;
         }
         let is_words = path.contains(char::is_whitespace);
         if role.is_label {
             if !is_words {
-                keep(&mut self.labels, &path);
+                push_unique(&mut self.labels, &path);
             }
             return;
         }
         if !role.is_path {
             // Words for a person, or for a search, are no path.
             if role.is_folder || !is_words {
-                keep(&mut self.others, &path);
+                push_unique(&mut self.others, &path);
             }
             return;
         }
-        keep(&mut self.named, &path);
+        push_unique(&mut self.named, &path);
         if role.is_source {
-            keep(&mut self.sources, &path);
+            push_unique(&mut self.sources, &path);
         }
         if !role.is_folder && !path.starts_with('/') {
-            keep(&mut self.relative, &path);
+            push_unique(&mut self.relative, &path);
         }
     }
 
     /// What an argument says of the call as a whole.
-    fn hint(&mut self, name: &str, value: &Value) {
-        let joined = words(name).concat();
+    fn note_argument_about_writing(&mut self, name: &str, value: &Value) {
+        let joined = split_tool_name_into_words(name).concat();
         let text = value.as_str().unwrap_or("");
         if matches!(joined.as_str(), "mode" | "openmode" | "flag" | "flags") {
             let text = text.to_ascii_lowercase();
@@ -254,34 +261,39 @@ impl FoundPaths {
         }
         let is_said =
             !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("");
-        self.opens_to_write |= SAID_TO_CHANGE.contains(&joined.as_str()) && is_said;
+        self.opens_to_write |= CHANGE_ARGUMENTS.contains(&joined.as_str()) && is_said;
         if *value == Value::Bool(true)
-            && let Some(said) = options::switched_on(&words(name))
+            && let Some(said) =
+                options::options_say_change_or_check(&split_tool_name_into_words(name))
         {
-            self.heed(said);
+            self.note_option_effect_on_files(said);
         }
         self.is_fetched |= KEPT_BY_OTHERS.contains(&joined.as_str()) && !value.is_null();
     }
 
     /// Notes what options say.
-    fn heed(&mut self, said: options::Said) {
+    fn note_option_effect_on_files(&mut self, said: options::OptionEffectOnFiles) {
         match said {
-            options::Said::Changes => self.opens_to_write = true,
-            options::Said::OnlyChecks => self.only_checks = true,
-            options::Said::ResultAt(path) => keep(&mut self.outputs, &path),
+            options::OptionEffectOnFiles::ChangesFiles => self.opens_to_write = true,
+            options::OptionEffectOnFiles::OnlyChecks => self.only_checks = true,
+            options::OptionEffectOnFiles::WritesResultTo(path) => {
+                push_unique(&mut self.outputs, &path)
+            }
         }
     }
 
-    fn start(&mut self, text: &str, start: Start) {
-        let path = address::paths(text.trim()).into_iter().next();
+    fn add_call_working_folder(&mut self, text: &str, start: StartFolderCertainty) {
+        let path = address::possible_paths_of_text(text.trim())
+            .into_iter()
+            .next();
         let known = path.filter(|path| !path.contains(['$', '`']));
         let folder = match (start, known) {
-            (Start::No, _) => return,
+            (StartFolderCertainty::No, _) => return,
             (_, _) if text.trim().is_empty() => return,
-            (Start::Sure, Some(path)) => CallFolder::Named(path),
-            (Start::Possible, Some(path)) => CallFolder::Possible(path),
-            (Start::Sure, None) => CallFolder::Unknown,
-            (Start::Possible, None) => return,
+            (StartFolderCertainty::Sure, Some(path)) => CallStartFolder::Named(path),
+            (StartFolderCertainty::Possible, Some(path)) => CallStartFolder::Possible(path),
+            (StartFolderCertainty::Sure, None) => CallStartFolder::Unknown,
+            (StartFolderCertainty::Possible, None) => return,
         };
         if !self.starts.contains(&folder) {
             self.starts.push(folder);
@@ -290,7 +302,7 @@ impl FoundPaths {
 
     /// The places for a result of a tool that reads. The second of two things that are compared is none, and
     /// the log that is looked at is none.
-    pub(super) fn results(&self, compares: bool, reads_logs: bool) -> Vec<String> {
+    pub(super) fn tool_output_paths(&self, compares: bool, reads_logs: bool) -> Vec<String> {
         let targets = self.targets.iter().filter(|_| !compares);
         let logs = self.logs.iter().filter(|_| !reads_logs);
         self.outputs
@@ -302,17 +314,17 @@ impl FoundPaths {
     }
 
     /// A name below a folder that another argument gives.
-    fn join_folders(&mut self) {
+    fn join_folder_and_name_arguments(&mut self) {
         for folder in self.folders.iter().take(MAX_JOINED) {
             for name in self.relative.iter().take(MAX_JOINED) {
                 let joined = format!("{}/{name}", folder.trim_end_matches('/'));
                 if self.sources.contains(name) {
-                    keep(&mut self.sources, &joined);
+                    push_unique(&mut self.sources, &joined);
                 }
                 if self.outputs.contains(name) {
-                    keep(&mut self.outputs, &joined);
+                    push_unique(&mut self.outputs, &joined);
                 }
-                keep(&mut self.named, &joined);
+                push_unique(&mut self.named, &joined);
             }
         }
         self.is_cut |= self.folders.len() > MAX_JOINED
@@ -321,8 +333,8 @@ impl FoundPaths {
 }
 
 impl ArgumentRole {
-    fn of(name: &str) -> Self {
-        let words = words(name);
+    fn role_from_argument_name(name: &str) -> Self {
+        let words = split_tool_name_into_words(name);
         let joined = words.concat();
         let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
         let last = words.last().map_or("", String::as_str);
@@ -345,9 +357,9 @@ impl ArgumentRole {
             start: match STARTS.contains(&joined.as_str())
                 || matches!(last, "cwd" | "dir" | "directory" | "folder")
             {
-                true => Start::Sure,
-                false if is_folder || joined == "path" => Start::Possible,
-                false => Start::No,
+                true => StartFolderCertainty::Sure,
+                false if is_folder || joined == "path" => StartFolderCertainty::Possible,
+                false => StartFolderCertainty::No,
             },
             is_content: CONTENTS.contains(&joined.as_str()),
             is_label: LABELS.contains(&joined.as_str()),
@@ -355,25 +367,25 @@ impl ArgumentRole {
     }
 }
 
-fn keep(found: &mut Vec<String>, path: &str) {
+fn push_unique(found: &mut Vec<String>, path: &str) {
     if !found.iter().any(|known| known == path) {
         found.push(path.to_owned());
     }
 }
 
 /// This file in that folder.
-pub(super) fn inside(folder: &str, file: &str) -> Option<String> {
+pub(super) fn join_folder_and_file(folder: &str, file: &str) -> Option<String> {
     let name = file.trim_end_matches('/').rsplit('/').next()?;
     (!name.is_empty()).then(|| format!("{}/{name}", folder.trim_end_matches('/')))
 }
 
 /// Whether an argument of this name holds text for a file.
-pub(super) fn is_content(name: &str) -> bool {
-    CONTENTS.contains(&words(name).concat().as_str())
+pub(super) fn is_content_argument(name: &str) -> bool {
+    CONTENTS.contains(&split_tool_name_into_words(name).concat().as_str())
 }
 
-fn is_environment(name: &str) -> bool {
-    let joined = words(name).concat();
+fn is_environment_argument_name(name: &str) -> bool {
+    let joined = split_tool_name_into_words(name).concat();
     matches!(
         joined.as_str(),
         "env" | "environment" | "environmentvariables" | "envvars"
@@ -381,7 +393,7 @@ fn is_environment(name: &str) -> bool {
 }
 
 /// The words of a code that can be paths: what it does with them cannot be read.
-pub(super) fn named_in_code(code: &str) -> Vec<String> {
+pub(super) fn path_like_words_in_code(code: &str) -> Vec<String> {
     let in_a_path = |c: char| c.is_alphanumeric() || "_-./~@+".contains(c);
     code.split(|c| !in_a_path(c))
         .filter(|word| word.len() > 1)

@@ -3,9 +3,9 @@
 
 use serde_json::{Map, Value};
 
-use super::ToolCommand;
-use super::command::{joined, value_of, values_of};
-use super::names::{BareName, words};
+use super::CommandInToolArguments;
+use super::command::{first_named_argument, shell_join, tool_argument_values_by_name};
+use super::names::{ToolNameWithoutServer, split_tool_name_into_words};
 
 /// Names of arguments that hold code, in a tool that runs some, without case and `_`.
 const CODES: &[&str] = &["code", "cellcode", "pycode", "pythoncode", "sourcecode"];
@@ -31,18 +31,18 @@ const LANGUAGES: &[&str] = &[
 
 /// What is given code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Interpreter {
+enum CodeInterpreter {
     Shell,
     /// The words before the code.
     OneLiner([&'static str; 2]),
 }
 
 const SHELL: [&str; 2] = ["sh", "-c"];
-const PYTHON: Interpreter = Interpreter::OneLiner(["python3", "-c"]);
-const NODE: Interpreter = Interpreter::OneLiner(["node", "-e"]);
+const PYTHON: CodeInterpreter = CodeInterpreter::OneLiner(["python3", "-c"]);
+const NODE: CodeInterpreter = CodeInterpreter::OneLiner(["node", "-e"]);
 
-impl Interpreter {
-    fn of(word: &str) -> Option<Self> {
+impl CodeInterpreter {
+    fn from_language_name(word: &str) -> Option<Self> {
         Some(match word {
             "python" | "python2" | "python3" | "py" | "ipython" | "jupyter" => PYTHON,
             "javascript" | "js" | "node" | "nodejs" | "typescript" | "ts" | "deno" | "bun" => NODE,
@@ -54,7 +54,7 @@ impl Interpreter {
         })
     }
 
-    fn commands(self, code: &str) -> Vec<Vec<String>> {
+    fn commands_to_run_code(self, code: &str) -> Vec<Vec<String>> {
         let command = |words: [&str; 2], code: String| {
             let words = words.map(str::to_owned);
             words.into_iter().chain([code]).collect()
@@ -62,7 +62,7 @@ impl Interpreter {
         match self {
             Self::Shell => vec![command(SHELL, code.to_owned())],
             PYTHON => {
-                let (shell, code) = split_notebook(code);
+                let (shell, code) = split_cell_shell_from_python(code);
                 let shell = shell.map(|script| command(SHELL, script));
                 let code = code.map(|code| command(["python3", "-c"], code));
                 code.into_iter().chain(shell).collect()
@@ -74,149 +74,180 @@ impl Interpreter {
 
 /// Reads the code in the arguments of one call.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct CodeReader {
+pub(super) struct ToolCallCodeReader {
     /// As the call says, or the tool's name.
-    language: Option<Interpreter>,
+    language: Option<CodeInterpreter>,
     /// The tool's name speaks of code.
-    is_of_code: bool,
+    is_code_tool: bool,
 }
 
-impl CodeReader {
+impl ToolCallCodeReader {
     /// Of a tool that runs code; `None` of any other.
-    pub(super) fn of(name: &BareName<'_>, args: &Value) -> Option<Self> {
-        name.runs_code().then(|| Self {
-            language: language(name, args),
-            is_of_code: name.is_about_code(),
+    pub(super) fn code_reader_for_tool(
+        name: &ToolNameWithoutServer<'_>,
+        args: &Value,
+    ) -> Option<Self> {
+        name.tool_name_runs_code().then(|| Self {
+            language: call_language(name, args),
+            is_code_tool: name.tool_name_mentions_code(),
         })
     }
 
     /// The code among the arguments of one object.
-    pub(super) fn codes(self, map: &Map<String, Value>) -> Vec<Vec<String>> {
-        let reader = self.here(map);
-        let sure = CODES.iter().flat_map(|name| values_of(map, name));
-        let possible = POSSIBLE_CODES.iter().flat_map(|name| values_of(map, name));
+    pub(super) fn code_argument_commands(self, map: &Map<String, Value>) -> Vec<Vec<String>> {
+        let reader = self.with_language_from_arguments(map);
+        let sure = CODES
+            .iter()
+            .flat_map(|name| tool_argument_values_by_name(map, name));
+        let possible = POSSIBLE_CODES
+            .iter()
+            .flat_map(|name| tool_argument_values_by_name(map, name));
         let mut commands: Vec<Vec<String>> = sure
-            .filter_map(text)
-            .filter(|code| reader.is_sure() || calls(code))
-            .flat_map(|code| reader.commands(&code))
+            .filter_map(string_or_joined_lines)
+            .filter(|code| reader.tool_expects_code() || has_function_call(code))
+            .flat_map(|code| reader.interpreter_commands_for_code(&code))
             .collect();
         let possible = possible
-            .filter_map(text)
-            .filter(|code| reader.is_sure() && is_program(code));
-        commands.extend(possible.flat_map(|code| reader.commands(&code)));
+            .filter_map(string_or_joined_lines)
+            .filter(|code| reader.tool_expects_code() && looks_like_code(code));
+        commands.extend(possible.flat_map(|code| reader.interpreter_commands_for_code(&code)));
         commands
     }
 
     /// Code that is typed at a tool, where it is given no other.
-    pub(super) fn typed(self, args: &Value) -> Vec<Vec<String>> {
+    pub(super) fn commands_in_typed_tool_input(self, args: &Value) -> Vec<Vec<String>> {
         let Some(map) = args.as_object() else {
             return Vec::new();
         };
-        let reader = self.here(map);
-        let typed = value_of(map, TYPED_CODES).and_then(text);
+        let reader = self.with_language_from_arguments(map);
+        let typed = first_named_argument(map, TYPED_CODES).and_then(string_or_joined_lines);
         // What is typed can be words for a person.
         let expression = || {
-            value_of(map, &["expression"])
-                .and_then(text)
-                .filter(|code| calls(code))
+            first_named_argument(map, &["expression"])
+                .and_then(string_or_joined_lines)
+                .filter(|code| has_function_call(code))
         };
-        let typed = typed.filter(|_| reader.is_sure()).or_else(expression);
-        let named = || reader.language.and(value_of(map, CODES_OF_A_LANGUAGE));
-        let code = typed.or_else(|| named().and_then(text));
-        code.map_or_else(Vec::new, |code| reader.commands(&code))
+        let typed = typed
+            .filter(|_| reader.tool_expects_code())
+            .or_else(expression);
+        let named = || {
+            reader
+                .language
+                .and(first_named_argument(map, CODES_OF_A_LANGUAGE))
+        };
+        let code = typed.or_else(|| named().and_then(string_or_joined_lines));
+        code.map_or_else(Vec::new, |code| reader.interpreter_commands_for_code(&code))
     }
 
     /// What an argument named like a command holds, if that is code.
-    pub(super) fn in_place_of_command(
+    pub(super) fn code_in_command_argument(
         self,
         map: &Map<String, Value>,
         text: &str,
     ) -> Option<Vec<Vec<String>>> {
-        let reader = self.here(map);
-        let is_code = reader.is_sure() && reader.language != Some(Interpreter::Shell);
-        (is_code && calls(text)).then(|| reader.commands(text))
+        let reader = self.with_language_from_arguments(map);
+        let is_code = reader.tool_expects_code() && reader.language != Some(CodeInterpreter::Shell);
+        (is_code && has_function_call(text)).then(|| reader.interpreter_commands_for_code(text))
     }
 
     /// A language that stands beside the code is that of the code.
-    fn here(self, map: &Map<String, Value>) -> Self {
+    fn with_language_from_arguments(self, map: &Map<String, Value>) -> Self {
         Self {
-            language: said_language(map).or(self.language),
+            language: argument_language(map).or(self.language),
             ..self
         }
     }
 
     /// Whether what such a tool is given is code, whatever it looks like.
-    fn is_sure(self) -> bool {
-        self.is_of_code || self.language.is_some()
+    fn tool_expects_code(self) -> bool {
+        self.is_code_tool || self.language.is_some()
     }
 
     /// The words of the commands that run this code. Code in a language that nobody names is read as
     /// Python and as JavaScript, unless it calls nothing.
-    fn commands(self, code: &str) -> Vec<Vec<String>> {
+    fn interpreter_commands_for_code(self, code: &str) -> Vec<Vec<String>> {
         match self.language {
-            Some(known) => known.commands(code),
-            None if calls(code) => [PYTHON, NODE]
+            Some(known) => known.commands_to_run_code(code),
+            None if has_function_call(code) => [PYTHON, NODE]
                 .iter()
-                .flat_map(|known| known.commands(code))
+                .flat_map(|known| known.commands_to_run_code(code))
                 .collect(),
-            None if split_notebook(code).0.is_some() => PYTHON.commands(code),
-            None => Interpreter::Shell.commands(code),
+            None if split_cell_shell_from_python(code).0.is_some() => {
+                PYTHON.commands_to_run_code(code)
+            }
+            None => CodeInterpreter::Shell.commands_to_run_code(code),
         }
     }
 }
 
 /// The language that a call names, or its tool.
-fn language(name: &BareName<'_>, args: &Value) -> Option<Interpreter> {
-    let said = args.as_object().and_then(said_language);
-    said.or_else(|| name.words().iter().find_map(|word| Interpreter::of(word)))
+fn call_language(name: &ToolNameWithoutServer<'_>, args: &Value) -> Option<CodeInterpreter> {
+    let said = args.as_object().and_then(argument_language);
+    said.or_else(|| {
+        name.tool_name_words()
+            .iter()
+            .find_map(|word| CodeInterpreter::from_language_name(word))
+    })
 }
 
-fn said_language(map: &Map<String, Value>) -> Option<Interpreter> {
-    let said = value_of(map, LANGUAGES)?.as_str()?;
-    words(said).iter().find_map(|word| Interpreter::of(word))
+fn argument_language(map: &Map<String, Value>) -> Option<CodeInterpreter> {
+    let said = first_named_argument(map, LANGUAGES)?.as_str()?;
+    split_tool_name_into_words(said)
+        .iter()
+        .find_map(|word| CodeInterpreter::from_language_name(word))
 }
 
 /// The code of a tool that is known to run commands, where it is given no command.
-pub(super) fn of_shell_tool(name: &BareName<'_>, args: &Value) -> Option<ToolCommand> {
+pub(super) fn shell_tool_code(
+    name: &ToolNameWithoutServer<'_>,
+    args: &Value,
+) -> Option<CommandInToolArguments> {
     let map = args.as_object()?;
-    let value = value_of(map, &[CODES, TYPED_CODES].concat())?;
-    let language = language(name, args);
+    let value = first_named_argument(map, &[CODES, TYPED_CODES].concat())?;
+    let language = call_language(name, args);
     // Of the names of shells this one is that of code as well.
-    let is_code = |code: &str| language.is_none() && name.words() == ["exec"] && calls(code);
+    let is_code = |code: &str| {
+        language.is_none() && name.tool_name_words() == ["exec"] && has_function_call(code)
+    };
     match value {
         Value::String(code)
-            if matches!(language, Some(Interpreter::OneLiner(_))) || is_code(code) =>
+            if matches!(language, Some(CodeInterpreter::OneLiner(_))) || is_code(code) =>
         {
-            let reader = CodeReader {
+            let reader = ToolCallCodeReader {
                 language,
-                is_of_code: true,
+                is_code_tool: true,
             };
-            as_command(reader.commands(code))
+            merge_into_tool_command(reader.interpreter_commands_for_code(code))
         }
-        value => super::command::of_value(value),
+        value => super::command::command_from_value(value),
     }
 }
 
 /// One command for several.
-pub(super) fn as_command(mut commands: Vec<Vec<String>>) -> Option<ToolCommand> {
+pub(super) fn merge_into_tool_command(
+    mut commands: Vec<Vec<String>>,
+) -> Option<CommandInToolArguments> {
     if commands.len() > 1 {
-        let lines: Vec<String> = commands.iter().map(|words| line(words)).collect();
-        return Some(ToolCommand::Script(lines.join("\n")));
+        let lines: Vec<String> = commands
+            .iter()
+            .map(|words| shell_line_from_words(words))
+            .collect();
+        return Some(CommandInToolArguments::Script(lines.join("\n")));
     }
     let words = commands.pop()?;
-    Some(match script(&words) {
-        Some(script) => ToolCommand::Script(script.to_owned()),
-        None => ToolCommand::Argv(words),
+    Some(match inline_shell_script(&words) {
+        Some(script) => CommandInToolArguments::Script(script.to_owned()),
+        None => CommandInToolArguments::Argv(words),
     })
 }
 
 /// A line for a shell that runs this command.
-pub(super) fn line(words: &[String]) -> String {
-    script(words).map_or_else(|| joined(words), str::to_owned)
+pub(super) fn shell_line_from_words(words: &[String]) -> String {
+    inline_shell_script(words).map_or_else(|| shell_join(words), str::to_owned)
 }
 
 /// The script that a shell is given by these words.
-pub(super) fn script(words: &[String]) -> Option<&str> {
+pub(super) fn inline_shell_script(words: &[String]) -> Option<&str> {
     match words {
         [shell, option, script] if [shell, option] == SHELL => Some(script),
         _ => None,
@@ -224,17 +255,19 @@ pub(super) fn script(words: &[String]) -> Option<&str> {
 }
 
 /// The code in the arguments of a tool that runs some.
-pub(super) fn texts(args: &Value) -> Vec<String> {
+pub(super) fn code_argument_texts(args: &Value) -> Vec<String> {
     let Some(map) = args.as_object() else {
         return Vec::new();
     };
     let names = [CODES, POSSIBLE_CODES, TYPED_CODES].concat();
-    let values = names.iter().flat_map(|name| values_of(map, name));
-    values.filter_map(text).collect()
+    let values = names
+        .iter()
+        .flat_map(|name| tool_argument_values_by_name(map, name));
+    values.filter_map(string_or_joined_lines).collect()
 }
 
 /// A text, or the lines of one.
-fn text(value: &Value) -> Option<String> {
+fn string_or_joined_lines(value: &Value) -> Option<String> {
     match value {
         Value::String(text) => Some(text.clone()),
         Value::Array(lines) => {
@@ -248,12 +281,14 @@ fn text(value: &Value) -> Option<String> {
 }
 
 /// Whether a text is code, and neither a path nor a word.
-fn is_program(text: &str) -> bool {
-    calls(text) || text.trim().contains('\n') || split_notebook(text).0.is_some()
+fn looks_like_code(text: &str) -> bool {
+    has_function_call(text)
+        || text.trim().contains('\n')
+        || split_cell_shell_from_python(text).0.is_some()
 }
 
 /// Whether a text calls a function outside of its quotes, which no simple command does.
-fn calls(text: &str) -> bool {
+fn has_function_call(text: &str) -> bool {
     let mut quote = None;
     let mut before = ' ';
     for c in text.chars() {
@@ -271,31 +306,31 @@ fn calls(text: &str) -> bool {
 }
 
 /// What a line of a notebook gives to a shell.
-fn of_shell_line(line: &str) -> Option<&str> {
+fn notebook_shell_command(line: &str) -> Option<&str> {
     let line = line.trim_start();
     let begins = ["!!", "!", "%sx ", "%system "];
     begins.iter().find_map(|begin| line.strip_prefix(begin))
 }
 
 /// What a notebook gives to a shell of a cell, and what to Python.
-fn split_notebook(code: &str) -> (Option<String>, Option<String>) {
+fn split_cell_shell_from_python(code: &str) -> (Option<String>, Option<String>) {
     let (first, rest) = code.trim_start().split_once('\n').unwrap_or((code, ""));
     let magic = first.trim().strip_prefix("%%").unwrap_or("");
-    if words(magic)
+    if split_tool_name_into_words(magic)
         .iter()
         .take(2)
-        .any(|word| Interpreter::of(word) == Some(Interpreter::Shell))
+        .any(|word| CodeInterpreter::from_language_name(word) == Some(CodeInterpreter::Shell))
         || matches!(magic, "!" | "sx" | "system")
     {
         return (Some(rest.to_owned()), None);
     }
-    let shell: Vec<&str> = code.lines().filter_map(of_shell_line).collect();
+    let shell: Vec<&str> = code.lines().filter_map(notebook_shell_command).collect();
     if shell.is_empty() {
         return (None, Some(code.to_owned()));
     }
     let python: Vec<&str> = code
         .lines()
-        .filter(|line| of_shell_line(line).is_none())
+        .filter(|line| notebook_shell_command(line).is_none())
         .collect();
     let python = python.join("\n");
     let is_empty = python.trim().is_empty();

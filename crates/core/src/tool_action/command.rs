@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value};
 
-use super::ToolCommand;
-use super::arguments::is_content;
-use super::code::{self, CodeReader};
-use super::names::{BareName, words};
+use super::CommandInToolArguments;
+use super::arguments::is_content_argument;
+use super::code::{self, ToolCallCodeReader};
+use super::names::{ToolNameWithoutServer, split_tool_name_into_words};
 
 /// Objects and lists inside one another that are looked into.
 const MAX_DEPTH: usize = 16;
@@ -38,31 +38,35 @@ pub(super) const ARGUMENTS: &[&str] = &["args", "arguments", "argv"];
 const TYPED: &[&str] = &["chars", "data", "input", "keys", "stdin", "text"];
 
 /// Whether an argument of this name is read as a command, where there is one.
-pub(super) fn is_part(name: &str) -> bool {
-    let joined = words(name).concat();
+pub(super) fn is_command_argument_name(name: &str) -> bool {
+    let joined = split_tool_name_into_words(name).concat();
     [COMMANDS, PROGRAMS, ARGUMENTS]
         .iter()
         .any(|names| names.contains(&joined.as_str()))
 }
 
 /// The command of a tool that is known to run one.
-pub(super) fn of_shell_tool(name: &BareName<'_>, args: &Value) -> Option<ToolCommand> {
+pub(super) fn shell_tool_command(
+    name: &ToolNameWithoutServer<'_>,
+    args: &Value,
+) -> Option<CommandInToolArguments> {
     let value = match args {
         Value::Object(_) => {
-            return of_any_tool(args, None).or_else(|| code::of_shell_tool(name, args));
+            return command_in_tool_arguments(args, None)
+                .or_else(|| code::shell_tool_code(name, args));
         }
         Value::String(_) | Value::Array(_) => args,
         Value::Null | Value::Bool(_) | Value::Number(_) => return None,
     };
-    of_value(value)
+    command_from_value(value)
 }
 
-pub(super) fn of_value(value: &Value) -> Option<ToolCommand> {
+pub(super) fn command_from_value(value: &Value) -> Option<CommandInToolArguments> {
     match value {
-        Value::String(script) => Some(ToolCommand::Script(script.clone())),
-        Value::Array(_) => strings(value)
+        Value::String(script) => Some(CommandInToolArguments::Script(script.clone())),
+        Value::Array(_) => parse_string_array(value)
             .filter(|words| !words.is_empty())
-            .map(ToolCommand::Argv),
+            .map(CommandInToolArguments::Argv),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => None,
     }
 }
@@ -70,30 +74,33 @@ pub(super) fn of_value(value: &Value) -> Option<ToolCommand> {
 /// The command in the arguments of any tool, by the names that it commonly has, wherever it stands in
 /// them, and the code of one that runs code. A list is of words for no shell, unless something stands
 /// beside it.
-pub(super) fn of_any_tool(args: &Value, code: Option<CodeReader>) -> Option<ToolCommand> {
-    let mut found = Found {
+pub(super) fn command_in_tool_arguments(
+    args: &Value,
+    code: Option<ToolCallCodeReader>,
+) -> Option<CommandInToolArguments> {
+    let mut found = CommandsInArguments {
         code,
-        ..Found::default()
+        ..CommandsInArguments::default()
     };
-    found.value(args, MAX_DEPTH);
+    found.scan_value_for_commands(args, MAX_DEPTH);
     match (found.lines.len(), found.argv) {
-        (0, _) => code::as_command(code?.typed(args)),
-        (1, Some(argv)) => Some(ToolCommand::Argv(argv)),
-        _ => Some(ToolCommand::Script(found.lines.join("\n"))),
+        (0, _) => code::merge_into_tool_command(code?.commands_in_typed_tool_input(args)),
+        (1, Some(argv)) => Some(CommandInToolArguments::Argv(argv)),
+        _ => Some(CommandInToolArguments::Script(found.lines.join("\n"))),
     }
 }
 
 /// What is typed at something that runs, if it can be a command: an answer is one word.
-pub(super) fn typed(args: &Value) -> Option<ToolCommand> {
-    let text = value_of(args.as_object()?, TYPED)?.as_str()?;
+pub(super) fn command_typed_to_process(args: &Value) -> Option<CommandInToolArguments> {
+    let text = first_named_argument(args.as_object()?, TYPED)?.as_str()?;
     let is_command = text
         .trim()
         .contains(|c: char| c.is_whitespace() || "/<>|&;".contains(c));
-    is_command.then(|| ToolCommand::Script(text.to_owned()))
+    is_command.then(|| CommandInToolArguments::Script(text.to_owned()))
 }
 
 /// The patch in the arguments of a tool that applies one.
-pub(super) fn patch(args: &Value) -> Option<String> {
+pub(super) fn patch_argument(args: &Value) -> Option<String> {
     let text = |key: &&str| args.get(*key).and_then(Value::as_str);
     ["patch", "input", "command", "diff", "content", "text"]
         .iter()
@@ -103,8 +110,14 @@ pub(super) fn patch(args: &Value) -> Option<String> {
 }
 
 /// The first of these arguments that is there.
-pub(super) fn value_of<'v>(map: &'v Map<String, Value>, names: &[&str]) -> Option<&'v Value> {
-    let named = |name: &str| map.iter().find(|(key, _)| words(key).concat() == name);
+pub(super) fn first_named_argument<'v>(
+    map: &'v Map<String, Value>,
+    names: &[&str],
+) -> Option<&'v Value> {
+    let named = |name: &str| {
+        map.iter()
+            .find(|(key, _)| split_tool_name_into_words(key).concat() == name)
+    };
     names
         .iter()
         .find_map(|name| named(name))
@@ -113,70 +126,74 @@ pub(super) fn value_of<'v>(map: &'v Map<String, Value>, names: &[&str]) -> Optio
 
 /// Commands that were found.
 #[derive(Default)]
-struct Found {
+struct CommandsInArguments {
     /// How code is read, where it is run.
-    code: Option<CodeReader>,
+    code: Option<ToolCallCodeReader>,
     lines: Vec<String>,
     /// The words of the last one that is given as words.
     argv: Option<Vec<String>>,
 }
 
-impl Found {
-    fn value(&mut self, value: &Value, depth: usize) {
+impl CommandsInArguments {
+    fn scan_value_for_commands(&mut self, value: &Value, depth: usize) {
         let Some(depth) = depth.checked_sub(1) else {
             return;
         };
         match value {
             Value::Object(map) => {
-                self.object(map);
+                self.collect_commands_in_arguments(map);
                 for (name, value) in map {
-                    if !is_content(name) {
-                        self.value(value, depth);
+                    if !is_content_argument(name) {
+                        self.scan_value_for_commands(value, depth);
                     }
                 }
             }
-            Value::Array(list) => list.iter().for_each(|value| self.value(value, depth)),
+            Value::Array(list) => list
+                .iter()
+                .for_each(|value| self.scan_value_for_commands(value, depth)),
             Value::String(text) if text.trim_start().starts_with(['{', '[']) => {
                 if let Ok(value @ (Value::Object(_) | Value::Array(_))) = serde_json::from_str(text)
                 {
-                    self.value(&value, depth);
+                    self.scan_value_for_commands(&value, depth);
                 }
             }
             Value::String(_) | Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
-    fn object(&mut self, map: &Map<String, Value>) {
-        self.commands(map);
-        let codes = self.code.map(|code| code.codes(map));
-        self.codes(&codes.unwrap_or_default());
+    fn collect_commands_in_arguments(&mut self, map: &Map<String, Value>) {
+        self.scan_commands_in_arguments(map);
+        let codes = self.code.map(|code| code.code_argument_commands(map));
+        self.add_code_commands(&codes.unwrap_or_default());
     }
 
-    fn codes(&mut self, codes: &[Vec<String>]) {
+    fn add_code_commands(&mut self, codes: &[Vec<String>]) {
         for words in codes {
-            self.lines.push(code::line(words));
+            self.lines.push(code::shell_line_from_words(words));
             // What is read as a script has no words.
-            self.argv = code::script(words).is_none().then(|| words.clone());
+            self.argv = code::inline_shell_script(words)
+                .is_none()
+                .then(|| words.clone());
         }
     }
 
     /// The commands of one object, with the arguments that stand beside them.
-    fn commands(&mut self, map: &Map<String, Value>) {
+    fn scan_commands_in_arguments(&mut self, map: &Map<String, Value>) {
         let (mut lines, mut argv) = (Vec::new(), None);
         for name in COMMANDS {
-            for value in values_of(map, name) {
+            for value in tool_argument_values_by_name(map, name) {
                 match value {
                     Value::String(script) => {
                         let code = self
                             .code
-                            .and_then(|code| code.in_place_of_command(map, script));
+                            .and_then(|code| code.code_in_command_argument(map, script));
                         match code {
-                            Some(codes) => self.codes(&codes),
+                            Some(codes) => self.add_code_commands(&codes),
                             None => lines.push(script.clone()),
                         }
                     }
                     _ => {
-                        let list = strings(value).filter(|words| !words.is_empty());
+                        let list = parse_string_array(value).filter(|words| !words.is_empty());
                         match list {
                             // Several commands, each a line.
                             Some(list)
@@ -186,7 +203,7 @@ impl Found {
                                 lines.extend(list);
                             }
                             list => {
-                                lines.extend(list.iter().map(|words| joined(words)));
+                                lines.extend(list.iter().map(|words| shell_join(words)));
                                 argv = list.or(argv);
                             }
                         }
@@ -196,21 +213,24 @@ impl Found {
         }
         let more = ARGUMENTS
             .iter()
-            .flat_map(|name| values_of(map, name))
+            .flat_map(|name| tool_argument_values_by_name(map, name))
             .next();
         if lines.is_empty() {
-            let mut programs = PROGRAMS.iter().flat_map(|name| values_of(map, name));
+            let mut programs = PROGRAMS
+                .iter()
+                .flat_map(|name| tool_argument_values_by_name(map, name));
             match programs.find_map(Value::as_str) {
                 Some(program) if more.is_some() => {
                     let words = vec![program.to_owned()];
-                    lines.push(joined(&words));
+                    lines.push(shell_join(&words));
                     argv = Some(words);
                 }
                 // All its words, the program first.
                 _ => {
-                    let words = values_of(map, "argv").find_map(strings);
+                    let words =
+                        tool_argument_values_by_name(map, "argv").find_map(parse_string_array);
                     if let Some(words) = words.filter(|words| !words.is_empty()) {
-                        self.lines.push(joined(&words));
+                        self.lines.push(shell_join(&words));
                         self.argv = Some(words);
                     }
                     return;
@@ -228,9 +248,9 @@ impl Found {
                 argv = None;
             }
             (Some(more), argv) => {
-                let more = strings(more).unwrap_or_default();
+                let more = parse_string_array(more).unwrap_or_default();
                 if !more.is_empty() {
-                    *first = format!("{first} {}", joined(&more));
+                    *first = format!("{first} {}", shell_join(&more));
                 }
                 if let Some(argv) = argv {
                     argv.extend(more);
@@ -245,21 +265,21 @@ impl Found {
     }
 }
 
-pub(super) fn values_of<'v>(
+pub(super) fn tool_argument_values_by_name<'v>(
     map: &'v Map<String, Value>,
     name: &str,
 ) -> impl Iterator<Item = &'v Value> {
     map.iter()
-        .filter(move |(key, _)| words(key).concat() == name)
+        .filter(move |(key, _)| split_tool_name_into_words(key).concat() == name)
         .map(|(_, value)| value)
 }
 
-pub(super) fn strings(value: &Value) -> Option<Vec<String>> {
+pub(super) fn parse_string_array(value: &Value) -> Option<Vec<String>> {
     let words = value.as_array()?.iter();
     words.map(|word| word.as_str().map(str::to_owned)).collect()
 }
 
-pub(super) fn joined(words: &[String]) -> String {
+pub(super) fn shell_join(words: &[String]) -> String {
     let quoted = words
         .iter()
         .map(|word| format!("'{}'", word.replace('\'', "'\\''")));

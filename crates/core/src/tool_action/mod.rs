@@ -15,10 +15,10 @@ mod verbs;
 use serde_json::Value;
 
 use crate::input::ToolKind;
-use arguments::FoundPaths;
-use code::CodeReader;
-use names::{BareName, KnownTool};
-use verbs::Says;
+use arguments::ArgumentPathScan;
+use code::ToolCallCodeReader;
+use names::{KnownToolKind, ToolNameWithoutServer};
+use verbs::ToolNameMeaning;
 
 /// What one tool call does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,9 +28,9 @@ pub struct ToolAction {
     /// How far a call reaches that neither runs a command nor writes a named file.
     pub reach: ToolReach,
     /// The command that it runs.
-    pub command: Option<ToolCommand>,
+    pub command: Option<CommandInToolArguments>,
     /// The folders that it names beside its command, or its patch: it starts in one of them.
-    pub folders: Vec<CallFolder>,
+    pub folders: Vec<CallStartFolder>,
     /// A server runs it, whose own folder need not be the agent's.
     pub is_of_server: bool,
     /// The text of the patch that it applies.
@@ -60,7 +60,7 @@ pub enum ToolReach {
 
 /// A command in the arguments of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ToolCommand {
+pub enum CommandInToolArguments {
     /// A text for a shell.
     Script(String),
     /// Words for no shell.
@@ -69,7 +69,7 @@ pub enum ToolCommand {
 
 /// A folder in the arguments of a tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum CallFolder {
+pub enum CallStartFolder {
     /// The call starts there.
     Named(String),
     /// It may start there: the argument can mean another thing as well.
@@ -78,14 +78,14 @@ pub enum CallFolder {
     Unknown,
 }
 
-impl CallFolder {
+impl CallStartFolder {
     /// Whether the call starts in a folder that it names.
-    pub fn is_sure(&self) -> bool {
+    pub fn call_starts_in_named_folder(&self) -> bool {
         !matches!(self, Self::Possible(_))
     }
 
     /// Its path, if that is known.
-    pub fn path(&self) -> Option<&str> {
+    pub fn call_folder_path(&self) -> Option<&str> {
         match self {
             Self::Named(path) | Self::Possible(path) => Some(path),
             Self::Unknown => None,
@@ -114,20 +114,20 @@ impl Default for ToolAction {
 impl ToolAction {
     /// Whether it may do anything: it neither runs a command nor writes a named file, and is not
     /// known to read only.
-    pub fn may_act(&self) -> bool {
+    pub fn call_may_have_unknown_effects(&self) -> bool {
         self.kind == ToolKind::Other && self.reach != ToolReach::ReadsOnly
     }
 
     /// The script that it runs.
-    pub fn script(&self) -> Option<&str> {
+    pub fn shell_script_of_call(&self) -> Option<&str> {
         match self.command.as_ref()? {
-            ToolCommand::Script(script) => Some(script),
-            ToolCommand::Argv(_) => None,
+            CommandInToolArguments::Script(script) => Some(script),
+            CommandInToolArguments::Argv(_) => None,
         }
     }
 
     /// A call that applies this patch.
-    pub fn of_patch(text: &str) -> Self {
+    pub fn action_from_patch_text(text: &str) -> Self {
         Self {
             kind: ToolKind::Write,
             patch: Some(text.to_owned()),
@@ -136,10 +136,10 @@ impl ToolAction {
     }
 
     /// A call that runs this script.
-    pub fn of_script(text: &str) -> Self {
+    pub fn shell_action_from_script(text: &str) -> Self {
         Self {
             kind: ToolKind::Shell,
-            command: Some(ToolCommand::Script(text.to_owned())),
+            command: Some(CommandInToolArguments::Script(text.to_owned())),
             ..Self::default()
         }
     }
@@ -148,59 +148,74 @@ impl ToolAction {
 /// What a call of this tool with these arguments does. Tools of MCP servers are named
 /// `mcp__SERVER__TOOL`; what a server says of its tools (`readOnlyHint`) excuses nothing.
 pub fn classify_call(tool: &str, args: &Value) -> ToolAction {
-    let name = BareName::of(tool);
+    let name = ToolNameWithoutServer::parse_tool_name(tool);
     ToolAction {
-        is_of_server: name.is_server_tool(),
-        ..classify(&name, args)
+        is_of_server: name.is_mcp_server_tool(),
+        ..classify_tool(&name, args)
     }
 }
 
-fn classify(name: &BareName<'_>, args: &Value) -> ToolAction {
+fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
     match names::known_tool(name, args) {
-        Some(KnownTool::Shell) => runs(name, command::of_shell_tool(name, args), args),
-        Some(KnownTool::Poll) => polls(name, args),
-        Some(KnownTool::Write) => writes(name, args),
-        Some(KnownTool::ReadsOnly) => {
-            let found = FoundPaths::of(args);
-            match writes_for_all_its_name(name, &found) {
-                true => may_write(name, args),
+        Some(KnownToolKind::Shell) => {
+            classify_shell_tool(name, command::shell_tool_command(name, args), args)
+        }
+        Some(KnownToolKind::Poll) => classify_polling_tool(name, args),
+        Some(KnownToolKind::Write) => classify_writing_tool(name, args),
+        Some(KnownToolKind::ReadsOnly) => {
+            let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
+            match tool_writes_despite_name(name, &found) {
+                true => classify_possibly_writing_tool(name, args),
                 false => ToolAction {
                     reach: ToolReach::ReadsOnly,
                     is_cut: false,
-                    ..reads(name, found)
+                    ..classify_reading_tool(name, found)
                 },
             }
         }
-        Some(KnownTool::Network) => ToolAction {
+        Some(KnownToolKind::Network) => ToolAction {
             reach: ToolReach::Network,
             ..ToolAction::default()
         },
-        Some(KnownTool::Agent) => ToolAction::default(),
-        None => match command_of_any_tool(name, args) {
-            Some(command) => runs(name, Some(command), args),
-            None if name.may_type() => types(name, args),
-            None => of_unknown(name, args),
+        Some(KnownToolKind::Agent) => ToolAction::default(),
+        None => match find_command_in_tool_call(name, args) {
+            Some(command) => classify_shell_tool(name, Some(command), args),
+            None if name.may_write_stdin() => classify_terminal_input_tool(name, args),
+            None => classify_unknown_tool(name, args),
         },
     }
 }
 
-fn command_of_any_tool(name: &BareName<'_>, args: &Value) -> Option<ToolCommand> {
-    let command = command::of_any_tool(args, CodeReader::of(name, args));
-    program::of(name, args, command.as_ref()).or(command)
+fn find_command_in_tool_call(
+    name: &ToolNameWithoutServer<'_>,
+    args: &Value,
+) -> Option<CommandInToolArguments> {
+    let command = command::command_in_tool_arguments(
+        args,
+        ToolCallCodeReader::code_reader_for_tool(name, args),
+    );
+    program::command_from_tool_name(name, args, command.as_ref()).or(command)
 }
 
 /// A tool that runs a command. What else its arguments name it may write.
-fn runs(name: &BareName<'_>, command: Option<ToolCommand>, args: &Value) -> ToolAction {
-    let found = FoundPaths::beside_command(args);
-    let mut may_write = found.results(false, false);
+fn classify_shell_tool(
+    name: &ToolNameWithoutServer<'_>,
+    command: Option<CommandInToolArguments>,
+    args: &Value,
+) -> ToolAction {
+    let found = ArgumentPathScan::paths_in_command_call(args);
+    let mut may_write = found.tool_output_paths(false, false);
     // `{"command": "create", "path": "a"}`: an editor, and no shell.
-    if command.as_ref().is_none_or(is_word_of_change) {
-        let possible = found.starts.iter().filter(|start| !start.is_sure());
-        may_write.extend(possible.filter_map(|start| start.path().map(str::to_owned)));
+    if command.as_ref().is_none_or(is_single_mutating_word) {
+        let possible = found
+            .starts
+            .iter()
+            .filter(|start| !start.call_starts_in_named_folder());
+        may_write.extend(possible.filter_map(|start| start.call_folder_path().map(str::to_owned)));
     }
     may_write.extend(found.named);
     // What the arguments of an agent's own shell mean is known.
-    if name.is_server_tool() || !name.is_shell() {
+    if name.is_mcp_server_tool() || !name.is_shell_tool_name() {
         may_write.extend(found.others);
     }
     ToolAction {
@@ -214,33 +229,35 @@ fn runs(name: &BareName<'_>, command: Option<ToolCommand>, args: &Value) -> Tool
 }
 
 /// Whether a command is one word, and not of one who looks.
-fn is_word_of_change(command: &ToolCommand) -> bool {
-    let ToolCommand::Script(script) = command else {
+fn is_single_mutating_word(command: &CommandInToolArguments) -> bool {
+    let CommandInToolArguments::Script(script) = command else {
         return false;
     };
-    !script.trim().contains(char::is_whitespace) && verbs::of(&names::words(script)) != Says::Looks
+    !script.trim().contains(char::is_whitespace)
+        && verbs::tool_name_meaning(&names::split_tool_name_into_words(script))
+            != ToolNameMeaning::OnlyReads
 }
 
 /// A tool that asks for the state of something that runs, or types at it.
-fn polls(name: &BareName<'_>, args: &Value) -> ToolAction {
-    let may_write = match name.is_server_tool() {
-        true => may_write(name, args).may_write,
+fn classify_polling_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
+    let may_write = match name.is_mcp_server_tool() {
+        true => classify_possibly_writing_tool(name, args).may_write,
         false => Vec::new(),
     };
     ToolAction {
         kind: ToolKind::Poll,
-        command: command::typed(args),
+        command: command::command_typed_to_process(args),
         // Where it stands was settled by what was typed before.
-        folders: vec![CallFolder::Unknown],
+        folders: vec![CallStartFolder::Unknown],
         may_write,
         ..ToolAction::default()
     }
 }
 
 /// A tool that types at something that runs.
-fn types(name: &BareName<'_>, args: &Value) -> ToolAction {
-    let action = of_unknown(name, args);
-    let Some(command) = command::typed(args) else {
+fn classify_terminal_input_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
+    let action = classify_unknown_tool(name, args);
+    let Some(command) = command::command_typed_to_process(args) else {
         return action;
     };
     // What it names beside the command counts as well.
@@ -248,7 +265,7 @@ fn types(name: &BareName<'_>, args: &Value) -> ToolAction {
     ToolAction {
         kind: ToolKind::Other,
         command: Some(command),
-        folders: vec![CallFolder::Unknown],
+        folders: vec![CallStartFolder::Unknown],
         reach: action.reach,
         is_cut: action.is_cut,
         may_write,
@@ -257,35 +274,45 @@ fn types(name: &BareName<'_>, args: &Value) -> ToolAction {
 }
 
 /// A tool whose name is not in the table: the words of its name tell what it does.
-fn of_unknown(name: &BareName<'_>, args: &Value) -> ToolAction {
-    let found = FoundPaths::of(args);
-    match name.says() {
-        Says::Changes => writes(name, args),
-        Says::Looks if !writes_for_all_its_name(name, &found) => reads(name, found),
-        Says::Leaves | Says::Formats if found.has_content || found.opens_to_write => {
-            may_write(name, args)
+fn classify_unknown_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
+    let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
+    match name.tool_name_meaning() {
+        ToolNameMeaning::ChangesFiles => classify_writing_tool(name, args),
+        ToolNameMeaning::OnlyReads if !tool_writes_despite_name(name, &found) => {
+            classify_reading_tool(name, found)
         }
-        Says::Formats if !found.only_checks => may_write(name, args),
-        Says::Elsewhere | Says::Leaves | Says::Formats => ToolAction {
+        ToolNameMeaning::LeavesFiles | ToolNameMeaning::FormatsFiles
+            if found.has_content || found.opens_to_write =>
+        {
+            classify_possibly_writing_tool(name, args)
+        }
+        ToolNameMeaning::FormatsFiles if !found.only_checks => {
+            classify_possibly_writing_tool(name, args)
+        }
+        ToolNameMeaning::OutsideFiles
+        | ToolNameMeaning::LeavesFiles
+        | ToolNameMeaning::FormatsFiles => ToolAction {
             may_write: found.outputs.clone(),
             is_cut: found.is_cut,
             ..ToolAction::default()
         },
-        Says::Looks | Says::Nothing => may_write(name, args),
+        ToolNameMeaning::OnlyReads | ToolNameMeaning::Unknown => {
+            classify_possibly_writing_tool(name, args)
+        }
     }
 }
 
 /// Whether its arguments are none of a tool that reads: text for a file, a file that is opened to be
 /// written, the place for something that is fetched.
-fn writes_for_all_its_name(name: &BareName<'_>, found: &FoundPaths) -> bool {
+fn tool_writes_despite_name(name: &ToolNameWithoutServer<'_>, found: &ArgumentPathScan) -> bool {
     let puts = found.has_content || found.is_fetched && !found.named.is_empty();
-    found.opens_to_write || puts && name.reads_text()
+    found.opens_to_write || puts && name.is_text_reading_tool()
 }
 
 /// A tool that reads what it names, and may write where its result is to go.
-fn reads(name: &BareName<'_>, found: FoundPaths) -> ToolAction {
+fn classify_reading_tool(name: &ToolNameWithoutServer<'_>, found: ArgumentPathScan) -> ToolAction {
     ToolAction {
-        may_write: found.results(name.compares(), name.is_about_logs()),
+        may_write: found.tool_output_paths(name.is_comparison_tool(), name.tool_reads_logs()),
         reads: found.named,
         is_cut: found.is_cut,
         ..ToolAction::default()
@@ -293,20 +320,24 @@ fn reads(name: &BareName<'_>, found: FoundPaths) -> ToolAction {
 }
 
 /// A tool that is not known to read only: it may write whatever it names.
-fn may_write(name: &BareName<'_>, args: &Value) -> ToolAction {
-    let found = FoundPaths::of(args);
+fn classify_possibly_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
+    let found = ArgumentPathScan::paths_named_in_tool_arguments(args);
     let names_no_file = found.named.is_empty();
-    let results = found.results(false, false);
+    let results = found.tool_output_paths(false, false);
     let mut may_write = [found.named, found.others, results, found.patched].concat();
     if names_no_file {
         may_write.extend(found.labels);
     }
-    if names_no_file || name.is_about_patches() {
+    if names_no_file || name.is_patch_tool_name() {
         may_write.extend(found.patched_in_content);
     }
-    if name.executes() {
-        let codes = code::texts(args);
-        may_write.extend(codes.iter().flat_map(|code| arguments::named_in_code(code)));
+    if name.tool_name_has_execute_verb() {
+        let codes = code::code_argument_texts(args);
+        may_write.extend(
+            codes
+                .iter()
+                .flat_map(|code| arguments::path_like_words_in_code(code)),
+        );
     }
     ToolAction {
         may_write,
@@ -315,8 +346,8 @@ fn may_write(name: &BareName<'_>, args: &Value) -> ToolAction {
     }
 }
 
-fn writes(name: &BareName<'_>, args: &Value) -> ToolAction {
-    let FoundPaths {
+fn classify_writing_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
+    let ArgumentPathScan {
         named,
         sources,
         patched,
@@ -327,18 +358,18 @@ fn writes(name: &BareName<'_>, args: &Value) -> ToolAction {
         folders,
         starts,
         ..
-    } = FoundPaths::of(args);
+    } = ArgumentPathScan::paths_named_in_tool_arguments(args);
     let names_no_file = named.is_empty();
     let mut writes = named;
-    if writes.is_empty() && name.takes_away(args) {
+    if writes.is_empty() && name.tool_removes_files(args) {
         writes.clone_from(&folders);
     }
     let mut reads = Vec::new();
-    if name.only_copies() {
+    if name.tool_only_copies_files() {
         writes.retain(|path| !sources.contains(path));
         reads.clone_from(&sources);
     }
-    if name.relocates() {
+    if name.is_file_moving_tool() {
         // Into a folder a file goes under its own name.
         let folders: Vec<String> = writes
             .iter()
@@ -346,11 +377,11 @@ fn writes(name: &BareName<'_>, args: &Value) -> ToolAction {
             .cloned()
             .collect();
         for folder in &folders {
-            let inside = |source: &String| arguments::inside(folder, source);
+            let inside = |source: &String| arguments::join_folder_and_file(folder, source);
             writes.extend(sources.iter().filter_map(inside));
         }
     }
-    let in_content = names_no_file || name.is_about_patches();
+    let in_content = names_no_file || name.is_patch_tool_name();
     let patched = patched
         .into_iter()
         .chain(patched_in_content.into_iter().filter(|_| in_content));
@@ -362,15 +393,18 @@ fn writes(name: &BareName<'_>, args: &Value) -> ToolAction {
     if names_no_file {
         others.extend(labels);
     }
-    let patch = name.applies_patch().then(|| command::patch(args)).flatten();
-    let removes = match name.takes_away(args) {
+    let patch = name
+        .tool_applies_patch()
+        .then(|| command::patch_argument(args))
+        .flatten();
+    let removes = match name.tool_removes_files(args) {
         true => writes.clone(),
         false => Vec::new(),
     };
     // A server's tool that names no file here changes something elsewhere.
-    let elsewhere = name.is_server_tool() && writes.is_empty() && patch.is_none();
+    let elsewhere = name.is_mcp_server_tool() && writes.is_empty() && patch.is_none();
     ToolAction {
-        kind: match elsewhere || writes.is_empty() && !name.is_known_writer() {
+        kind: match elsewhere || writes.is_empty() && !name.is_known_writing_tool() {
             true => ToolKind::Other,
             false => ToolKind::Write,
         },

@@ -3,11 +3,11 @@
 
 use serde_json::Value;
 
-use super::verbs::{self, Says};
+use super::verbs::{self, ToolNameMeaning};
 
 /// What a tool of the table does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum KnownTool {
+pub(super) enum KnownToolKind {
     /// Runs a command.
     Shell,
     /// Writes files.
@@ -24,14 +24,14 @@ pub(super) enum KnownTool {
 
 /// A tool's name without its server.
 #[derive(Debug)]
-pub(super) struct BareName<'a> {
+pub(super) struct ToolNameWithoutServer<'a> {
     whole: &'a str,
     last: String,
     words: Vec<String>,
 }
 
-impl<'a> BareName<'a> {
-    pub(super) fn of(tool: &'a str) -> Self {
+impl<'a> ToolNameWithoutServer<'a> {
+    pub(super) fn parse_tool_name(tool: &'a str) -> Self {
         let named = tool.strip_prefix("mcp__").and_then(|rest| {
             let (_, name) = rest.split_once("__")?;
             Some(name)
@@ -40,110 +40,114 @@ impl<'a> BareName<'a> {
         Self {
             whole: tool,
             last: last.to_ascii_lowercase(),
-            words: words(named.unwrap_or(tool)),
+            words: split_tool_name_into_words(named.unwrap_or(tool)),
         }
     }
 
-    pub(super) fn is_server_tool(&self) -> bool {
+    pub(super) fn is_mcp_server_tool(&self) -> bool {
         self.whole.contains("__")
     }
 
     /// Whether the table has it among those that run commands.
-    pub(super) fn is_shell(&self) -> bool {
+    pub(super) fn is_shell_tool_name(&self) -> bool {
         SHELLS.contains(&self.last.as_str())
     }
 
     /// Whether it may type at something that runs.
-    pub(super) fn may_type(&self) -> bool {
-        self.has(&[
+    pub(super) fn may_write_stdin(&self) -> bool {
+        self.name_has_word(&[
             "console", "keys", "process", "pty", "repl", "stdin", "terminal", "tmux",
         ])
     }
 
     /// What the words of its name say that it does.
-    pub(super) fn says(&self) -> Says {
-        verbs::of(&self.words)
+    pub(super) fn tool_name_meaning(&self) -> ToolNameMeaning {
+        verbs::tool_name_meaning(&self.words)
     }
 
     /// Whether it brings a text as it is.
-    pub(super) fn reads_text(&self) -> bool {
+    pub(super) fn is_text_reading_tool(&self) -> bool {
         let ends = [self.words.first(), self.words.last()];
         let is = |word: &String| verbs::READS_TEXT.contains(&word.as_str());
         ends.into_iter().flatten().any(is)
     }
 
     /// Whether it says how two things differ.
-    pub(super) fn compares(&self) -> bool {
-        self.has(&["compare", "diff"])
+    pub(super) fn is_comparison_tool(&self) -> bool {
+        self.name_has_word(&["compare", "diff"])
     }
 
     /// Whether it reads a log.
-    pub(super) fn is_about_logs(&self) -> bool {
-        self.has(&["log", "logs"])
+    pub(super) fn tool_reads_logs(&self) -> bool {
+        self.name_has_word(&["log", "logs"])
     }
 
     /// Whether it puts a patch into effect.
-    pub(super) fn is_about_patches(&self) -> bool {
-        self.has(&["apply", "diff", "hunk", "patch"])
+    pub(super) fn is_patch_tool_name(&self) -> bool {
+        self.name_has_word(&["apply", "diff", "hunk", "patch"])
     }
 
     /// Whether it runs code: its name has a verb of that, or holds nothing but a language and where it runs.
     /// What runs in a page of a browser touches no file here.
-    pub(super) fn runs_code(&self) -> bool {
+    pub(super) fn tool_name_runs_code(&self) -> bool {
         let in_browser = BROWSERS
             .iter()
             .any(|word| self.whole.to_ascii_lowercase().contains(word));
-        let runs = self.executes() && !matches!(self.says(), Says::Leaves | Says::Elsewhere);
+        let runs = self.tool_name_has_execute_verb()
+            && !matches!(
+                self.tool_name_meaning(),
+                ToolNameMeaning::LeavesFiles | ToolNameMeaning::OutsideFiles
+            );
         let is_code = |word: &String| CODE_WORDS.contains(&word.as_str());
         !in_browser && (runs || !self.words.is_empty() && self.words.iter().all(is_code))
     }
 
     /// Whether its name has a verb of running.
-    pub(super) fn executes(&self) -> bool {
-        self.has(EXECUTES)
+    pub(super) fn tool_name_has_execute_verb(&self) -> bool {
+        self.name_has_word(EXECUTES)
     }
 
     /// Whether it speaks of code.
-    pub(super) fn is_about_code(&self) -> bool {
-        self.has(CODE_WORDS)
+    pub(super) fn tool_name_mentions_code(&self) -> bool {
+        self.name_has_word(CODE_WORDS)
     }
 
     /// The words of its name.
-    pub(super) fn words(&self) -> &[String] {
+    pub(super) fn tool_name_words(&self) -> &[String] {
         &self.words
     }
 
-    pub(super) fn only_copies(&self) -> bool {
-        self.has(&["copy", "cp"]) && !self.has(verbs::TAKES_AWAY)
+    pub(super) fn tool_only_copies_files(&self) -> bool {
+        self.name_has_word(&["copy", "cp"]) && !self.name_has_word(verbs::TAKES_AWAY)
     }
 
     /// Whether it brings files from one place to another.
-    pub(super) fn relocates(&self) -> bool {
-        self.has(&["copy", "cp", "move", "mv", "rename"])
+    pub(super) fn is_file_moving_tool(&self) -> bool {
+        self.name_has_word(&["copy", "cp", "move", "mv", "rename"])
     }
 
     /// Whether what it names is gone afterwards.
-    pub(super) fn takes_away(&self, args: &Value) -> bool {
-        let said = said(args);
-        self.has(verbs::TAKES_AWAY)
-            || is_editor(&self.last) && matches!(said.as_deref(), Some("delete" | "rename"))
+    pub(super) fn tool_removes_files(&self, args: &Value) -> bool {
+        let said = tool_action_argument(args);
+        self.name_has_word(verbs::TAKES_AWAY)
+            || is_editor_tool(&self.last) && matches!(said.as_deref(), Some("delete" | "rename"))
     }
 
-    pub(super) fn applies_patch(&self) -> bool {
+    pub(super) fn tool_applies_patch(&self) -> bool {
         self.last == "apply_patch"
     }
 
-    pub(super) fn is_known_writer(&self) -> bool {
-        WRITERS.contains(&self.last.as_str()) || is_editor(&self.last)
+    pub(super) fn is_known_writing_tool(&self) -> bool {
+        WRITERS.contains(&self.last.as_str()) || is_editor_tool(&self.last)
     }
 
-    fn has(&self, verbs: &[&str]) -> bool {
-        verbs::has(&self.words, verbs)
+    fn name_has_word(&self, verbs: &[&str]) -> bool {
+        verbs::has_any_word(&self.words, verbs)
     }
 }
 
 /// `move` and `file` of `move_file`, `moveFile` and `move-file`.
-pub(super) fn words(name: &str) -> Vec<String> {
+pub(super) fn split_tool_name_into_words(name: &str) -> Vec<String> {
     let mut words: Vec<String> = Vec::new();
     let mut begins = true;
     let mut before_is_upper = false;
@@ -165,42 +169,43 @@ pub(super) fn words(name: &str) -> Vec<String> {
 
 /// What the table says of a tool; `None` if it does not have it. Some tools do several things, told
 /// apart by an argument.
-pub(super) fn known_tool(name: &BareName<'_>, args: &Value) -> Option<KnownTool> {
+pub(super) fn known_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> Option<KnownToolKind> {
     let last = name.last.as_str();
-    if is_editor(last) {
-        return Some(match said(args).as_deref() {
-            Some("view" | "read") => KnownTool::ReadsOnly,
+    if is_editor_tool(last) {
+        return Some(match tool_action_argument(args).as_deref() {
+            Some("view" | "read") => KnownToolKind::ReadsOnly,
             // Without a word it is not known to look only.
-            _ => KnownTool::Write,
+            _ => KnownToolKind::Write,
         });
     }
     if last == "process" {
-        return matches!(said(args).as_deref(), Some("log" | "poll")).then_some(KnownTool::Poll);
+        return matches!(tool_action_argument(args).as_deref(), Some("log" | "poll"))
+            .then_some(KnownToolKind::Poll);
     }
     if SHELLS.contains(&last) {
-        return Some(KnownTool::Shell);
+        return Some(KnownToolKind::Shell);
     }
     if WRITERS.contains(&last) {
-        return Some(KnownTool::Write);
+        return Some(KnownToolKind::Write);
     }
     if POLLS.contains(&last) {
-        return Some(KnownTool::Poll);
+        return Some(KnownToolKind::Poll);
     }
     // A server can call its tools as it likes.
-    if name.is_server_tool() {
+    if name.is_mcp_server_tool() {
         return None;
     }
     if READERS.contains(&last) {
-        return Some(KnownTool::ReadsOnly);
+        return Some(KnownToolKind::ReadsOnly);
     }
     if NETWORK.contains(&name.whole) {
-        return Some(KnownTool::Network);
+        return Some(KnownToolKind::Network);
     }
-    AGENTS.contains(&name.whole).then_some(KnownTool::Agent)
+    AGENTS.contains(&name.whole).then_some(KnownToolKind::Agent)
 }
 
 /// What an argument says that a tool of several does.
-fn said(args: &Value) -> Option<String> {
+fn tool_action_argument(args: &Value) -> Option<String> {
     const KEYS: &[&str] = &["command", "action", "operation", "op"];
     let map = args.as_object()?;
     let named = |key: &str| map.iter().find(|(name, _)| name.eq_ignore_ascii_case(key));
@@ -209,7 +214,7 @@ fn said(args: &Value) -> Option<String> {
 }
 
 /// Editors say by an argument what they do to a file.
-fn is_editor(last: &str) -> bool {
+fn is_editor_tool(last: &str) -> bool {
     matches!(
         last,
         "memory" | "str_replace_based_edit_tool" | "str_replace_editor" | "text_editor"

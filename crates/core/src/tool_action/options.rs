@@ -1,7 +1,7 @@
 //! What the options in the arguments of a tool ask for: `--fix`, `-o FILE`, and `"fix": true`.
 
 use super::arguments::OUTPUTS;
-use super::names::words;
+use super::names::split_tool_name_into_words;
 
 /// Words of options, and of arguments that are switched on, that ask for a change.
 const ASKS_FOR_CHANGE: &[&str] = &[
@@ -16,7 +16,7 @@ const ASKS_FOR_CHANGE: &[&str] = &[
 ];
 
 /// The same, as two words.
-const ASKS_IN_TWO: &[&str] = &[
+const TWO_WORD_CHANGES: &[&str] = &[
     "inplace",
     "snapshotupdate",
     "updatesnapshot",
@@ -28,40 +28,44 @@ const ASKS_FOR_NONE: &[&str] = &["check", "diff", "dry", "no", "not", "preview",
 
 /// What an option says of the call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Said {
+pub(super) enum OptionEffectOnFiles {
     /// It changes the files that it names.
-    Changes,
+    ChangesFiles,
     /// It only checks what it would change.
     OnlyChecks,
     /// It puts a result there.
-    ResultAt(String),
+    WritesResultTo(String),
 }
 
 /// Options as they are read one after the other.
 #[derive(Debug, Default)]
-pub(super) struct Options {
+pub(super) struct OptionScanner {
     /// Behind the last one the place for a result stands.
     result_follows: bool,
 }
 
-impl Options {
+impl OptionScanner {
     /// What these words for a program say.
-    pub(super) fn read(&mut self, text: &str) -> Vec<Said> {
+    pub(super) fn scan_options(&mut self, text: &str) -> Vec<OptionEffectOnFiles> {
         let mut said = Vec::new();
         for word in text.split_whitespace() {
             let is_result = std::mem::take(&mut self.result_follows);
             let Some(option) = word.strip_prefix('-') else {
-                said.extend(is_result.then(|| Said::ResultAt(word.to_owned())));
+                said.extend(
+                    is_result.then(|| OptionEffectOnFiles::WritesResultTo(word.to_owned())),
+                );
                 continue;
             };
             let (name, value) = match option.split_once('=') {
                 Some((name, value)) => (name, Some(value)),
                 None => (option, None),
             };
-            let words = words(name);
-            said.extend(switched_on(&words));
-            if words.iter().any(|word| names_result(word)) {
-                said.extend(value.map(|value| Said::ResultAt(value.to_owned())));
+            let words = split_tool_name_into_words(name);
+            said.extend(options_say_change_or_check(&words));
+            if words.iter().any(|word| is_output_option(word)) {
+                said.extend(
+                    value.map(|value| OptionEffectOnFiles::WritesResultTo(value.to_owned())),
+                );
                 self.result_follows = value.is_none();
             }
         }
@@ -70,16 +74,16 @@ impl Options {
 }
 
 /// What an option of these words says, or an argument that is `true`.
-pub(super) fn switched_on(words: &[String]) -> Option<Said> {
+pub(super) fn options_say_change_or_check(words: &[String]) -> Option<OptionEffectOnFiles> {
     let any = |known: &[&str]| words.iter().any(|word| known.contains(&word.as_str()));
-    let asks = any(ASKS_FOR_CHANGE) || ASKS_IN_TWO.contains(&words.concat().as_str());
+    let asks = any(ASKS_FOR_CHANGE) || TWO_WORD_CHANGES.contains(&words.concat().as_str());
     match any(ASKS_FOR_NONE) {
-        true => (!any(&["no", "not", "without"])).then_some(Said::OnlyChecks),
-        false => asks.then_some(Said::Changes),
+        true => (!any(&["no", "not", "without"])).then_some(OptionEffectOnFiles::OnlyChecks),
+        false => asks.then_some(OptionEffectOnFiles::ChangesFiles),
     }
 }
 
-fn names_result(word: &str) -> bool {
+fn is_output_option(word: &str) -> bool {
     matches!(word, "junit" | "junitxml" | "o" | "report")
         || OUTPUTS.contains(&word) && word != "write"
 }

@@ -17,7 +17,7 @@ const MOVES: &[&str] = &["rename from ", "rename to ", "copy to "];
 const NOTHING: &str = "/dev/null";
 
 /// The paths in the headers of a patch; none if this is no patch.
-pub(super) fn paths(text: &str) -> Vec<String> {
+pub(super) fn patched_paths(text: &str) -> Vec<String> {
     let mut found: Vec<String> = Vec::new();
     let mut keep = |path: String| {
         if !path.is_empty() && !found.contains(&path) {
@@ -30,13 +30,13 @@ pub(super) fn paths(text: &str) -> Vec<String> {
         if let Some(path) = V4A.iter().find_map(|head| indented.strip_prefix(head)) {
             keep(path.trim().to_owned());
         } else if let Some(both) = line.strip_prefix("diff --git ") {
-            both_names(both).into_iter().for_each(&mut keep);
+            split_git_diff_names(both).into_iter().for_each(&mut keep);
         } else if let Some(path) = MOVES.iter().find_map(|head| line.strip_prefix(head)) {
-            keep(name(path));
+            keep(patch_header_file_name(path));
         } else if let Some(old) = line.strip_prefix("--- ")
             && let Some(new) = lines.peek().and_then(|next| next.strip_prefix("+++ "))
         {
-            of_pair(&name(old), &name(new))
+            paths_from_name_pair(&patch_header_file_name(old), &patch_header_file_name(new))
                 .into_iter()
                 .for_each(&mut keep);
         }
@@ -45,19 +45,19 @@ pub(super) fn paths(text: &str) -> Vec<String> {
 }
 
 /// A name in a header: without a date behind a tab, and without the quotes of git.
-fn name(text: &str) -> String {
+fn patch_header_file_name(text: &str) -> String {
     let text = text.split('\t').next().unwrap_or(text).trim();
     match text
         .strip_prefix('"')
         .and_then(|text| text.strip_suffix('"'))
     {
-        Some(quoted) => unquoted(quoted),
+        Some(quoted) => unquote_git_path(quoted),
         None => text.to_owned(),
     }
 }
 
 /// `\"`, `\\` and bytes as three octal digits.
-fn unquoted(text: &str) -> String {
+fn unquote_git_path(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();
     while let Some(byte) = rest.next() {
@@ -81,49 +81,55 @@ fn unquoted(text: &str) -> String {
 }
 
 /// The two names behind `diff --git`, which a blank parts: names can hold blanks themselves.
-fn both_names(both: &str) -> Vec<String> {
+fn split_git_diff_names(both: &str) -> Vec<String> {
     let parted = |at: usize| Some((both.get(..at)?, both.get(at + 1..)?));
     let blanks = || both.match_indices(' ').map(|(at, _)| at);
     // Both are the same file, but for a prefix.
     let same = blanks().filter_map(parted).find(|(old, new)| {
-        old == new || without_first(&name(old)) == without_first(&name(new)) && old.contains('/')
+        old == new
+            || strip_first_path_component(&patch_header_file_name(old))
+                == strip_first_path_component(&patch_header_file_name(new))
+                && old.contains('/')
     });
     let halves = same.or_else(|| blanks().filter_map(parted).next());
-    halves.map_or_else(Vec::new, |(old, new)| of_pair(&name(old), &name(new)))
+    halves.map_or_else(Vec::new, |(old, new)| {
+        paths_from_name_pair(&patch_header_file_name(old), &patch_header_file_name(new))
+    })
 }
 
 /// The file, or the files, of an old and a new name.
-fn of_pair(old: &str, new: &str) -> Vec<String> {
+fn paths_from_name_pair(old: &str, new: &str) -> Vec<String> {
     let named = [old, new];
     let there = || named.into_iter().filter(|name| *name != NOTHING);
     let prefixed = match there().collect::<Vec<_>>().as_slice() {
         [old, new] => {
-            first(old) != first(new)
-                && (without_first(old) == without_first(new) || is_usual(old) && is_usual(new))
+            first_path_component(old) != first_path_component(new)
+                && (strip_first_path_component(old) == strip_first_path_component(new)
+                    || has_diff_prefix(old) && has_diff_prefix(new))
         }
-        [only] => is_usual(only),
+        [only] => has_diff_prefix(only),
         _ => false,
     };
     let plain = |name: &str| match prefixed {
-        true => without_first(name).unwrap_or(name).to_owned(),
+        true => strip_first_path_component(name).unwrap_or(name).to_owned(),
         false => name.to_owned(),
     };
     there().map(plain).collect()
 }
 
 /// `a/`, `b/`, and with `diff.mnemonicPrefix` `c/`, `i/`, `o/`, `w/`; `1/` and `2/` of `--no-index`.
-fn is_usual(name: &str) -> bool {
+fn has_diff_prefix(name: &str) -> bool {
     matches!(
-        first(name),
+        first_path_component(name),
         Some("a" | "b" | "c" | "i" | "o" | "w" | "1" | "2")
     )
 }
 
-fn first(name: &str) -> Option<&str> {
+fn first_path_component(name: &str) -> Option<&str> {
     name.split_once('/').map(|(first, _)| first)
 }
 
-fn without_first(name: &str) -> Option<&str> {
+fn strip_first_path_component(name: &str) -> Option<&str> {
     name.split_once('/').map(|(_, rest)| rest)
 }
 
@@ -133,7 +139,8 @@ mod tests {
 
     #[test]
     fn the_files_of_a_patch() {
-        let check = |text: &str, expected: &[&str]| assert_eq!(paths(text), expected, "{text}");
+        let check =
+            |text: &str, expected: &[&str]| assert_eq!(patched_paths(text), expected, "{text}");
         check("--- a/t/x\n+++ b/t/x\n@@ -1 +1 @@\n", &["t/x"]);
         check("--- t/x\n+++ t/x\n@@ -1 +1 @@\n", &["t/x"]);
         check("--- t/x\t2026-01-01\n+++ t/x\t2026-01-02\n", &["t/x"]);

@@ -3,9 +3,9 @@
 
 use serde_json::Value;
 
-use super::ToolCommand;
-use super::command::{self, joined, strings, value_of};
-use super::names::BareName;
+use super::CommandInToolArguments;
+use super::command::{self, first_named_argument, parse_string_array, shell_join};
+use super::names::ToolNameWithoutServer;
 
 /// Programs that are more than their first word, by what can be done with them.
 const PROGRAMS: &[&str] = &[
@@ -56,49 +56,51 @@ const BEHIND: &[&str] = &["cli", "cmd", "command", "tool"];
 const FIRST: &[&str] = &["subcommand", "action", "operation", "verb"];
 
 /// The command of a tool that is named like a program, beside the one that was found without that.
-pub(super) fn of(
-    name: &BareName<'_>,
+pub(super) fn command_from_tool_name(
+    name: &ToolNameWithoutServer<'_>,
     args: &Value,
-    found: Option<&ToolCommand>,
-) -> Option<ToolCommand> {
-    let program = named(name.words())?;
+    found: Option<&CommandInToolArguments>,
+) -> Option<CommandInToolArguments> {
+    let program = program_from_tool_name(name.tool_name_words())?;
     let map = args.as_object()?;
     match found {
         // As it is written it may be a command as well.
-        Some(ToolCommand::Script(script)) if !INTERPRETERS.contains(&program) => {
+        Some(CommandInToolArguments::Script(script)) if !INTERPRETERS.contains(&program) => {
             let is_whole = script.split_whitespace().next() == Some(program);
             let is_line = !script.trim().contains('\n');
             (is_line && !is_whole)
-                .then(|| ToolCommand::Script(format!("{program} {script}\n{script}")))
+                .then(|| CommandInToolArguments::Script(format!("{program} {script}\n{script}")))
         }
-        Some(ToolCommand::Argv(words)) if !INTERPRETERS.contains(&program) => {
+        Some(CommandInToolArguments::Argv(words)) if !INTERPRETERS.contains(&program) => {
             let is_whole = words.first().is_some_and(|first| first == program);
             (!is_whole).then(|| {
-                let words = joined(words);
-                ToolCommand::Script(format!("{program} {words}\n{words}"))
+                let words = shell_join(words);
+                CommandInToolArguments::Script(format!("{program} {words}\n{words}"))
             })
         }
         Some(_) => None,
         None => {
-            let first = value_of(map, FIRST).and_then(Value::as_str);
+            let first = first_named_argument(map, FIRST).and_then(Value::as_str);
             let words = |more: Vec<String>| -> Vec<String> {
                 let before = std::iter::once(program).chain(first).map(str::to_owned);
                 before.chain(more).collect()
             };
-            match value_of(map, command::ARGUMENTS) {
+            match first_named_argument(map, command::ARGUMENTS) {
                 Some(Value::String(more)) => {
-                    let before = joined(&words(Vec::new()));
-                    Some(ToolCommand::Script(format!("{before} {more}")))
+                    let before = shell_join(&words(Vec::new()));
+                    Some(CommandInToolArguments::Script(format!("{before} {more}")))
                 }
-                Some(more) => Some(ToolCommand::Argv(words(strings(more)?))),
-                None => first.map(|_| ToolCommand::Argv(words(Vec::new()))),
+                Some(more) => Some(CommandInToolArguments::Argv(words(parse_string_array(
+                    more,
+                )?))),
+                None => first.map(|_| CommandInToolArguments::Argv(words(Vec::new()))),
             }
         }
     }
 }
 
 /// The program that a name of these words is.
-fn named(words: &[String]) -> Option<&'static str> {
+fn program_from_tool_name(words: &[String]) -> Option<&'static str> {
     let words = match words {
         [first, rest @ ..] if BEFORE.contains(&first.as_str()) => rest,
         words => words,

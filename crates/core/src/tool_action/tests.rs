@@ -68,12 +68,12 @@ fn kinds_go_by_name_and_sometimes_by_argument() {
 
 #[test]
 fn finds_the_command_of_a_shell_tool() {
-    let script = |text: &str| Some(ToolCommand::Script(text.to_owned()));
+    let script = |text: &str| Some(CommandInToolArguments::Script(text.to_owned()));
     let argv = |words: &[&str]| {
         let words = words.iter().map(|word| (*word).to_owned());
-        Some(ToolCommand::Argv(words.collect()))
+        Some(CommandInToolArguments::Argv(words.collect()))
     };
-    let check = |args: Value, expected: Option<ToolCommand>| {
+    let check = |args: Value, expected: Option<CommandInToolArguments>| {
         assert_eq!(classify("bash", args.clone()).command, expected, "{args}");
     };
     check(json!({"command": "ls -l"}), script("ls -l"));
@@ -89,10 +89,10 @@ fn finds_the_command_of_a_shell_tool() {
 
 #[test]
 fn what_an_unknown_tool_would_run() {
-    let check = |args: Value, expected: Option<ToolCommand>| {
+    let check = |args: Value, expected: Option<CommandInToolArguments>| {
         assert_eq!(classify("helper", args.clone()).command, expected, "{args}");
     };
-    let script = |text: &str| Some(ToolCommand::Script(text.to_owned()));
+    let script = |text: &str| Some(CommandInToolArguments::Script(text.to_owned()));
     check(
         json!({"command": "rm -rf x", "cwd": "/"}),
         script("rm -rf x"),
@@ -110,7 +110,7 @@ fn what_an_unknown_tool_would_run() {
     );
     check(
         json!({"command": ["rm", "x"]}),
-        Some(ToolCommand::Argv(vec!["rm".into(), "x".into()])),
+        Some(CommandInToolArguments::Argv(vec!["rm".into(), "x".into()])),
     );
     check(
         json!({"command": ["rm", "x"], "cmd": "ls"}),
@@ -230,7 +230,7 @@ fn what_is_not_known_to_read_may_write_what_it_names() {
 
 #[test]
 fn what_is_not_known_to_only_look_may_act() {
-    let may_act = |tool: &str| classify(tool, Value::Null).may_act();
+    let may_act = |tool: &str| classify(tool, Value::Null).call_may_have_unknown_effects();
     for tool in [
         "mcp__github__push_files",
         "WebFetch",

@@ -3,24 +3,24 @@
 
 /// What a name says, by its words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Says {
+pub(super) enum ToolNameMeaning {
     /// It changes files.
-    Changes,
+    ChangesFiles,
     /// It looks at something.
-    Looks,
+    OnlyReads,
     /// It works on something that is no file of the tree: an issue, a branch, a breakpoint.
-    Elsewhere,
+    OutsideFiles,
     /// It leaves the files that it names as they are: it runs them as tests, checks them, or git keeps them.
-    Leaves,
+    LeavesFiles,
     /// It rewrites the files that it names, unless it is told only to check them.
-    Formats,
+    FormatsFiles,
     /// Nothing that is known.
-    Nothing,
+    Unknown,
 }
 
 /// What a name of these words says.
-pub(super) fn of(words: &[String]) -> Says {
-    let has = |known: &[&str]| has(words, known);
+pub(super) fn tool_name_meaning(words: &[String]) -> ToolNameMeaning {
+    let has = |known: &[&str]| has_any_word(words, known);
     let first = words.first().map_or("", String::as_str);
     let rest = words.get(1..).unwrap_or(&[]);
     // Git keeps it, and the files stay as they are: `git_add`.
@@ -28,8 +28,8 @@ pub(super) fn of(words: &[String]) -> Says {
         && rest
             .first()
             .is_some_and(|word| GIT_KEEPS.contains(&word.as_str()))
-        && !self::has(rest.get(1..).unwrap_or(&[]), CHANGES)
-        && !self::has(rest.get(1..).unwrap_or(&[]), ALTERS);
+        && !self::has_any_word(rest.get(1..).unwrap_or(&[]), CHANGES)
+        && !self::has_any_word(rest.get(1..).unwrap_or(&[]), ALTERS);
     // `run_mypy`, `cargo_test`; and `check_format`, where `format` alone writes.
     let known = [CHECKERS, WITH_CHECKERS, FORMATS, LANGUAGE_TOOLS, THINGS];
     let is_known = |word: &String| known.iter().any(|known| known.contains(&word.as_str()));
@@ -39,29 +39,29 @@ pub(super) fn of(words: &[String]) -> Says {
     let request = has(&["merge", "pull"]) && has(&["request", "requests"]);
     let no_file = (request || has(NO_FILES)) && !has(FILES) && !has(RUNS);
     if keeps || checks {
-        return Says::Leaves;
+        return ToolNameMeaning::LeavesFiles;
     }
     if formats {
-        return Says::Formats;
+        return ToolNameMeaning::FormatsFiles;
     }
     if no_file {
-        return Says::Elsewhere;
+        return ToolNameMeaning::OutsideFiles;
     }
     // `find_and_replace`, `get_or_create`.
     let looks_first = LOOKS.contains(&first) && !has(&["and", "or"]);
     match has(CHANGES) {
-        true if !looks_first => Says::Changes,
-        false if looks(words) => Says::Looks,
-        _ => Says::Nothing,
+        true if !looks_first => ToolNameMeaning::ChangesFiles,
+        false if tool_name_means_reading(words) => ToolNameMeaning::OnlyReads,
+        _ => ToolNameMeaning::Unknown,
     }
 }
 
 /// Whether one of the words is one of these.
-pub(super) fn has(words: &[String], known: &[&str]) -> bool {
+pub(super) fn has_any_word(words: &[String], known: &[&str]) -> bool {
     words.iter().any(|word| known.contains(&word.as_str()))
 }
 
-fn looks(words: &[String]) -> bool {
+fn tool_name_means_reading(words: &[String]) -> bool {
     let Some((last, before)) = words.split_last() else {
         return false;
     };
@@ -73,15 +73,15 @@ fn looks(words: &[String]) -> bool {
         .all(|word| is(THINGS, word) || is(LANGUAGE_TOOLS, word))
         && (is(LOOKS, last) || is(VIEWS, last));
     let by_verb = is(LOOKS, first) || is(SEARCHES, last);
-    let makes = first == "get" && has(words, MADE);
+    let makes = first == "get" && has_any_word(words, MADE);
     (by_verb || of_a_thing)
         && !makes
         && last != "to"
-        && !has(words, RUNS)
+        && !has_any_word(words, RUNS)
         && !words
             .iter()
             .any(|word| is(ALTERS, word) && !(is(BRINGS, first) && is(ALSO_THINGS, word)))
-        && !has(words, &["and", "into", "onto", "or"])
+        && !has_any_word(words, &["and", "into", "onto", "or"])
 }
 
 /// Verbs of tools that change files.

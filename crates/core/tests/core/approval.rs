@@ -1,15 +1,15 @@
 //! Approvals: the table of `docs/approvals.md`, cell by cell, and what comes of a person's
 //! answer, of none, and of none in time.
 
-use checkrein_core::approval::{Way, way};
+use checkrein_core::approval::{ApprovalHandling, approval_handling};
 use checkrein_core::decision::{Decision, ToolDecision};
-use checkrein_core::explain::Because;
-use checkrein_core::ids::{Millis, ScopeId};
-use checkrein_core::input::{ApprovalFact, Input, PersonAnswer, PersonAnswered, ToolKind};
+use checkrein_core::explain::DecisionFactor;
+use checkrein_core::ids::{ScopeId, UnixMillis};
+use checkrein_core::input::{ApprovalStatusFact, Input, PersonAnswer, PersonAnswered, ToolKind};
 use checkrein_core::policy::{ApprovalMode, Stance};
 
 use crate::story::{check, tell};
-use crate::world::{RuleDecision, World, policy, stance, with};
+use crate::world::{CoreWorld, RuleDecision, policy, stance, with};
 
 const MODES: [ApprovalMode; 4] = [
     ApprovalMode::OnRequest,
@@ -18,10 +18,10 @@ const MODES: [ApprovalMode; 4] = [
     ApprovalMode::Both,
 ];
 
-fn fact(answer: Option<bool>) -> Option<ApprovalFact> {
-    Some(ApprovalFact {
+fn fact(answer: Option<bool>) -> Option<ApprovalStatusFact> {
+    Some(ApprovalStatusFact {
         id: "ap-1".to_owned(),
-        until: Millis(1_000_000 + 60_000),
+        until: UnixMillis(1_000_000 + 60_000),
         answer: answer.map(|approved| PersonAnswer {
             approved,
             by: "ada: a person".to_owned(),
@@ -30,8 +30,8 @@ fn fact(answer: Option<bool>) -> Option<ApprovalFact> {
     })
 }
 
-fn world(mode: ApprovalMode, can_ask: bool) -> World {
-    let mut world = World::new(with(policy("", "-"), |policy| policy.approval = mode));
+fn world(mode: ApprovalMode, can_ask: bool) -> CoreWorld {
+    let mut world = CoreWorld::new(with(policy("", "-"), |policy| policy.approval = mode));
     world.can_ask = can_ask;
     tell(&mut world, "prompt | edit");
     world
@@ -41,7 +41,7 @@ fn world(mode: ApprovalMode, can_ask: bool) -> World {
 fn answer(mode: ApprovalMode, rule: RuleDecision, can_ask: bool) -> &'static str {
     let mut world = world(mode, can_ask);
     world.approval = fact(None);
-    let made = world.tool(&ScopeId::main(), "run x", None, Some(rule), None);
+    let made = world.tool(&ScopeId::main_scope(), "run x", None, Some(rule), None);
     match made.decision {
         Some(Decision::Tool(ToolDecision::Allow)) => "allow",
         Some(Decision::Tool(ToolDecision::Ask { until: None, .. })) => "ask",
@@ -85,36 +85,51 @@ fn the_table_cell_by_cell() {
 fn the_stricter_of_two_modes_is_no_weaker_than_either() {
     let [on_request, never, always, both] = MODES;
     for mode in MODES {
-        assert_eq!(mode.stricter(mode), mode);
-        assert_eq!(mode.stricter(on_request), mode);
-        assert_eq!(on_request.stricter(mode), mode);
-        assert_eq!(mode.stricter(both), both);
+        assert_eq!(mode.stricter_of_two(mode), mode);
+        assert_eq!(mode.stricter_of_two(on_request), mode);
+        assert_eq!(on_request.stricter_of_two(mode), mode);
+        assert_eq!(mode.stricter_of_two(both), both);
     }
-    assert_eq!(never.stricter(always), both);
-    assert_eq!(always.stricter(never), both);
+    assert_eq!(never.stricter_of_two(always), both);
+    assert_eq!(always.stricter_of_two(never), both);
 }
 
 #[test]
 fn always_is_about_what_acts() {
     let way = |name: &str, rule: Option<RuleDecision>| {
         let mut world = world(ApprovalMode::Always, false);
-        world.tool(&ScopeId::main(), name, None, rule, None);
+        world.tool(&ScopeId::main_scope(), name, None, rule, None);
         let Some((stamped, _)) = world.steps.last() else {
             panic!("no step");
         };
         let Input::ToolRequested(request) = &stamped.input else {
             panic!("{stamped:?}");
         };
-        (request.kind, way(ApprovalMode::Always, request, &[]))
+        (
+            request.kind,
+            approval_handling(ApprovalMode::Always, request, &[]),
+        )
     };
-    assert_eq!(way("run x", None), (ToolKind::Shell, Way::Park));
-    assert_eq!(way("write x", None), (ToolKind::Write, Way::Park));
-    assert_eq!(way("poll x", None), (ToolKind::Poll, Way::Free));
-    assert_eq!(way("read x", None), (ToolKind::Other, Way::Free));
-    assert_eq!(way("do x", None), (ToolKind::Other, Way::Park));
+    assert_eq!(
+        way("run x", None),
+        (ToolKind::Shell, ApprovalHandling::Park)
+    );
+    assert_eq!(
+        way("write x", None),
+        (ToolKind::Write, ApprovalHandling::Park)
+    );
+    assert_eq!(
+        way("poll x", None),
+        (ToolKind::Poll, ApprovalHandling::NotRequired)
+    );
+    assert_eq!(
+        way("read x", None),
+        (ToolKind::Other, ApprovalHandling::NotRequired)
+    );
+    assert_eq!(way("do x", None), (ToolKind::Other, ApprovalHandling::Park));
     assert_eq!(
         way("read x", Some(RuleDecision::Prompt)),
-        (ToolKind::Other, Way::Park)
+        (ToolKind::Other, ApprovalHandling::Park)
     );
 }
 
@@ -125,7 +140,7 @@ fn law_11_an_approval_is_for_what_would_be_asked_and_for_nothing_else() {
             let mut world = world(mode, can_ask);
             world.approval = fact(Some(true));
             let rule = Some(RuleDecision::Forbidden);
-            let made = world.tool(&ScopeId::main(), "run x", None, rule, None);
+            let made = world.tool(&ScopeId::main_scope(), "run x", None, rule, None);
             let decision = made.decision.unwrap();
             assert!(
                 matches!(decision, Decision::Tool(ToolDecision::Deny { .. })),
@@ -136,7 +151,7 @@ fn law_11_an_approval_is_for_what_would_be_asked_and_for_nothing_else() {
     // Nor does it lift what a detector says.
     let mut world = world(ApprovalMode::OnRequest, false);
     world.approval = fact(Some(true));
-    let main = ScopeId::main();
+    let main = ScopeId::main_scope();
     let rule = Some(RuleDecision::Prompt);
     let mut words = Vec::new();
     for _ in 0..21 {
@@ -152,14 +167,14 @@ fn what_lets_it_run_is_told() {
     let mut world = world(ApprovalMode::OnRequest, false);
     world.approval = fact(Some(true));
     world.tool(
-        &ScopeId::main(),
+        &ScopeId::main_scope(),
         "run x",
         None,
         Some(RuleDecision::Prompt),
         None,
     );
     let why = &world.decisions().last().unwrap().why;
-    let approved = Because::Approved {
+    let approved = DecisionFactor::Approved {
         approval: "ap-1".to_owned(),
         by: "ada: a person".to_owned(),
         reason: Some("because".to_owned()),
@@ -173,7 +188,7 @@ fn denial_expiry_absence_and_a_policy_that_asks_nobody_end_differently() {
         let mut world = world(mode, false);
         world.approval = fact(answer);
         let rule = Some(RuleDecision::Prompt);
-        world.tool(&ScopeId::main(), "run x", None, rule, None);
+        world.tool(&ScopeId::main_scope(), "run x", None, rule, None);
         world.now += wait;
         tell(&mut world, "stop")
     };
@@ -183,11 +198,11 @@ fn denial_expiry_absence_and_a_policy_that_asks_nobody_end_differently() {
     assert_eq!(ending(on_request, Some(true), 0), "unverified/no_checks");
     // Whether a refusal matters is asked only where the work cannot be accepted.
     let failing = |mode: ApprovalMode, answer: Option<bool>| {
-        let mut world = World::new(with(policy("tests", ""), |policy| policy.approval = mode));
+        let mut world = CoreWorld::new(with(policy("tests", ""), |policy| policy.approval = mode));
         world.approval = fact(answer);
         tell(&mut world, "prompt | edit | tests fail 1");
         let rule = Some(RuleDecision::Prompt);
-        world.tool(&ScopeId::main(), "run x", None, rule, None);
+        world.tool(&ScopeId::main_scope(), "run x", None, rule, None);
         tell(&mut world, "stop")
     };
     assert_eq!(
@@ -281,16 +296,16 @@ fn nobody_is_asked_whose_answer_cannot_matter() {
 #[test]
 fn an_answer_ends_the_waiting_also_where_nobody_asks_again() {
     let ending = |approved: bool, approval: &str| {
-        let mut world = World::new(policy("tests", ""));
+        let mut world = CoreWorld::new(policy("tests", ""));
         world.approval = fact(None);
         tell(&mut world, "prompt | edit | tests fail 1");
         let rule = Some(RuleDecision::Prompt);
-        world.tool(&ScopeId::main(), "run x", None, rule, None);
+        world.tool(&ScopeId::main_scope(), "run x", None, rule, None);
         world.news(Input::PersonAnswered(PersonAnswered {
             approval: approval.to_owned(),
             what: "run x".to_owned(),
             ends: None,
-            until: Millis(2_000_000),
+            until: UnixMillis(2_000_000),
             answer: PersonAnswer {
                 approved,
                 by: "ada: a person".to_owned(),
@@ -311,7 +326,7 @@ fn said(approved: bool, approval: &str, ends: &str) -> Input {
         approval: approval.to_owned(),
         what: "run x".to_owned(),
         ends: Some(ends.to_owned()),
-        until: Millis(2_000_000),
+        until: UnixMillis(2_000_000),
         answer: PersonAnswer {
             approved,
             by: "ada: a person".to_owned(),
@@ -323,11 +338,11 @@ fn said(approved: bool, approval: &str, ends: &str) -> Input {
 #[test]
 fn a_stop_after_the_answer_is_judged_as_any_other() {
     let ending = |news: Input| {
-        let mut world = World::new(policy("tests", ""));
+        let mut world = CoreWorld::new(policy("tests", ""));
         world.approval = fact(None);
         tell(&mut world, "prompt | edit");
         let rule = Some(RuleDecision::Prompt);
-        world.tool(&ScopeId::main(), "run x", None, rule, None);
+        world.tool(&ScopeId::main_scope(), "run x", None, rule, None);
         let parked = tell(&mut world, "stop");
         assert_eq!(parked, "tests look awaiting_human/parked");
         world.news(news);
@@ -342,7 +357,7 @@ fn a_stop_after_the_answer_is_judged_as_any_other() {
     assert_eq!(ending(no), "tests permission_denied/denied");
 
     let reviewed = |verifier: &str| {
-        let mut world = World::new(policy("tests review@", ""));
+        let mut world = CoreWorld::new(policy("tests review@", ""));
         let waits = tell(&mut world, "review unanswered | prompt | edit | stop");
         assert_eq!(waits, "tests review look awaiting_human/review");
         world.news(said(true, "ap-1", verifier));

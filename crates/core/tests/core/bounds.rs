@@ -3,17 +3,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checkrein_core::digest::{Digest, Short};
+use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::effect::Effect;
 use checkrein_core::event::Event;
-use checkrein_core::ids::{ScopeId, Seq, VerifierName};
-use checkrein_core::input::NewestRun;
+use checkrein_core::ids::{EventSeq, ScopeId, VerifierName};
+use checkrein_core::input::NewestCheckRun;
 use checkrein_core::policy::Policy;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree as _;
 
 use crate::random;
-use crate::world::{Saying, World, policy, scope, with};
+use crate::world::{CoreWorld, ScriptedVerdict, policy, scope, with};
 
 /// Readings of the tree that one stop may ask for, and one more for each verifier of which a newer run
 /// is told of; the contract allows 2 x verifiers + 4.
@@ -25,13 +25,13 @@ const NAMES: [&str; 4] = ["a", "b", "c", "d"];
 
 /// What happens while stops are judged.
 #[derive(Debug, Clone)]
-enum Meanwhile {
+enum InterleavedAction {
     /// The open effect at this place (modulo their number) is answered.
     Answer(usize),
     /// The tree is another, or one that it was before.
     Edit(u64),
     /// A verifier says something else from now on.
-    Say(usize, Saying),
+    Say(usize, ScriptedVerdict),
     /// A tool call may have changed what checks find.
     Act,
     /// It takes so many seconds.
@@ -46,26 +46,26 @@ enum Meanwhile {
     NoRuns,
 }
 
-fn saying() -> impl Strategy<Value = Saying> {
+fn saying() -> impl Strategy<Value = ScriptedVerdict> {
     let tree = || prop_oneof![2 => Just(None), 1 => (0u64..3).prop_map(Some)];
-    (random::saying(), tree(), tree()).prop_map(|(saying, on, after)| Saying {
+    (random::saying(), tree(), tree()).prop_map(|(saying, on, after)| ScriptedVerdict {
         on,
         after,
         ..saying
     })
 }
 
-fn meanwhile() -> impl Strategy<Value = Meanwhile> {
+fn meanwhile() -> impl Strategy<Value = InterleavedAction> {
     prop_oneof![
-        12 => (0..6usize).prop_map(Meanwhile::Answer),
-        6 => (0u64..3).prop_map(Meanwhile::Edit),
-        4 => (0..4usize, saying()).prop_map(|(at, saying)| Meanwhile::Say(at, saying)),
-        1 => Just(Meanwhile::Act),
-        1 => (0u64..1_000).prop_map(Meanwhile::Wait),
-        1 => Just(Meanwhile::Subagent),
-        1 => Just(Meanwhile::Renew),
-        4 => (0..4usize, 0u64..4).prop_map(|(at, run)| Meanwhile::Run(at, run)),
-        1 => Just(Meanwhile::NoRuns),
+        12 => (0..6usize).prop_map(InterleavedAction::Answer),
+        6 => (0u64..3).prop_map(InterleavedAction::Edit),
+        4 => (0..4usize, saying()).prop_map(|(at, saying)| InterleavedAction::Say(at, saying)),
+        1 => Just(InterleavedAction::Act),
+        1 => (0u64..1_000).prop_map(InterleavedAction::Wait),
+        1 => Just(InterleavedAction::Subagent),
+        1 => Just(InterleavedAction::Renew),
+        4 => (0..4usize, 0u64..4).prop_map(|(at, run)| InterleavedAction::Run(at, run)),
+        1 => Just(InterleavedAction::NoRuns),
     ]
 }
 
@@ -91,15 +91,15 @@ fn judged_policy() -> impl Strategy<Value = Policy> {
 
 /// What each stop asked for until it was answered or replaced.
 #[derive(Debug, Default)]
-struct Asked {
+struct RequestTally {
     looks: usize,
     runs: BTreeMap<VerifierName, usize>,
     /// Sealings while it was judged: after each all is asked for anew.
     renewals: usize,
 }
 
-fn asked(log: &[Event]) -> BTreeMap<Seq, Asked> {
-    let mut all: BTreeMap<Seq, Asked> = BTreeMap::new();
+fn asked(log: &[Event]) -> BTreeMap<EventSeq, RequestTally> {
+    let mut all: BTreeMap<EventSeq, RequestTally> = BTreeMap::new();
     for event in log {
         match event {
             Event::Requested { stop, effects, .. } => {
@@ -122,37 +122,37 @@ fn asked(log: &[Event]) -> BTreeMap<Seq, Asked> {
     all
 }
 
-fn play(world: &mut World, act: &Meanwhile) {
+fn play(world: &mut CoreWorld, act: &InterleavedAction) {
     match act.clone() {
-        Meanwhile::Answer(at) if !world.open.is_empty() => {
+        InterleavedAction::Answer(at) if !world.open.is_empty() => {
             world.answer(at % world.open.len());
         }
-        Meanwhile::Answer(_) => {}
-        Meanwhile::Edit(tree) => world.tree = Some(tree),
-        Meanwhile::Say(at, saying) => {
+        InterleavedAction::Answer(_) => {}
+        InterleavedAction::Edit(tree) => world.tree = Some(tree),
+        InterleavedAction::Say(at, saying) => {
             world.sayings.insert(NAMES[at].into(), saying);
         }
-        Meanwhile::Act => {
+        InterleavedAction::Act => {
             world.acts.any += 1;
             world.acts.declared += world.acts.any % 2;
         }
-        Meanwhile::Wait(seconds) => world.now += seconds * 1_000,
-        Meanwhile::Subagent => {
+        InterleavedAction::Wait(seconds) => world.now += seconds * 1_000,
+        InterleavedAction::Subagent => {
             world.tool(&scope("s"), "write", Some(0), None, None);
             world.ask_stop(&scope("s"));
         }
-        Meanwhile::Run(at, run) => {
-            let run = NewestRun {
+        InterleavedAction::Run(at, run) => {
+            let run = NewestCheckRun {
                 verifier: NAMES[at].into(),
-                run: (run > 0).then_some(Short(run)),
+                run: (run > 0).then_some(EightByteDigest(run)),
             };
             let others = world.runs.take().into_iter().flatten();
             let others = others.filter(|other| other.verifier != run.verifier);
             world.runs = Some(others.chain([run.clone()]).collect());
         }
-        Meanwhile::NoRuns => world.runs = None,
-        Meanwhile::Renew => world.record(Event::PolicyRenewed {
-            policy: Digest::of(&world.policy.to_blob()),
+        InterleavedAction::NoRuns => world.runs = None,
+        InterleavedAction::Renew => world.record(Event::PolicyRenewed {
+            policy: Digest::hash_bytes(&world.policy.to_policy_blob()),
             guarded: None,
             by: "a person".to_owned(),
         }),
@@ -160,13 +160,13 @@ fn play(world: &mut World, act: &Meanwhile) {
 }
 
 /// A main stop with all that happens meanwhile, until nothing is open any more.
-fn judge(policy: Policy, before: &[random::Act], life: &[Meanwhile]) -> World {
-    let mut world = World::new(policy);
+fn judge(policy: Policy, before: &[random::RandomAction], life: &[InterleavedAction]) -> CoreWorld {
+    let mut world = CoreWorld::new(policy);
     before.iter().for_each(|act| random::play(&mut world, act));
     world.layers.clear();
     world.readings.clear();
     world.tree = Some(0);
-    world.ask_stop(&ScopeId::main());
+    world.ask_stop(&ScopeId::main_scope());
     life.iter().for_each(|act| play(&mut world, act));
     // Nothing holds still after that either.
     for at in 0..1_000 {
@@ -174,7 +174,7 @@ fn judge(policy: Policy, before: &[random::Act], life: &[Meanwhile]) -> World {
             break;
         }
         world.tree = Some(at % 3);
-        play(&mut world, &Meanwhile::Run(at as usize % 4, at % 5));
+        play(&mut world, &InterleavedAction::Run(at as usize % 4, at % 5));
         world.answer(at as usize % world.open.len());
     }
     world
@@ -192,7 +192,7 @@ proptest! {
         let most_looks = MOST_LOOKS + policy.verifiers.len();
         let world = judge(policy, &before, &life);
         prop_assert!(world.open.is_empty(), "it asks without end");
-        prop_assert!(world.state.pending(&ScopeId::main()).is_none(), "it is never answered");
+        prop_assert!(world.state.pending_stop(&ScopeId::main_scope()).is_none(), "it is never answered");
         for (stop, asked) in asked(&world.log) {
             let times = asked.renewals + 1;
             prop_assert!(asked.looks <= most_looks * times, "{stop}: {asked:?}");

@@ -2,14 +2,16 @@
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::{EVENT_VERSION, Event};
-use checkrein_core::evidence::Origin;
-use checkrein_core::explain::Because;
+use checkrein_core::evidence::EvidenceOrigin;
+use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::{EvidenceArrived, Input, TreeRead};
-use checkrein_core::policy::{Stance, SubagentVerify, SubjectKind, VerifyOn};
+use checkrein_core::input::{EvidenceArrived, Input, TreeReadingArrived};
+use checkrein_core::policy::{
+    Stance, SubagentStopVerification, VerdictSubjectKind, VerifyOnChangeOrAlways,
+};
 
 use crate::story::{check, describe, tell};
-use crate::world::{Saying, World, policy, stance, with};
+use crate::world::{CoreWorld, ScriptedVerdict, policy, stance, with};
 
 #[test]
 fn fixed_on_the_second_try() {
@@ -109,7 +111,7 @@ fn nothing_required() {
         "unverified/advisory_only",
     );
     // Nobody has configured nothing.
-    let mut world = World::new(policy("tests", "-"));
+    let mut world = CoreWorld::new(policy("tests", "-"));
     tell(&mut world, "prompt | edit | stop");
     assert_eq!(world.decisions().last().unwrap().why, []);
 }
@@ -212,7 +214,9 @@ fn no_change() {
         "allow | tests look task_complete",
     );
     check(
-        with(tests(), |policy| policy.verify_on = VerifyOn::Always),
+        with(tests(), |policy| {
+            policy.verify_on = VerifyOnChangeOrAlways::Always
+        }),
         "prompt | stop",
         "tests look task_complete",
     );
@@ -223,7 +227,7 @@ fn no_change() {
     );
     check(
         with(tests(), |policy| {
-            policy.verifiers[0].subject = SubjectKind::Message;
+            policy.verifiers[0].subject = VerdictSubjectKind::Message;
         }),
         "prompt | stop",
         "tests look task_complete",
@@ -268,10 +272,10 @@ fn no_change() {
 #[test]
 fn no_change_on_a_tree_known_to_fail_says_so() {
     let known = |story: &str| {
-        let mut world = World::new(policy("tests", ""));
+        let mut world = CoreWorld::new(policy("tests", ""));
         tell(&mut world, story);
         let made = world.decisions().last().unwrap();
-        made.why.contains(&Because::KnownFailing)
+        made.why.contains(&DecisionFactor::KnownFailing)
     };
     assert!(known("prompt | edit | tests fail 1 | stop | prompt | stop"));
     // Also if the last attempt was not answered `continue`.
@@ -427,7 +431,7 @@ fn subagents() {
     let never = || policy("tests", "");
     let writers = || {
         with(policy("tests", ""), |p| {
-            p.subagents.verify = SubagentVerify::Writers
+            p.subagents.verify = SubagentStopVerification::Writers
         })
     };
     check(
@@ -445,7 +449,7 @@ fn subagents() {
     // Nobody is asked in the middle of a task.
     check(
         with(policy("tests p@", ""), |p| {
-            p.subagents.verify = SubagentVerify::Writers
+            p.subagents.verify = SubagentStopVerification::Writers
         }),
         "prompt | edit | @t call write=1 | @t stop | stop",
         "allow | tests look accept | tests p look task_complete",
@@ -499,8 +503,8 @@ fn subagents() {
 
 #[test]
 fn a_newer_stop_replaces_a_pending_one() {
-    let main = ScopeId::main();
-    let mut world = World::new(policy("tests", ""));
+    let main = ScopeId::main_scope();
+    let mut world = CoreWorld::new(policy("tests", ""));
     world.prompt();
     world.tree = Some(2);
     let old = world.ask_stop(&main);
@@ -516,7 +520,7 @@ fn a_newer_stop_replaces_a_pending_one() {
         panic!("{look:?}")
     };
     let tree = Ok(world.tree_fact(3));
-    let late = world.news(Input::TreeRead(TreeRead {
+    let late = world.news(Input::TreeRead(TreeReadingArrived {
         scope,
         stop,
         tree,
@@ -528,7 +532,10 @@ fn a_newer_stop_replaces_a_pending_one() {
     let decided = world.answer(0);
     assert_eq!(describe(&[], &decided.decision.unwrap()), "task_complete");
     let made = world.decisions().last().unwrap();
-    assert_eq!(made.answers, checkrein_core::ids::Seq(newer_seq(&world)));
+    assert_eq!(
+        made.answers,
+        checkrein_core::ids::EventSeq(newer_seq(&world))
+    );
     assert_eq!(old.decision, None);
     assert_eq!(world.decisions().count(), 1, "one answer for both");
 }
@@ -537,19 +544,21 @@ fn a_newer_stop_replaces_a_pending_one() {
 /// the two come back; about the same tree it is.
 #[test]
 fn what_an_older_stop_asked_for_is_no_answer_about_another_tree() {
-    let main = ScopeId::main();
+    let main = ScopeId::main_scope();
     for (tree, late_first, expected) in [
         (3, true, "task_complete"),
         (3, false, "task_complete"),
         (2, true, "continue tests:1+0-0"),
     ] {
-        let mut world = World::new(policy("tests", ""));
+        let mut world = CoreWorld::new(policy("tests", ""));
         world.prompt();
         world.tree = Some(2);
         world.ask_stop(&main);
         world.tree = Some(tree);
         world.ask_stop(&main);
-        world.sayings.insert("tests".into(), Saying::fail(&[1]));
+        world
+            .sayings
+            .insert("tests".into(), ScriptedVerdict::fail(&[1]));
         let mut last = None;
         if late_first {
             let late = world.answer_late(0);
@@ -557,7 +566,9 @@ fn what_an_older_stop_asked_for_is_no_answer_about_another_tree() {
             last = late.decision;
         }
         while last.is_none() {
-            world.sayings.insert("tests".into(), Saying::pass());
+            world
+                .sayings
+                .insert("tests".into(), ScriptedVerdict::pass());
             last = world.answer(0).decision;
         }
         assert_eq!(describe(&[], &last.unwrap()), expected);
@@ -568,30 +579,32 @@ fn what_an_older_stop_asked_for_is_no_answer_about_another_tree() {
     }
 }
 
-fn newer_seq(world: &World) -> u64 {
-    let is_stop = |event: &checkrein_core::event::Event| event.kind() == "stop_requested";
+fn newer_seq(world: &CoreWorld) -> u64 {
+    let is_stop = |event: &checkrein_core::event::Event| event.log_event_kind() == "stop_requested";
     world.log.iter().rposition(is_stop).unwrap() as u64 + 1
 }
 
 #[test]
 fn late_and_manual_evidence_decide_nothing() {
-    let main = ScopeId::main();
-    let mut world = World::new(policy("a b", ""));
-    world.sayings.insert("a".into(), Saying::fail(&[1]));
+    let main = ScopeId::main_scope();
+    let mut world = CoreWorld::new(policy("a b", ""));
+    world
+        .sayings
+        .insert("a".into(), ScriptedVerdict::fail(&[1]));
     world.prompt();
     world.tree = Some(2);
     world.ask_stop(&main);
-    let spec = world.policy.verifier(&"a".into()).unwrap();
-    let subject = world.tree_fact(2).about(spec);
+    let spec = world.policy.verifier_spec(&"a".into()).unwrap();
+    let subject = world.tree_fact(2).verdict_subject_digest(spec);
     let mut fact = world.evidence(&"a".into(), subject);
     // By hand: the stop goes on waiting.
-    fact.origin = Origin::Manual;
+    fact.origin = EvidenceOrigin::Manual;
     fact.verdict = checkrein_core::evidence::Verdict::Pass;
-    let arrived = |fact: &checkrein_core::evidence::EvidenceFact| {
+    let arrived = |fact: &checkrein_core::evidence::EvidenceSummary| {
         Input::EvidenceArrived(EvidenceArrived {
             held_up: None,
             began: None,
-            scope: ScopeId::main(),
+            scope: ScopeId::main_scope(),
             asked: None,
             tokens: 0,
             cost: 0,
@@ -601,7 +614,7 @@ fn late_and_manual_evidence_decide_nothing() {
     assert_eq!(world.news(arrived(&fact)).decision, None);
     world.answer(0);
     // Twice for one stop: the first counts.
-    fact.origin = Origin::Gate;
+    fact.origin = EvidenceOrigin::Gate;
     assert_eq!(world.news(arrived(&fact)).decision, None);
     let decided = world.answer(0).decision.unwrap();
     assert_eq!(describe(&[], &decided), "continue a:1+0-0");
@@ -660,17 +673,17 @@ fn checkrein_s_own_stance() {
 
 #[test]
 fn a_stance_gives_up_the_pending_stop() {
-    let main = ScopeId::main();
-    let mut world = World::new(policy("tests", ""));
+    let main = ScopeId::main_scope();
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt | edit");
     world.ask_stop(&main);
     assert_eq!(
         tell(&mut world, "stance stop allow"),
         "unverified/passed_over"
     );
-    assert!(world.state.pending(&main).is_none());
+    assert!(world.state.pending_stop(&main).is_none());
     let made = world.decisions().last().unwrap();
-    let used = Because::StanceUsed {
+    let used = DecisionFactor::StanceUsed {
         stance: Stance::Allow,
         why: "store locked".to_owned(),
     };
@@ -682,8 +695,8 @@ fn a_stance_gives_up_the_pending_stop() {
 
 #[test]
 fn a_sub_agent_s_stop_keeps_the_main_clock_running() {
-    let mut world = World::new(with(policy("tests", ""), |p| {
-        p.subagents.verify = SubagentVerify::Writers;
+    let mut world = CoreWorld::new(with(policy("tests", ""), |p| {
+        p.subagents.verify = SubagentStopVerification::Writers;
     }));
     tell(
         &mut world,
@@ -721,12 +734,12 @@ fn a_change_that_no_check_depends_on_is_a_change() {
 #[test]
 fn what_still_runs_in_the_background_is_told() {
     let told = |story: &str, background| {
-        let mut world = World::new(policy("tests", ""));
+        let mut world = CoreWorld::new(policy("tests", ""));
         world.stop.background = background;
         tell(&mut world, story);
         let why = world.decisions().last().unwrap().why.clone();
         why.into_iter()
-            .find(|because| matches!(because, Because::Background { .. }))
+            .find(|because| matches!(because, DecisionFactor::Background { .. }))
     };
     for story in [
         "prompt | stop",
@@ -734,7 +747,7 @@ fn what_still_runs_in_the_background_is_told() {
         "prompt | edit | tests fail 1 | stop",
     ] {
         assert_eq!(told(story, 0), None, "{story}");
-        let count = Some(Because::Background { count: 2 });
+        let count = Some(DecisionFactor::Background { count: 2 });
         assert_eq!(told(story, 2), count, "{story}");
     }
 }
@@ -745,9 +758,9 @@ fn what_still_runs_in_the_background_is_told() {
 fn a_program_that_is_gone_since_is_told_once() {
     let story = "prompt | edit | tests missing_program | stop | stop";
     let told = |equipped: &[&str], story: &str| {
-        let mut world = World::new(policy("tests lint", ""));
+        let mut world = CoreWorld::new(policy("tests lint", ""));
         world.record(Event::PolicySealed {
-            policy: Digest::of(&world.policy.to_blob()),
+            policy: Digest::hash_bytes(&world.policy.to_policy_blob()),
             v: EVENT_VERSION,
             guarded: None,
             equipped: equipped.iter().map(|name| (*name).into()).collect(),
@@ -775,12 +788,16 @@ fn a_program_that_is_gone_since_is_told_once() {
 /// What cannot succeed after the task had ended otherwise than well changes nothing of its end.
 #[test]
 fn a_task_that_has_ended_says_so_whatever_comes_after() {
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(
         &mut world,
         "prompt | edit | tests fail 1 | stop | stop | stop | edit | tests missing_program | stop",
     );
     let made = world.decisions().last().unwrap();
-    assert!(made.why.contains(&Because::AlreadyEnded), "{:?}", made.why);
+    assert!(
+        made.why.contains(&DecisionFactor::AlreadyEnded),
+        "{:?}",
+        made.why
+    );
     assert_eq!(world.ending().as_deref(), Some("gave_up/same_failures"));
 }

@@ -1,12 +1,12 @@
 //! Time as it is stamped: a clock that is wrong for a while, and sessions to which nobody comes back.
 
-use checkrein_core::input::{Input, Stamped};
+use checkrein_core::input::{Input, StampedInput};
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
-use checkrein_core::step::step;
+use checkrein_core::state::SessionState;
+use checkrein_core::step::apply_input_and_decide;
 
 use crate::story::{check, tell};
-use crate::world::{World, policy, with};
+use crate::world::{CoreWorld, policy, with};
 
 const MINUTE: u64 = 60;
 const DAY: u64 = 86_400;
@@ -35,7 +35,7 @@ fn a_clock_that_was_ahead_freezes_no_cap() {
     for ahead in ["call a=1", "round", "prompt"] {
         let ahead = one_stamp_ahead(ahead);
         let story = format!("prompt | {ahead} | call b=1 | wait 599 | call c=1 | wait 2 | call d");
-        let mut world = World::new(limited());
+        let mut world = CoreWorld::new(limited());
         let told = tell(&mut world, &story);
         assert!(
             told.ends_with("allow x2 | grace") || told.ends_with("allow x3 | grace"),
@@ -49,7 +49,7 @@ fn a_clock_that_was_ahead_freezes_no_cap() {
         "{} | tick | wait 599 | tick | wait 2 | tick",
         one_stamp_ahead("prompt")
     );
-    let told = tell(&mut World::new(run), &story);
+    let told = tell(&mut CoreWorld::new(run), &story);
     assert_eq!(told, "halt hard_cap/wall_clock");
 }
 
@@ -67,7 +67,7 @@ fn a_clock_that_was_ahead_keeps_no_pass_fresh() {
         ),
     ] {
         let story = format!("{ahead} | stop | wait {later} | stop");
-        let mut world = World::new(policy("tests", ""));
+        let mut world = CoreWorld::new(policy("tests", ""));
         let told = tell(&mut world, &story).replace(" x2", "");
         assert_eq!(told.replace(" x3", ""), collapsed(expected), "{later}");
         crate::laws::replays(&world);
@@ -119,7 +119,7 @@ fn a_small_step_back_changes_nothing() {
 /// decided as they were.
 #[test]
 fn older_logs_are_decided_as_they_were() {
-    let mut world = World::new(limited());
+    let mut world = CoreWorld::new(limited());
     let ahead = one_stamp_ahead("round");
     tell(
         &mut world,
@@ -128,21 +128,21 @@ fn older_logs_are_decided_as_they_were() {
             2 * DAY
         ),
     );
-    let older = |stamped: &Stamped| Stamped {
+    let older = |stamped: &StampedInput| StampedInput {
         turned_back: false,
         in_call: false,
         ..stamped.clone()
     };
-    let mut state = State::default();
-    state.apply(&world.log[0]);
+    let mut state = SessionState::default();
+    state.apply_event(&world.log[0]);
     let mut latest = state.now;
     for (stamped, _) in &world.steps {
         let stamped = older(stamped);
         latest = latest.max(stamped.at);
-        step(&world.policy, &mut state, stamped);
+        apply_input_and_decide(&world.policy, &mut state, stamped);
         assert_eq!(state.now, latest);
     }
-    let text = |stamped: &Stamped| serde_json::to_string(stamped).unwrap();
+    let text = |stamped: &StampedInput| serde_json::to_string(stamped).unwrap();
     let (first, _) = &world.steps[0];
     assert!(matches!(first.input, Input::PromptSubmitted(_)));
     assert_eq!(

@@ -1,31 +1,31 @@
 //! Which news may still come once more by another installed entry.
 
-use checkrein_core::event::{Event, Repeatable};
-use checkrein_core::ids::{ScopeId, Seq, SourceName};
-use checkrein_core::state::Delivered;
+use checkrein_core::event::{Event, RedeliveredInputKind};
+use checkrein_core::ids::{EventSeq, ScopeId, SourceName};
+use checkrein_core::state::PromptOrStopDelivery;
 
 use crate::story::tell;
-use crate::world::{World, policy, scope};
+use crate::world::{CoreWorld, policy, scope};
 
 /// What of the prompt (`prompt`) and of the stops of main, `s` and `t` may be repeated
 /// after this story.
 fn repeatable(story: &str) -> String {
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     if !story.is_empty() {
         tell(&mut world, story);
     }
     let state = &world.state;
-    let stops = [ScopeId::main(), scope("s"), scope("t")];
+    let stops = [ScopeId::main_scope(), scope("s"), scope("t")];
     let mut words: Vec<&str> = Vec::new();
-    words.extend(state.newest_prompt().map(|_| "prompt"));
+    words.extend(state.newest_prompt_delivery().map(|_| "prompt"));
     for (id, word) in stops.iter().zip(["main", "s", "t"]) {
-        words.extend(state.newest_stop(id).map(|_| word));
+        words.extend(state.newest_stop_if_nothing_followed(id).map(|_| word));
     }
     words.join(" ")
 }
 
 #[test]
-fn until_the_agent_does_something_else() {
+fn a_repeat_is_recognised_until_the_agent_acts() {
     for (story, expected) in [
         ("", ""),
         ("prompt", "prompt"),
@@ -47,61 +47,89 @@ fn until_the_agent_does_something_else() {
     }
 }
 
-fn again(world: &mut World, of: Seq, source: &str, what: Repeatable) {
+fn again(world: &mut CoreWorld, of: EventSeq, source: &str, what: RedeliveredInputKind) {
     let event = Event::Repeated {
         of,
         source: SourceName::from(source),
         what,
-        scope: ScopeId::main(),
+        scope: ScopeId::main_scope(),
     };
-    world.state.apply(&event);
+    world.state.apply_event(&event);
     world.log.push(event);
 }
 
-fn sources(delivered: Option<&Delivered>) -> Vec<&str> {
+fn sources(delivered: Option<&PromptOrStopDelivery>) -> Vec<&str> {
     let sources = delivered.iter().flat_map(|known| &known.sources);
     sources.map(SourceName::as_str).collect()
 }
 
 #[test]
 fn who_delivered_it_is_remembered() {
-    let main = ScopeId::main();
-    let mut world = World::new(policy("tests", ""));
+    let main = ScopeId::main_scope();
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt");
-    let prompt = world.state.newest_prompt().unwrap().clone();
-    assert_eq!((prompt.seq, prompt.at.0), (Seq(2), world.now));
-    again(&mut world, prompt.seq, "project", Repeatable::Prompt);
-    assert_eq!(sources(world.state.newest_prompt()), ["user", "project"]);
+    let prompt = world.state.newest_prompt_delivery().unwrap().clone();
+    assert_eq!((prompt.seq, prompt.at.0), (EventSeq(2), world.now));
+    again(
+        &mut world,
+        prompt.seq,
+        "project",
+        RedeliveredInputKind::Prompt,
+    );
+    assert_eq!(
+        sources(world.state.newest_prompt_delivery()),
+        ["user", "project"]
+    );
     // Not twice, not for another place.
-    again(&mut world, prompt.seq, "project", Repeatable::Prompt);
-    again(&mut world, Seq(1), "run", Repeatable::Prompt);
-    assert_eq!(sources(world.state.newest_prompt()), ["user", "project"]);
+    again(
+        &mut world,
+        prompt.seq,
+        "project",
+        RedeliveredInputKind::Prompt,
+    );
+    again(&mut world, EventSeq(1), "run", RedeliveredInputKind::Prompt);
+    assert_eq!(
+        sources(world.state.newest_prompt_delivery()),
+        ["user", "project"]
+    );
 
     tell(&mut world, "edit | stop");
-    let stop = world.state.newest_stop(&main).unwrap().seq;
-    again(&mut world, stop, "project", Repeatable::Stop);
-    let by = sources(world.state.newest_stop(&main));
+    let stop = world
+        .state
+        .newest_stop_if_nothing_followed(&main)
+        .unwrap()
+        .seq;
+    again(&mut world, stop, "project", RedeliveredInputKind::Stop);
+    let by = sources(world.state.newest_stop_if_nothing_followed(&main));
     assert_eq!(by, ["user", "project"]);
     // The next stop is another one, whoever delivered this one.
     tell(&mut world, "stop");
-    assert_eq!(sources(world.state.newest_stop(&main)), ["user"]);
+    assert_eq!(
+        sources(world.state.newest_stop_if_nothing_followed(&main)),
+        ["user"]
+    );
 }
 
 #[test]
-fn it_stays_small() {
-    let mut world = World::new(policy("tests", ""));
+fn remembered_deliveries_are_bounded() {
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt");
     for at in 0..100 {
-        let of = world.state.newest_prompt().unwrap().seq;
-        again(&mut world, of, &format!("entry {at}"), Repeatable::Prompt);
+        let of = world.state.newest_prompt_delivery().unwrap().seq;
+        again(
+            &mut world,
+            of,
+            &format!("entry {at}"),
+            RedeliveredInputKind::Prompt,
+        );
     }
-    assert_eq!(sources(world.state.newest_prompt()).len(), 8);
+    assert_eq!(sources(world.state.newest_prompt_delivery()).len(), 8);
     tell(&mut world, "stop");
     for at in 0..100 {
         world.stop(&scope(&format!("s{at}")));
     }
-    let known = |id: &ScopeId| world.state.newest_stop(id).is_some();
+    let known = |id: &ScopeId| world.state.newest_stop_if_nothing_followed(id).is_some();
     let subagents = (0..100).filter(|at| known(&scope(&format!("s{at}"))));
     assert_eq!(subagents.collect::<Vec<_>>(), (77..100).collect::<Vec<_>>());
-    assert!(known(&ScopeId::main()));
+    assert!(known(&ScopeId::main_scope()));
 }

@@ -8,12 +8,12 @@ use std::path::{Path, PathBuf};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{self, Event};
-use checkrein_core::policy::{ApprovalMode, Policy, VerifiedNotice};
-use checkrein_core::state::State;
-use checkrein_core::step::step;
+use checkrein_core::policy::{ApprovalMode, Policy, VerifiedNoticeMode};
+use checkrein_core::state::SessionState;
+use checkrein_core::step::apply_input_and_decide;
 
 use crate::story::tell;
-use crate::world::{World, policy};
+use crate::world::{CoreWorld, policy};
 
 /// Stories of the core alone: a name, the verifiers, what happened.
 const STORIES: &[(&str, &str, &str)] = &[
@@ -55,21 +55,21 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")
 }
 
-fn world(verifiers: &str, story: &str) -> World {
-    let mut world = World::new(policy(verifiers, ""));
+fn world(verifiers: &str, story: &str) -> CoreWorld {
+    let mut world = CoreWorld::new(policy(verifiers, ""));
     tell(&mut world, story);
     world
 }
 
 /// `NAME.jsonl` (the log) and, beside it, `NAME.policy.json` (a sealed blob in each line).
-struct Golden {
+struct GoldenLog {
     name: String,
     lines: Vec<String>,
     log: Vec<Event>,
     blobs: Vec<String>,
 }
 
-impl Golden {
+impl GoldenLog {
     fn all() -> Vec<Self> {
         let files = std::fs::read_dir(folder()).unwrap();
         let mut paths: Vec<PathBuf> = files
@@ -87,7 +87,7 @@ impl Golden {
         };
         let name = path.file_name().unwrap().to_string_lossy().into_owned();
         let of = |line: &String| {
-            let event = event::decode(line.as_bytes());
+            let event = event::decode_event(line.as_bytes());
             event.unwrap_or_else(|error| panic!("{name}: {error}: {line}"))
         };
         let recorded = lines(path);
@@ -101,15 +101,18 @@ impl Golden {
 
     fn policy(&self, digest: Digest) -> Policy {
         let mut blobs = self.blobs.iter().map(String::as_bytes);
-        let blob = blobs.find(|blob| Digest::of(blob) == digest);
-        Policy::from_blob(blob.unwrap_or_else(|| panic!("{}: no {digest}", self.name))).unwrap()
+        let blob = blobs.find(|blob| Digest::hash_bytes(blob) == digest);
+        Policy::from_sealed_policy_blob(
+            blob.unwrap_or_else(|| panic!("{}: no {digest}", self.name)),
+        )
+        .unwrap()
     }
 
     /// Every event, effect and decision comes out again, to the byte. With `through_bytes` the state
     /// is written and read back before each input.
-    fn is_stepped_again(&self, through_bytes: bool) -> State {
+    fn is_stepped_again(&self, through_bytes: bool) -> SessionState {
         let name = &self.name;
-        let mut state = State::default();
+        let mut state = SessionState::default();
         let mut policy = None;
         let mut rest = &self.log[..];
         while let Some(event) = rest.first() {
@@ -117,12 +120,12 @@ impl Golden {
                 Event::PolicySealed { policy: sealed, .. }
                 | Event::PolicyRenewed { policy: sealed, .. } => {
                     policy = Some(self.policy(*sealed));
-                    state.apply(event);
+                    state.apply_event(event);
                     rest = &rest[1..];
                 }
                 // What only the runtime records.
                 Event::Repeated { .. } => {
-                    state.apply(event);
+                    state.apply_event(event);
                     rest = &rest[1..];
                 }
                 Event::Input(stamped) => {
@@ -131,7 +134,7 @@ impl Golden {
                         state = serde_json::from_slice(&bytes).unwrap();
                     }
                     let policy = policy.as_ref().unwrap();
-                    let done = step(policy, &mut state, stamped.clone());
+                    let done = apply_input_and_decide(policy, &mut state, stamped.clone());
                     let (recorded, after) = rest.split_at(done.events.len().min(rest.len()));
                     assert_eq!(done.events, recorded, "{name}");
                     assert_eq!(done.effects, requested(recorded), "{name}");
@@ -163,7 +166,7 @@ fn requested(events: &[Event]) -> Vec<Effect> {
 
 #[test]
 fn golden_logs_are_read_folded_and_stepped() {
-    let all = Golden::all();
+    let all = GoldenLog::all();
     assert!(all.len() > STORIES.len());
     for golden in all {
         let name = &golden.name;
@@ -171,11 +174,14 @@ fn golden_logs_are_read_folded_and_stepped() {
             panic!("{name}: {:?}", golden.log[0]);
         };
         for (line, event) in golden.lines.iter().zip(&golden.log) {
-            let again = String::from_utf8(event::encode(event)).unwrap();
+            let again = String::from_utf8(event::encode_event(event)).unwrap();
             assert_eq!(&again, line, "{name}");
         }
-        let mut folded = State::default();
-        golden.log.iter().for_each(|event| folded.apply(event));
+        let mut folded = SessionState::default();
+        golden
+            .log
+            .iter()
+            .for_each(|event| folded.apply_event(event));
         for through_bytes in [false, true] {
             assert_eq!(golden.is_stepped_again(through_bytes), folded, "{name}");
         }
@@ -185,10 +191,10 @@ fn golden_logs_are_read_folded_and_stepped() {
 /// A policy is known by the digest of its bytes: what an older build sealed is those bytes still.
 #[test]
 fn golden_policies_are_read_and_written_to_the_byte() {
-    for golden in Golden::all() {
+    for golden in GoldenLog::all() {
         for blob in &golden.blobs {
-            let policy = Policy::from_blob(blob.as_bytes()).unwrap();
-            let again = String::from_utf8(policy.to_blob()).unwrap();
+            let policy = Policy::from_sealed_policy_blob(blob.as_bytes()).unwrap();
+            let again = String::from_utf8(policy.to_policy_blob()).unwrap();
             assert_eq!(&again, blob, "{}", golden.name);
         }
     }
@@ -196,10 +202,15 @@ fn golden_policies_are_read_and_written_to_the_byte() {
 
 #[test]
 fn every_kind_of_event_is_in_a_golden_log() {
-    let all = Golden::all();
-    let kinds = all.iter().flat_map(|golden| &golden.log).map(Event::kind);
+    let all = GoldenLog::all();
+    let kinds = all
+        .iter()
+        .flat_map(|golden| &golden.log)
+        .map(Event::log_event_kind);
     let kinds: BTreeSet<&str> = kinds.collect();
-    let missing = event::KINDS.iter().filter(|kind| !kinds.contains(**kind));
+    let missing = event::EVENT_KINDS
+        .iter()
+        .filter(|kind| !kinds.contains(**kind));
     assert_eq!(missing.collect::<Vec<_>>(), [] as [&&str; 0]);
 }
 
@@ -221,7 +232,7 @@ fn stories_of_the_core_are_told_as_their_newest_logs_have_them() {
     for (name, verifiers, story) in STORIES {
         let told = world(verifiers, story);
         let (count, file) = newest(name);
-        if count > 0 && Golden::read(&file).log == told.log {
+        if count > 0 && GoldenLog::read(&file).log == told.log {
             continue;
         }
         assert!(
@@ -231,14 +242,18 @@ fn stories_of_the_core_are_told_as_their_newest_logs_have_them() {
         );
         let mut lines = Vec::new();
         for event in &told.log {
-            lines.extend(event::encode(event));
+            lines.extend(event::encode_event(event));
             lines.push(b'\n');
         }
         let next = match count {
             0 => file,
             _ => folder().join(format!("{name}.{count}.jsonl")),
         };
-        std::fs::write(next.with_extension("policy.json"), told.policy.to_blob()).unwrap();
+        std::fs::write(
+            next.with_extension("policy.json"),
+            told.policy.to_policy_blob(),
+        )
+        .unwrap();
         std::fs::write(next, lines).unwrap();
     }
 }
@@ -246,7 +261,7 @@ fn stories_of_the_core_are_told_as_their_newest_logs_have_them() {
 #[test]
 fn what_is_no_event_is_said_to_be_none() {
     for bytes in [&b""[..], b"{}", b"{\"later_kind\":{}}", b"\xff"] {
-        assert!(event::decode(bytes).is_err());
+        assert!(event::decode_event(bytes).is_err());
     }
 }
 
@@ -255,7 +270,7 @@ fn what_is_no_event_is_said_to_be_none() {
 fn a_setting_that_is_not_the_default_is_written() {
     let mut policy = policy("tests", "");
     let plain = serde_json::to_value(&policy).unwrap();
-    policy.verified_notice = VerifiedNotice::Line;
+    policy.verified_notice = VerifiedNoticeMode::Line;
     policy.approval = ApprovalMode::Never;
     let json = serde_json::to_value(&policy).unwrap();
     for name in ["verified_notice", "approval"] {

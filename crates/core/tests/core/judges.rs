@@ -1,12 +1,12 @@
 //! Judges at a stop: who is asked, what follows, and how little it weighs.
 
-use checkrein_core::explain::Because;
+use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::Calling;
-use checkrein_core::policy::{Policy, Stance, SubagentVerify};
+use checkrein_core::input::JudgeTrigger;
+use checkrein_core::policy::{Policy, Stance, SubagentStopVerification};
 
 use crate::story::{check, describe, tell};
-use crate::world::{Saying, World, policy, with};
+use crate::world::{CoreWorld, ScriptedVerdict, policy, with};
 
 /// `tests` is required, `j` is called.
 fn called() -> Policy {
@@ -111,13 +111,13 @@ fn a_dead_model_changes_nothing_but_what_is_recorded() {
         "timeout",
         "reply_deadline",
     ] {
-        let mut world = World::new(called());
+        let mut world = CoreWorld::new(called());
         let story = format!("prompt | edit | j {cause} | stop");
         assert_eq!(tell(&mut world, &story), "tests j look task_complete");
         let said = world.decisions().last().unwrap().why.iter().any(|because| {
             matches!(
                 because,
-                Because::Verdict {
+                DecisionFactor::Verdict {
                     cause: Some(_),
                     required: false,
                     by_stance: false,
@@ -151,14 +151,14 @@ fn what_rules_a_judge_out() {
         "heartbeat_off",
     ] {
         let told = |policy, expected: &str| {
-            let mut world = World::new(policy);
+            let mut world = CoreWorld::new(policy);
             let story = format!("calling {calling} | prompt | edit | stop");
             assert_eq!(tell(&mut world, &story), expected);
             let made = world.decisions().last().unwrap();
             let said = made
                 .why
                 .iter()
-                .any(|because| matches!(because, Because::NotAsked { .. }));
+                .any(|because| matches!(because, DecisionFactor::NotAsked { .. }));
             assert!(said, "{calling}");
         };
         told(called(), "tests look task_complete");
@@ -208,11 +208,11 @@ fn a_required_judge_that_is_never_content_ends_the_task() {
 
 #[test]
 fn in_shadow_it_says_what_it_would_have_done() {
-    let mut world = World::new(terms(called(), 3, true));
+    let mut world = CoreWorld::new(terms(called(), 3, true));
     let told = tell(&mut world, "prompt | edit | j fail 1 | stop");
     assert_eq!(told, "tests j look task_complete");
     let made = world.decisions().last().unwrap();
-    let would = Because::Shadow {
+    let would = DecisionFactor::Shadow {
         verifier: "j".into(),
         sends_back: true,
     };
@@ -233,7 +233,7 @@ fn sub_agents() {
     );
     check(
         with(required(), |policy| {
-            policy.subagents.verify = SubagentVerify::Writers
+            policy.subagents.verify = SubagentStopVerification::Writers
         }),
         "prompt | edit | @s call write=1 | j fail 1 | @s stop",
         "allow | tests j sent back 1/3 j:1+0-0",
@@ -255,10 +255,17 @@ fn going_on_must_be_worth_it() {
 }
 
 #[test]
-fn words_of_what_calls() {
-    assert!(Calling::Keyword.calls() && !Calling::Keyword.rules_out());
-    assert!(!Calling::Nothing.calls() && !Calling::Nothing.rules_out());
-    assert!(Calling::Empty.rules_out() && !Calling::OtherSurface.rules_out());
+fn triggers_ask_ignore_or_rule_out() {
+    assert!(
+        JudgeTrigger::Keyword.is_judge_triggered() && !JudgeTrigger::Keyword.is_judge_ruled_out()
+    );
+    assert!(
+        !JudgeTrigger::Nothing.is_judge_triggered() && !JudgeTrigger::Nothing.is_judge_ruled_out()
+    );
+    assert!(
+        JudgeTrigger::Empty.is_judge_ruled_out()
+            && !JudgeTrigger::OtherSurface.is_judge_ruled_out()
+    );
 }
 
 /// A judge that cannot tell leaves it to a person, unless a check says no.
@@ -270,12 +277,14 @@ fn what_a_judge_leaves_to_a_person_is_no_pass() {
         // Of the tree it depends on the tens alone.
         judge.inputs = vec!["tens/**".to_owned()];
     });
-    let mut world = World::new(asks);
+    let mut world = CoreWorld::new(asks);
     assert_eq!(tell(&mut world, "prompt | edit | j unreadable"), "");
-    world.ask_stop(&ScopeId::main());
+    world.ask_stop(&ScopeId::main_scope());
     world.answer(0);
     world.answer(0);
-    world.sayings.insert("tests".into(), Saying::fail(&[1]));
+    world
+        .sayings
+        .insert("tests".into(), ScriptedVerdict::fail(&[1]));
     world.tree = Some(3);
     // The last look: the tests are run anew.
     world.answer(0);

@@ -3,62 +3,64 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use checkrein_core::accept::Truth;
+use checkrein_core::accept::TruthValue;
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
-use checkrein_core::digest::{Digest, Short};
+use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::effect::Effect;
-use checkrein_core::event::{Event, OpenedBy};
-use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Verdict};
-use checkrein_core::explain::Because;
+use checkrein_core::event::{Event, TaskOrigin};
+use checkrein_core::evidence::{EvidenceOrigin, EvidenceSummary, InconclusiveCause, Verdict};
+use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::{ScopeId, VerifierName};
-use checkrein_core::input::{Input, TreeFact};
-use checkrein_core::layers::{LayerFact, LayerSays};
-use checkrein_core::policy::{SubjectKind, Tier, VerifierSpec};
-use checkrein_core::state::State;
-use checkrein_core::step::{Step, step};
+use checkrein_core::input::{Input, TreeDigests};
+use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
+use checkrein_core::policy::{VerdictSubjectKind, VerifierSpec, VerifierTier};
+use checkrein_core::state::SessionState;
+use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
 use checkrein_core::transition::Reason;
 use proptest::prelude::*;
 
-use crate::random::{self, Act};
-use crate::world::{Saying, World, policy, scope};
+use crate::random::{self, RandomAction};
+use crate::world::{CoreWorld, ScriptedVerdict, policy, scope};
 
 /// Law 1, judged from the log alone: each `task_complete` has gate evidence of this task
 /// for exactly the subjects last read, which makes `accept` true and was necessary; and
 /// the tree was read after the last of it that came for this stop.
-pub(crate) fn audit(world: &World) {
+pub(crate) fn audit(world: &CoreWorld) {
     let policy = &world.policy;
-    let mut evidence: BTreeMap<VerifierName, Vec<EvidenceFact>> = BTreeMap::new();
-    let mut tree: Option<TreeFact> = None;
-    let mut message = Digest::of(b"");
+    let mut evidence: BTreeMap<VerifierName, Vec<EvidenceSummary>> = BTreeMap::new();
+    let mut tree: Option<TreeDigests> = None;
+    let mut message = Digest::hash_bytes(b"");
     let mut came_since_read = false;
-    let (mut prompted, mut prompt) = (Short(0), Short(0));
+    let (mut prompted, mut prompt) = (EightByteDigest(0), EightByteDigest(0));
     let mut claimed = 0_u64;
     for (before, event) in world.log.iter().enumerate() {
         match event {
             Event::TaskOpened { by, .. } => {
                 evidence.clear();
                 prompt = match by {
-                    OpenedBy::Prompt => prompted,
-                    OpenedBy::Work => Short(0),
+                    TaskOrigin::Prompt => prompted,
+                    TaskOrigin::Work => EightByteDigest(0),
                 };
             }
             Event::Input(stamped) => match &stamped.input {
                 Input::PromptSubmitted(said) => {
-                    prompted = Digest::of(said.text.as_bytes()).short();
+                    prompted = Digest::hash_bytes(said.text.as_bytes()).to_short_digest();
                 }
-                Input::StopRequested(stop) if stop.scope.is_main() => {
+                Input::StopRequested(stop) if stop.scope.is_main_scope() => {
                     tree = stop.tree.clone().ok();
                     message = stop.message_digest;
                     claimed = before as u64 + 1;
                     came_since_read = false;
                 }
-                Input::TreeRead(read) if read.scope.is_main() => {
+                Input::TreeRead(read) if read.scope.is_main_scope() => {
                     tree = read.tree.clone().ok();
                     came_since_read = false;
                 }
-                Input::EvidenceArrived(arrived) if arrived.evidence.origin == Origin::Gate => {
+                Input::EvidenceArrived(arrived)
+                    if arrived.evidence.origin == EvidenceOrigin::Gate =>
+                {
                     let fact = arrived.evidence.clone();
-                    came_since_read |= arrived.scope.is_main();
+                    came_since_read |= arrived.scope.is_main_scope();
                     evidence
                         .entry(fact.verifier.clone())
                         .or_default()
@@ -68,23 +70,25 @@ pub(crate) fn audit(world: &World) {
             },
             Event::TaskEnded { transition, .. } if transition.reason == Reason::TaskComplete => {
                 let passed = |name: &VerifierName| {
-                    let spec = policy.verifier(name).unwrap();
+                    let spec = policy.verifier_spec(name).unwrap();
                     let about = match spec.subject {
-                        SubjectKind::Message => Some(message),
-                        SubjectKind::Tree => tree.as_ref().map(|tree| tree.about(spec)),
-                        SubjectKind::Answer => {
-                            let tree = tree.as_ref().map(|tree| tree.subject(name));
-                            let tree = tree.unwrap_or(Digest::of(b""));
+                        VerdictSubjectKind::Message => Some(message),
+                        VerdictSubjectKind::Tree => {
+                            tree.as_ref().map(|tree| tree.verdict_subject_digest(spec))
+                        }
+                        VerdictSubjectKind::Answer => {
+                            let tree = tree.as_ref().map(|tree| tree.verifier_subject_digest(name));
+                            let tree = tree.unwrap_or(Digest::hash_bytes(b""));
                             let parts = [&message.as_bytes()[..], &tree.as_bytes()[..]];
                             let prompt = prompt.0.to_le_bytes();
-                            Some(Digest::of_parts([parts[0], parts[1], &prompt, &[0; 8]]))
+                            Some(Digest::hash_parts([parts[0], parts[1], &prompt, &[0; 8]]))
                         }
-                        SubjectKind::Stop => {
+                        VerdictSubjectKind::Stop => {
                             let tree = tree.as_ref().map(|tree| tree.tree);
-                            let tree = tree.unwrap_or(Digest::of(b""));
+                            let tree = tree.unwrap_or(Digest::hash_bytes(b""));
                             let parts = [&message.as_bytes()[..], &tree.as_bytes()[..]];
                             let claimed = claimed.to_le_bytes();
-                            Some(Digest::of_parts([parts[0], parts[1], &claimed]))
+                            Some(Digest::hash_parts([parts[0], parts[1], &claimed]))
                         }
                     };
                     let stands = evidence.get(name).is_some_and(|facts| {
@@ -94,18 +98,30 @@ pub(crate) fn audit(world: &World) {
                                 && fact.subject_after == fact.subject
                         })
                     });
-                    if stands { Truth::True } else { Truth::False }
+                    if stands {
+                        TruthValue::True
+                    } else {
+                        TruthValue::False
+                    }
                 };
-                assert_eq!(policy.accept.evaluate(&passed), Truth::True, "no evidence");
+                assert_eq!(
+                    policy.accept.evaluate(&passed),
+                    TruthValue::True,
+                    "no evidence"
+                );
                 let is_judge = |name: &VerifierName| {
-                    let spec = policy.verifier(name);
-                    spec.is_some_and(|spec| spec.tier == Tier::Judge)
+                    let spec = policy.verifier_spec(name);
+                    spec.is_some_and(|spec| spec.tier == VerifierTier::Judge)
                 };
                 let without = policy.accept.evaluate(&|name| match is_judge(name) {
-                    true => Truth::True,
-                    false => Truth::False,
+                    true => TruthValue::True,
+                    false => TruthValue::False,
                 });
-                assert_eq!(without, Truth::False, "hard evidence was not necessary");
+                assert_eq!(
+                    without,
+                    TruthValue::False,
+                    "hard evidence was not necessary"
+                );
                 assert!(!came_since_read, "the tree was not read once more");
             }
             _ => {}
@@ -114,14 +130,14 @@ pub(crate) fn audit(world: &World) {
 }
 
 /// Law 3: stepping the log's inputs again gives the same events, effects and decisions.
-pub(crate) fn replays(world: &World) {
+pub(crate) fn replays(world: &CoreWorld) {
     replays_through(world, usize::MAX);
 }
 
 /// The same, with the state written out and read back before step `at`.
-fn replays_through(world: &World, at: usize) {
-    let mut state = State::default();
-    state.apply(&world.log[0]);
+fn replays_through(world: &CoreWorld, at: usize) {
+    let mut state = SessionState::default();
+    state.apply_event(&world.log[0]);
     let mut log = vec![world.log[0].clone()];
     for (place, (stamped, recorded)) in world.steps.iter().enumerate() {
         if place == at {
@@ -130,17 +146,17 @@ fn replays_through(world: &World, at: usize) {
         }
         // What a person did beside the inputs is taken as it is recorded.
         while let Some(renewed @ Event::PolicyRenewed { .. }) = world.log.get(log.len()) {
-            state.apply(renewed);
+            state.apply_event(renewed);
             log.push(renewed.clone());
         }
-        let again = step(&world.policy, &mut state, stamped.clone());
+        let again = apply_input_and_decide(&world.policy, &mut state, stamped.clone());
         assert_eq!(&again, recorded, "step {place}");
         log.extend(again.events);
     }
     assert_eq!(log, world.log);
     assert_eq!(state, world.state);
-    let mut folded = State::default();
-    world.log.iter().for_each(|event| folded.apply(event));
+    let mut folded = SessionState::default();
+    world.log.iter().for_each(|event| folded.apply_event(event));
     assert_eq!(folded, world.state, "the state is the fold of the log");
 }
 
@@ -148,15 +164,15 @@ fn replays_through(world: &World, at: usize) {
 /// look, and what a person says after that by one more.
 #[test]
 fn law_1_the_last_look_comes_after_the_last_word() {
-    let mut world = World::new(policy("a b@ c", "a and (b or c)"));
-    let astray = Saying {
+    let mut world = CoreWorld::new(policy("a b@ c", "a and (b or c)"));
+    let astray = ScriptedVerdict {
         on: Some(7),
-        ..Saying::pass()
+        ..ScriptedVerdict::pass()
     };
     world.sayings.insert("c".into(), astray);
     world.prompt();
     world.tree = Some(2);
-    world.ask_stop(&ScopeId::main());
+    world.ask_stop(&ScopeId::main_scope());
     while !world.open.is_empty() {
         world.answer(0);
     }
@@ -177,14 +193,14 @@ proptest! {
 
     #[test]
     fn law_1_no_accept_without_evidence(policy in random::policy(), acts in random::acts(60)) {
-        let mut world = World::new(policy);
+        let mut world = CoreWorld::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
         audit(&world);
     }
 
     #[test]
     fn law_3_replay(policy in random::policy(), acts in random::acts(60), at in 0usize..80) {
-        let mut world = World::new(policy);
+        let mut world = CoreWorld::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
         replays_through(&world, at);
     }
@@ -198,7 +214,7 @@ proptest! {
         subagents in 0usize..3,
         order in prop::collection::vec(0usize..12, 1..12),
     ) {
-        let mut world = World::new(policy);
+        let mut world = CoreWorld::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
         world.layers.clear();
         for (name, saying) in ["a", "b", "c", "d"].into_iter().zip(sayings) {
@@ -209,7 +225,7 @@ proptest! {
             world.tool(&scope(name), "write", Some(0), None, None);
             world.ask_stop(&scope(name));
         }
-        world.ask_stop(&ScopeId::main());
+        world.ask_stop(&ScopeId::main_scope());
         let mut other = world.clone();
         while !world.open.is_empty() {
             world.answer(0);
@@ -221,7 +237,7 @@ proptest! {
             };
         }
         prop_assert!(other.open.is_empty(), "it asks without end");
-        let answers = |world: &World| {
+        let answers = |world: &CoreWorld| {
             // Which of two stops is answered first is the order itself.
             let mut made: Vec<_> = world.decisions().cloned().collect();
             made.sort_by_key(|made| made.answers);
@@ -233,15 +249,15 @@ proptest! {
 
     #[test]
     fn law_6_stances_are_explicit(policy in random::policy(), acts in random::acts(60)) {
-        let mut world = World::new(policy);
+        let mut world = CoreWorld::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
         for made in world.decisions() {
             let used: BTreeSet<&VerifierName> = made.why.iter().filter_map(|why| match why {
-                Because::Verdict { verifier, required: true, by_stance: true, .. } => Some(verifier),
+                DecisionFactor::Verdict { verifier, required: true, by_stance: true, .. } => Some(verifier),
                 _ => None,
             }).collect();
             let sends: BTreeSet<&VerifierName> = made.why.iter().filter_map(|why| match why {
-                Because::Verdict { verifier, by_stance: true, .. } => Some(verifier),
+                DecisionFactor::Verdict { verifier, by_stance: true, .. } => Some(verifier),
                 _ => None,
             }).collect();
             match &made.decision {
@@ -249,11 +265,11 @@ proptest! {
                     if !used.is_empty() {
                         prop_assert_ne!(ended.reason, Reason::TaskComplete);
                     }
-                    let own = made.why.iter().any(|why| matches!(why, Because::StanceUsed { .. }));
+                    let own = made.why.iter().any(|why| matches!(why, DecisionFactor::StanceUsed { .. }));
                     if own {
                         prop_assert_ne!(ended.reason, Reason::TaskComplete);
                     }
-                    let layer = made.why.contains(&Because::LayerPassedOver);
+                    let layer = made.why.contains(&DecisionFactor::LayerPassedOver);
                     if layer {
                         prop_assert_ne!(ended.reason, Reason::TaskComplete);
                     }
@@ -280,13 +296,13 @@ proptest! {
         policy in random::policy(),
         acts in random::acts(60),
     ) {
-        let mut world = World::new(policy);
+        let mut world = CoreWorld::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
         let (mut passed_over, mut newest) = (false, false);
         for event in &world.log {
             match event {
                 Event::Input(stamped) => {
-                    let says = |fact: &LayerFact| fact.says == LayerSays::PassedOver;
+                    let says = |fact: &MiddlewareAnswerFact| fact.says == MiddlewareAnswer::PassedOver;
                     newest = stamped.layers.iter().any(says);
                     passed_over |= newest;
                 }
@@ -305,13 +321,13 @@ proptest! {
                 _ => {}
             }
         }
-        let mut state = State::default();
-        state.apply(&world.log[0]);
+        let mut state = SessionState::default();
+        state.apply_event(&world.log[0]);
         for (stamped, recorded) in &world.steps {
             let mut without = stamped.clone();
             without.layers = Box::default();
-            let bare = step(&world.policy, &mut state.clone(), without);
-            let made = step(&world.policy, &mut state, stamped.clone());
+            let bare = apply_input_and_decide(&world.policy, &mut state.clone(), without);
+            let made = apply_input_and_decide(&world.policy, &mut state, stamped.clone());
             prop_assert_eq!(&made, recorded);
             if let (Some(Decision::Tool(bare)), Some(Decision::Tool(made))) = (bare.decision, made.decision) {
                 prop_assert!(made >= bare || made == bare, "{:?} {:?}", bare, made);
@@ -326,7 +342,7 @@ proptest! {
         sayings in random::sayings(),
         tree in 0u64..40,
     ) {
-        let mut world = World::new(policy);
+        let mut world = CoreWorld::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
         world.layers.clear();
         for (name, saying) in ["a", "b", "c", "d"].into_iter().zip(sayings) {
@@ -334,27 +350,27 @@ proptest! {
         }
         world.readings.clear();
         world.tree = Some(tree);
-        let (_, first) = world.stop(&ScopeId::main());
+        let (_, first) = world.stop(&ScopeId::main_scope());
         if let Decision::Stop(StopDecision::Continue { feedback }) = first {
             let said = feedback.checks.iter();
             let cut = world.decisions().last().unwrap().why.iter().any(|why| matches!(
                 why,
                 // Cut by us or held by others: run again. Moved: its subject is not the stop's.
-                Because::Verdict {
-                    cause: Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere | Cause::TreeMoving),
+                DecisionFactor::Verdict {
+                    cause: Some(InconclusiveCause::ReplyDeadline | InconclusiveCause::ClaimedElsewhere | InconclusiveCause::TreeMoving),
                     ..
                 }
             ));
             let verdicts: Vec<_> = said.map(|check| (check.verifier.clone(), check.verdict)).collect();
-            let (asked, second) = world.stop(&ScopeId::main());
+            let (asked, second) = world.stop(&ScopeId::main_scope());
             if !cut {
                 // A person is not a check: what they said is looked up, not asked again. A host's
                 // function is asked at every stop: its subject is no other one's.
                 let is_check = |effect: &Effect| match effect {
                     Effect::RunVerifier { verifier, .. } => {
-                        let spec = world.policy.verifier(verifier);
+                        let spec = world.policy.verifier_spec(verifier);
                         spec.is_none_or(|spec| {
-                            spec.tier != Tier::Person && spec.subject != SubjectKind::Stop
+                            spec.tier != VerifierTier::Person && spec.subject != VerdictSubjectKind::Stop
                         })
                     }
                     Effect::ReadTree { .. } => true,
@@ -371,7 +387,7 @@ proptest! {
                 prop_assert_eq!(run, Vec::<Effect>::new());
                 match second {
                     Decision::Stop(StopDecision::Continue { feedback }) => {
-                        let host = |spec: &VerifierSpec| spec.subject == SubjectKind::Stop;
+                        let host = |spec: &VerifierSpec| spec.subject == VerdictSubjectKind::Stop;
                         prop_assert!(feedback.repeat || world.policy.verifiers.iter().any(host));
                         let checks = feedback.checks.iter();
                         prop_assert!(checks.clone().all(|check| check.new.is_empty()));
@@ -381,7 +397,7 @@ proptest! {
                         prop_assert_eq!(verdicts, again);
                     }
                     Decision::Stop(StopDecision::Accept { transition: Some(ended) }) => {
-                        prop_assert!(accepted || !ended.reason.reopens_fully(), "{ended:?}");
+                        prop_assert!(accepted || !ended.reason.allows_continue_after_reopen(), "{ended:?}");
                     }
                     other => prop_assert!(false, "{other:?}"),
                 }
@@ -396,13 +412,13 @@ proptest! {
         one in random::acts(40),
         two in random::acts(40),
     ) {
-        let alone = |acts: &[Act]| {
-            let mut world = World::new(policy.clone());
+        let alone = |acts: &[RandomAction]| {
+            let mut world = CoreWorld::new(policy.clone());
             acts.iter().for_each(|act| random::play(&mut world, act));
             (world.steps, world.state)
         };
         let expected = [alone(&one), alone(&two)];
-        let mut worlds = [World::new(policy.clone()), World::new(policy.clone())];
+        let mut worlds = [CoreWorld::new(policy.clone()), CoreWorld::new(policy.clone())];
         for at in 0..one.len().max(two.len()) {
             for (world, acts) in worlds.iter_mut().zip([&one, &two]) {
                 if let Some(act) = acts.get(at) {
@@ -437,7 +453,7 @@ proptest! {
         policy.session_caps.tool_calls = session;
         policy.session_caps.continues = session.map(|limit| limit as u32);
         let continues = u64::from(policy.caps.continues);
-        let mut world = World::new(policy);
+        let mut world = CoreWorld::new(policy);
         for act in &acts {
             // Each call costs ten tokens, a second and a round, so each cap counts calls.
             world.now += 1_000;
@@ -477,20 +493,20 @@ proptest! {
 }
 
 /// A finding that was sent as new twice to the main conversation in one task.
-fn sent_twice(world: &World) -> Option<(VerifierName, Short)> {
+fn sent_twice(world: &CoreWorld) -> Option<(VerifierName, EightByteDigest)> {
     let mut sent = BTreeSet::new();
     for event in &world.log {
         match event {
             Event::TaskOpened { .. } => sent.clear(),
-            Event::DecisionMade(made) if made.scope.is_main() => {
+            Event::DecisionMade(made) if made.scope.is_main_scope() => {
                 let Decision::Stop(StopDecision::Continue { feedback }) = &made.decision else {
                     continue;
                 };
                 for check in &feedback.checks {
                     for finding in &check.new {
                         // What a judge has against another answer is another finding.
-                        let spec = world.policy.verifier(&check.verifier);
-                        let judge = spec.is_some_and(|spec| spec.tier == Tier::Judge);
+                        let spec = world.policy.verifier_spec(&check.verifier);
+                        let judge = spec.is_some_and(|spec| spec.tier == VerifierTier::Judge);
                         let about = judge.then_some(check.key);
                         if !sent.insert((check.verifier.clone(), *finding, about)) {
                             return Some((check.verifier.clone(), *finding));
@@ -513,9 +529,9 @@ fn random_worlds_reach_every_answer() {
     for _ in 0..600 {
         let policy = random::policy().new_tree(&mut runner).unwrap().current();
         let acts = random::acts(60).new_tree(&mut runner).unwrap().current();
-        let mut world = World::new(policy);
+        let mut world = CoreWorld::new(policy);
         acts.iter().for_each(|act| random::play(&mut world, act));
-        for (_, Step { decision, .. }) in &world.steps {
+        for (_, StateMachineStep { decision, .. }) in &world.steps {
             let word = decision
                 .as_ref()
                 .map(|decision| crate::story::describe(&[], decision));

@@ -1,33 +1,37 @@
 //! What follows from the word of a layer of middleware.
 
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
-use checkrein_core::explain::Because;
+use checkrein_core::explain::DecisionFactor;
 use checkrein_core::feedback;
-use checkrein_core::ids::{Millis, ScopeId};
-use checkrein_core::input::{ApprovalFact, RuleDecision};
-use checkrein_core::layers::{LayerFact, LayerSays, Stage};
+use checkrein_core::ids::{ScopeId, UnixMillis};
+use checkrein_core::input::{ApprovalStatusFact, RuleDecision};
+use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::transition::{Reason, Transition};
 
 use crate::laws::replays;
-use crate::world::{World, layer, policy};
+use crate::world::{CoreWorld, layer, policy};
 
-fn call(world: &mut World, says: &[LayerFact], rule: Option<RuleDecision>) -> ToolDecision {
+fn call(
+    world: &mut CoreWorld,
+    says: &[MiddlewareAnswerFact],
+    rule: Option<RuleDecision>,
+) -> ToolDecision {
     world.layers = says.to_vec();
-    let made = world.tool(&ScopeId::main(), "run", Some(1), rule, None);
+    let made = world.tool(&ScopeId::main_scope(), "run", Some(1), rule, None);
     match made.decision {
         Some(Decision::Tool(decision)) => decision,
         other => panic!("{other:?}"),
     }
 }
 
-fn of(name: &str, says: LayerSays) -> LayerFact {
-    layer(name, Stage::BeforeTool, says)
+fn of(name: &str, says: MiddlewareAnswer) -> MiddlewareAnswerFact {
+    layer(name, MiddlewareStage::BeforeTool, says)
 }
 
 /// A stop of the main conversation, all checks answered.
-fn stop(world: &mut World, says: &[LayerFact]) -> StopDecision {
+fn stop(world: &mut CoreWorld, says: &[MiddlewareAnswerFact]) -> StopDecision {
     world.layers = says.to_vec();
-    world.stop(&ScopeId::main());
+    world.stop(&ScopeId::main_scope());
     let made = world.decisions().last().cloned().unwrap();
     match made.decision {
         Decision::Stop(decision) => decision,
@@ -35,27 +39,37 @@ fn stop(world: &mut World, says: &[LayerFact]) -> StopDecision {
     }
 }
 
-fn guard(says: LayerSays) -> LayerFact {
-    layer("guard", Stage::BeforeStop, says)
+fn guard(says: MiddlewareAnswer) -> MiddlewareAnswerFact {
+    layer("guard", MiddlewareStage::BeforeStop, says)
 }
 
 #[test]
 fn the_severest_of_the_layers_counts_and_the_first_of_equals() {
-    let mut world = World::new(policy("a", ""));
+    let mut world = CoreWorld::new(policy("a", ""));
     world.prompt();
-    let pass = of("calm", LayerSays::Pass);
+    let pass = of("calm", MiddlewareAnswer::Pass);
     assert_eq!(
         call(&mut world, std::slice::from_ref(&pass), None),
         ToolDecision::Allow
     );
-    let nudge = call(&mut world, &[pass, of("kind", LayerSays::Nudge)], None);
+    let nudge = call(
+        &mut world,
+        &[pass, of("kind", MiddlewareAnswer::Nudge)],
+        None,
+    );
     assert!(matches!(nudge, ToolDecision::Nudge { text } if text.contains("kind says so")));
-    let both = [of("one", LayerSays::Deny), of("two", LayerSays::Deny)];
+    let both = [
+        of("one", MiddlewareAnswer::Deny),
+        of("two", MiddlewareAnswer::Deny),
+    ];
     let ToolDecision::Deny { reason } = call(&mut world, &both, None) else {
         panic!("not denied");
     };
     assert_eq!(reason, "checkrein: 'one' refuses this call: one says so");
-    let told = [of("kind", LayerSays::Nudge), of("new", LayerSays::Rewrite)];
+    let told = [
+        of("kind", MiddlewareAnswer::Nudge),
+        of("new", MiddlewareAnswer::Rewrite),
+    ];
     let rewrite = call(&mut world, &told, None);
     assert!(matches!(rewrite, ToolDecision::Rewrite { args, .. } if args == "{}"));
     let why = &world.decisions().last().unwrap().why;
@@ -65,14 +79,22 @@ fn the_severest_of_the_layers_counts_and_the_first_of_equals() {
 
 #[test]
 fn what_could_not_be_judged_is_denied_or_let_pass_as_the_stance_has_it() {
-    let mut world = World::new(policy("a", ""));
+    let mut world = CoreWorld::new(policy("a", ""));
     world.prompt();
-    let denied = call(&mut world, &[of("guard", LayerSays::Blocked)], None);
+    let denied = call(
+        &mut world,
+        &[of("guard", MiddlewareAnswer::BlockedByStance)],
+        None,
+    );
     assert!(
         matches!(&denied, ToolDecision::Deny { reason } if reason.contains("it took too long")),
         "{denied:?}"
     );
-    let passed = call(&mut world, &[of("guard", LayerSays::PassedOver)], None);
+    let passed = call(
+        &mut world,
+        &[of("guard", MiddlewareAnswer::PassedOver)],
+        None,
+    );
     assert_eq!(passed, ToolDecision::Allow);
     // What nobody judged makes no complete task, however good the checks are.
     world.tree = Some(2);
@@ -85,12 +107,12 @@ fn what_could_not_be_judged_is_denied_or_let_pass_as_the_stance_has_it() {
         }
     );
     let why = &world.decisions().last().unwrap().why;
-    assert!(why.contains(&Because::LayerPassedOver), "{why:?}");
+    assert!(why.contains(&DecisionFactor::LayerPassedOver), "{why:?}");
     // A new prompt begins anew.
     world.prompt();
     world.tree = Some(3);
     let ended = stop(&mut world, &[]);
-    let done = Transition::plain(Reason::TaskComplete);
+    let done = Transition::from_reason(Reason::TaskComplete);
     assert_eq!(
         ended,
         StopDecision::Accept {
@@ -102,9 +124,9 @@ fn what_could_not_be_judged_is_denied_or_let_pass_as_the_stance_has_it() {
 
 #[test]
 fn a_layer_that_asks_is_a_rule_that_prompts_and_lifts_no_other() {
-    let mut world = World::new(policy("a", ""));
+    let mut world = CoreWorld::new(policy("a", ""));
     world.prompt();
-    let asks = [of("guard", LayerSays::Ask)];
+    let asks = [of("guard", MiddlewareAnswer::Ask)];
     let asked = call(&mut world, &asks, None);
     assert!(
         matches!(&asked, ToolDecision::Ask { reason, .. } if reason.contains("guard says so")),
@@ -112,7 +134,7 @@ fn a_layer_that_asks_is_a_rule_that_prompts_and_lifts_no_other() {
     );
     let forbidden = call(&mut world, &asks, Some(RuleDecision::Forbidden));
     assert!(matches!(forbidden, ToolDecision::Deny { .. }));
-    let passes = [of("guard", LayerSays::Pass)];
+    let passes = [of("guard", MiddlewareAnswer::Pass)];
     let asked = call(&mut world, &passes, Some(RuleDecision::Prompt));
     assert!(matches!(asked, ToolDecision::Ask { .. }));
     replays(&world);
@@ -120,11 +142,11 @@ fn a_layer_that_asks_is_a_rule_that_prompts_and_lifts_no_other() {
 
 #[test]
 fn an_agent_that_stops_right_after_a_layer_said_no_was_refused() {
-    let mut world = World::new(policy("a", ""));
+    let mut world = CoreWorld::new(policy("a", ""));
     world.prompt();
-    call(&mut world, &[of("guard", LayerSays::Deny)], None);
+    call(&mut world, &[of("guard", MiddlewareAnswer::Deny)], None);
     let ended = stop(&mut world, &[]);
-    let expected = Transition::plain(Reason::PermissionDenied);
+    let expected = Transition::from_reason(Reason::PermissionDenied);
     assert_eq!(
         ended,
         StopDecision::Accept {
@@ -135,29 +157,31 @@ fn an_agent_that_stops_right_after_a_layer_said_no_was_refused() {
 
 #[test]
 fn a_refused_stop_runs_no_check_and_says_why() {
-    let mut world = World::new(policy("a", ""));
+    let mut world = CoreWorld::new(policy("a", ""));
     world.prompt();
     world.tree = Some(2);
-    let StopDecision::Continue { feedback: told } = stop(&mut world, &[guard(LayerSays::Deny)])
+    let StopDecision::Continue { feedback: told } =
+        stop(&mut world, &[guard(MiddlewareAnswer::Deny)])
     else {
         panic!("let through");
     };
     assert!(world.open.is_empty(), "{:?}", world.open);
     assert!(told.checks.is_empty());
-    let text = feedback::render(&told, None, &|_| None);
+    let text = feedback::render_feedback(&told, None, &|_| None);
     assert!(text.contains("guard: guard says so"), "{text}");
     // The same again is told in a line, and then it is over.
-    let StopDecision::Continue { feedback: told } = stop(&mut world, &[guard(LayerSays::Deny)])
+    let StopDecision::Continue { feedback: told } =
+        stop(&mut world, &[guard(MiddlewareAnswer::Deny)])
     else {
         panic!("let through");
     };
     assert!(told.repeat);
-    let text = feedback::render(&told, None, &|_| None);
+    let text = feedback::render_feedback(&told, None, &|_| None);
     assert!(
         text.contains("still failing: guard (asked 2 times, 1 left)"),
         "{text}"
     );
-    let ended = stop(&mut world, &[guard(LayerSays::Deny)]);
+    let ended = stop(&mut world, &[guard(MiddlewareAnswer::Deny)]);
     let expected = Transition::new(Reason::GaveUp, "same_failures");
     assert_eq!(
         ended,
@@ -170,12 +194,12 @@ fn a_refused_stop_runs_no_check_and_says_why() {
 
 #[test]
 fn other_words_each_time_are_bounded_by_the_continuations() {
-    let mut world = World::new(policy("a", ""));
+    let mut world = CoreWorld::new(policy("a", ""));
     world.prompt();
     world.tree = Some(2);
     let mut refused = 0;
     let ended = (0..20).find_map(|nth| {
-        let mut fact = guard(LayerSays::Deny);
+        let mut fact = guard(MiddlewareAnswer::Deny);
         fact.reason = format!("reason {nth}");
         match stop(&mut world, &[fact]) {
             StopDecision::Continue { .. } => {
@@ -197,19 +221,20 @@ fn other_words_each_time_are_bounded_by_the_continuations() {
 
 #[test]
 fn a_stop_that_could_not_be_judged_is_refused_or_accepted_unverified() {
-    let mut world = World::new(policy("a", ""));
+    let mut world = CoreWorld::new(policy("a", ""));
     world.prompt();
     world.tree = Some(2);
-    let StopDecision::Continue { feedback: told } = stop(&mut world, &[guard(LayerSays::Blocked)])
+    let StopDecision::Continue { feedback: told } =
+        stop(&mut world, &[guard(MiddlewareAnswer::BlockedByStance)])
     else {
         panic!("let through");
     };
-    let text = feedback::render(&told, None, &|_| None);
+    let text = feedback::render_feedback(&told, None, &|_| None);
     assert!(
         text.contains("guard: could not judge this stop (it took too long)"),
         "{text}"
     );
-    let ended = stop(&mut world, &[guard(LayerSays::PassedOver)]);
+    let ended = stop(&mut world, &[guard(MiddlewareAnswer::PassedOver)]);
     let expected = Transition::new(Reason::Unverified, "passed_over");
     assert_eq!(
         ended,
@@ -222,8 +247,8 @@ fn a_stop_that_could_not_be_judged_is_refused_or_accepted_unverified() {
 
 #[test]
 fn a_halted_task_is_not_saved_past_a_layer_that_refuses() {
-    let halted = |says: LayerSays| {
-        let mut world = World::new(policy("a", ""));
+    let halted = |says: MiddlewareAnswer| {
+        let mut world = CoreWorld::new(policy("a", ""));
         world.policy.caps.tool_calls = Some(1);
         world.prompt();
         world.tree = Some(2);
@@ -236,12 +261,16 @@ fn a_halted_task_is_not_saved_past_a_layer_that_refuses() {
     };
     let StopDecision::Accept {
         transition: Some(passed),
-    } = halted(LayerSays::Pass)
+    } = halted(MiddlewareAnswer::Pass)
     else {
         panic!("not accepted");
     };
     assert_eq!(passed.reason, Reason::TaskComplete);
-    for says in [LayerSays::Deny, LayerSays::Blocked, LayerSays::PassedOver] {
+    for says in [
+        MiddlewareAnswer::Deny,
+        MiddlewareAnswer::BlockedByStance,
+        MiddlewareAnswer::PassedOver,
+    ] {
         let StopDecision::Accept {
             transition: Some(ended),
         } = halted(says)
@@ -254,11 +283,11 @@ fn a_halted_task_is_not_saved_past_a_layer_that_refuses() {
 
 #[test]
 fn a_person_who_answers_meanwhile_lifts_no_layers_refusal_of_the_stop() {
-    for says in [LayerSays::Deny, LayerSays::Blocked] {
-        let mut world = World::new(policy("a", ""));
-        world.approval = Some(ApprovalFact {
+    for says in [MiddlewareAnswer::Deny, MiddlewareAnswer::BlockedByStance] {
+        let mut world = CoreWorld::new(policy("a", ""));
+        world.approval = Some(ApprovalStatusFact {
             id: "ap-1".to_owned(),
-            until: Millis(2_000_000),
+            until: UnixMillis(2_000_000),
             answer: None,
         });
         world.prompt();
@@ -267,7 +296,7 @@ fn a_person_who_answers_meanwhile_lifts_no_layers_refusal_of_the_stop() {
         assert!(matches!(asked, ToolDecision::Ask { .. }), "{asked:?}");
         // It is over before anybody can answer: no check runs.
         world.layers = vec![guard(says)];
-        let made = world.ask_stop(&ScopeId::main());
+        let made = world.ask_stop(&ScopeId::main_scope());
         assert!(made.effects.is_empty(), "{:?}", made.effects);
         let expected = Transition::new(Reason::AwaitingHuman, "parked");
         let accept = StopDecision::Accept {
@@ -275,7 +304,7 @@ fn a_person_who_answers_meanwhile_lifts_no_layers_refusal_of_the_stop() {
         };
         assert_eq!(made.decision, Some(Decision::Stop(accept)));
         let why = &world.decisions().last().unwrap().why;
-        assert!(why.contains(&Because::Layer(guard(says))), "{why:?}");
+        assert!(why.contains(&DecisionFactor::Layer(guard(says))), "{why:?}");
         replays(&world);
     }
 }

@@ -4,10 +4,10 @@ use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::ids::ScopeId;
-use checkrein_core::policy::{Stance, SubjectKind};
+use checkrein_core::policy::{Stance, VerdictSubjectKind};
 
 use crate::story::{check, describe, tell};
-use crate::world::{World, policy, stance, with};
+use crate::world::{CoreWorld, policy, stance, with};
 
 #[test]
 fn a_tree_that_moves() {
@@ -123,7 +123,7 @@ fn what_moves_the_tree_is_nobodys_failure() {
 #[test]
 fn a_message_does_not_move_with_the_tree() {
     let both = with(policy("report tests", ""), |policy| {
-        policy.verifiers[0].subject = SubjectKind::Message;
+        policy.verifiers[0].subject = VerdictSubjectKind::Message;
     });
     check(
         both,
@@ -146,12 +146,12 @@ fn a_tree_that_moves_between_its_readings_is_nobodys_failure() {
 /// Files that nobody can read are no files that move.
 #[test]
 fn a_tree_that_cannot_be_read_any_more_is_an_attempt() {
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt | edit");
     let mut answers = Vec::new();
     for _ in 0..3 {
         world.tree = Some(2);
-        world.ask_stop(&ScopeId::main());
+        world.ask_stop(&ScopeId::main_scope());
         let mut answer = None;
         while !world.open.is_empty() {
             // Readable for the check, and not for the look after it.
@@ -171,9 +171,9 @@ fn a_tree_that_cannot_be_read_any_more_is_an_attempt() {
 /// The run whose paths the agent is told, which is none of a check that has not run at this stop.
 #[test]
 fn a_check_that_moved_shows_its_last_run() {
-    let no_run = Digest::of(b"");
+    let no_run = Digest::hash_bytes(b"");
     let shown = |story: &str| {
-        let mut world = World::new(policy("tests", ""));
+        let mut world = CoreWorld::new(policy("tests", ""));
         tell(&mut world, story);
         let last = world.decisions().last().map(|made| made.decision.clone());
         let Some(Decision::Stop(StopDecision::Continue { feedback })) = last else {

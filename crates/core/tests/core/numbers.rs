@@ -3,13 +3,13 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{ScopeId, VerifierName};
 use checkrein_core::input::{
-    EvidenceArrived, Input, ProgressFact, Scoped, TokenUse, ToolFacts, ToolKind, ToolRequested,
-    VetoFact, VetoSays,
+    EvidenceArrived, Input, ModelProgressRating, ModelVetoFact, ModelVetoVerdict, RoundEnded,
+    TokenUsage, ToolKind, ToolRequestFacts, ToolRequested,
 };
 use proptest::prelude::*;
 
 use crate::laws::replays;
-use crate::world::{World, policy, with};
+use crate::world::{CoreWorld, policy, with};
 
 /// Small ones, and those at the end.
 fn number() -> impl Strategy<Value = u64> {
@@ -21,8 +21,8 @@ fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
-fn used(output: u64, cost: u64) -> Option<TokenUse> {
-    Some(TokenUse {
+fn used(output: u64, cost: u64) -> Option<TokenUsage> {
+    Some(TokenUsage {
         output,
         input: u64::MAX,
         cost: Some(cost),
@@ -31,16 +31,16 @@ fn used(output: u64, cost: u64) -> Option<TokenUse> {
 }
 
 /// A call about which a second model was asked, and a third whether it gets anywhere.
-fn request(tokens: Option<TokenUse>, asked: u64) -> Input {
-    let veto = VetoFact {
-        says: VetoSays::Allow,
+fn request(tokens: Option<TokenUsage>, asked: u64) -> Input {
+    let veto = ModelVetoFact {
+        says: ModelVetoVerdict::Allow,
         reason: String::new(),
         confidence: None,
         arguments: None,
         asked: true,
         tokens: asked,
     };
-    let progress = ProgressFact {
+    let progress = ModelProgressRating {
         score: Some(900),
         low: false,
         reason: String::new(),
@@ -49,16 +49,16 @@ fn request(tokens: Option<TokenUse>, asked: u64) -> Input {
         tokens: asked,
     };
     Input::ToolRequested(ToolRequested {
-        scope: ScopeId::main(),
+        scope: ScopeId::main_scope(),
         call_id: None,
         tool: "read".to_owned(),
         kind: ToolKind::Other,
         args: "{}".to_owned(),
-        call: Digest::of(&asked.to_le_bytes()).short(),
-        facts: ToolFacts {
+        call: Digest::hash_bytes(&asked.to_le_bytes()).to_short_digest(),
+        facts: ToolRequestFacts {
             veto: Some(Box::new(veto)),
             progress: Some(Box::new(progress)),
-            ..ToolFacts::default()
+            ..ToolRequestFacts::default()
         },
         can_ask: false,
         may_act: false,
@@ -72,7 +72,7 @@ proptest! {
     fn sums_of_what_is_reported_stop_at_the_largest(
         reports in proptest::collection::vec((number(), number(), number(), number()), 1..6)
     ) {
-        let mut world = World::new(with(policy("tests", ""), |policy| {
+        let mut world = CoreWorld::new(with(policy("tests", ""), |policy| {
             policy.caps.token_budget = None;
             policy.caps.wall_clock_ms = None;
         }));
@@ -81,14 +81,14 @@ proptest! {
         for (at, output, asked, cost) in reports {
             world.now = at;
             world.news(request(used(output, cost), asked));
-            world.news(Input::RoundEnded(Scoped {
-                scope: ScopeId::main(),
+            world.news(Input::RoundEnded(RoundEnded {
+                scope: ScopeId::main_scope(),
                 tokens: used(output, cost),
             }));
-            let mut evidence = world.evidence(&VerifierName::from("tests"), Digest::of(b"any"));
+            let mut evidence = world.evidence(&VerifierName::from("tests"), Digest::hash_bytes(b"any"));
             evidence.duration_ms = at;
             world.news(Input::EvidenceArrived(EvidenceArrived {
-                scope: ScopeId::main(),
+                scope: ScopeId::main_scope(),
                 held_up: None,
                 began: None,
                 asked: None,
@@ -97,7 +97,7 @@ proptest! {
                 evidence,
             }));
             world.stop.tokens = used(output, cost);
-            world.stop(&ScopeId::main());
+            world.stop(&ScopeId::main_scope());
             let totals = &world.state.totals;
             let sums = (totals.spent_tokens().unwrap(), totals.spent_cost().unwrap());
             prop_assert!(sums.0 >= largest.0.max(output).max(asked) && sums.1 >= largest.1.max(cost));

@@ -2,25 +2,27 @@
 
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
-use checkrein_core::evidence::{Cause, Origin};
-use checkrein_core::ids::{ScopeId, Seq, VerifierName};
+use checkrein_core::evidence::{EvidenceOrigin, InconclusiveCause};
+use checkrein_core::ids::{EventSeq, ScopeId, VerifierName};
 use checkrein_core::input::{
-    EvidenceArrived, Input, RuleDecision, Scoped, SessionEnded, StanceAt, StanceUsed, TokenUse,
-    TreeRead,
+    EvidenceArrived, Input, RoundEnded, RuleDecision, SessionEnded, StancePoint, StanceUsed,
+    TokenUsage, TreeReadingArrived,
 };
-use checkrein_core::layers::{LayerSays, Stage};
-use checkrein_core::policy::{Policy, Stance, SubagentVerify, SubjectKind, VerifyOn};
+use checkrein_core::layers::{MiddlewareAnswer, MiddlewareStage};
+use checkrein_core::policy::{
+    Policy, Stance, SubagentStopVerification, VerdictSubjectKind, VerifyOnChangeOrAlways,
+};
 use proptest::prelude::*;
 
-use crate::world::{self, Saying, World, scope};
+use crate::world::{self, CoreWorld, ScriptedVerdict, scope};
 
 /// Something that happens.
 #[derive(Debug, Clone)]
-pub(crate) enum Act {
+pub(crate) enum RandomAction {
     Prompt,
     Edit(u64),
     Unreadable,
-    Say(usize, Saying),
+    Say(usize, ScriptedVerdict),
     Call {
         scope: usize,
         name: usize,
@@ -44,7 +46,7 @@ pub(crate) enum Act {
     /// The effect at this place (modulo their number) of a stop that was replaced is answered.
     Late(usize),
     /// Evidence that was made by hand, or that nobody asked for.
-    Stray(usize, Saying, bool),
+    Stray(usize, ScriptedVerdict, bool),
     /// A stop whose checks are all run by hand, and pass; what it asked for stays open.
     ByHand,
     /// A reading that a stop asked for that is no longer pending.
@@ -52,7 +54,7 @@ pub(crate) enum Act {
     /// Checkrein itself could not judge.
     Stance(usize, Stance),
     /// What a layer of middleware says of the next call and the next stop.
-    Layer(LayerSays),
+    Layer(MiddlewareAnswer),
     End,
     Wait(u64),
     Back(u64),
@@ -106,7 +108,7 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
                     }
                     let second = policy.verifiers.get_mut(1);
                     if message && let Some(spec) = second.filter(|spec| spec.judge.is_none()) {
-                        spec.subject = SubjectKind::Message;
+                        spec.subject = VerdictSubjectKind::Message;
                     }
                     policy.caps.attempts = caps.0;
                     policy.caps.continues = caps.1;
@@ -123,10 +125,10 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
                         policy.subagents.max_iterations = Some(2);
                     }
                     if writers {
-                        policy.subagents.verify = SubagentVerify::Writers;
+                        policy.subagents.verify = SubagentStopVerification::Writers;
                     }
                     if always {
-                        policy.verify_on = VerifyOn::Always;
+                        policy.verify_on = VerifyOnChangeOrAlways::Always;
                     }
                     policy.single_task = caps.3 == 15;
                 })
@@ -134,31 +136,31 @@ pub(crate) fn policy() -> impl Strategy<Value = Policy> {
         )
 }
 
-pub(crate) fn saying() -> impl Strategy<Value = Saying> {
+pub(crate) fn saying() -> impl Strategy<Value = ScriptedVerdict> {
     let verdict = prop_oneof![
-        4 => Just(Saying::pass()),
+        4 => Just(ScriptedVerdict::pass()),
         4 => prop::collection::btree_set(0u64..4, 0..4)
-            .prop_map(|ids| Saying::fail(&ids.into_iter().collect::<Vec<_>>())),
+            .prop_map(|ids| ScriptedVerdict::fail(&ids.into_iter().collect::<Vec<_>>())),
         3 => prop_oneof![
-            3 => Just(Cause::Timeout),
-            2 => Just(Cause::Crash),
-            1 => Just(Cause::MissingProgram),
-            1 => Just(Cause::ReplyDeadline),
-            1 => Just(Cause::ClaimedElsewhere),
-            1 => Just(Cause::Unanswered),
-            1 => Just(Cause::Expired),
-            1 => Just(Cause::ModelUnavailable),
-        ].prop_map(Saying::because),
+            3 => Just(InconclusiveCause::Timeout),
+            2 => Just(InconclusiveCause::Crash),
+            1 => Just(InconclusiveCause::MissingProgram),
+            1 => Just(InconclusiveCause::ReplyDeadline),
+            1 => Just(InconclusiveCause::ClaimedElsewhere),
+            1 => Just(InconclusiveCause::Unanswered),
+            1 => Just(InconclusiveCause::Expired),
+            1 => Just(InconclusiveCause::ModelUnavailable),
+        ].prop_map(ScriptedVerdict::because),
     ];
     let tree = || prop_oneof![9 => Just(None), 1 => (0u64..40).prop_map(Some)];
-    (verdict, tree(), tree()).prop_map(|(verdict, on, after)| Saying {
+    (verdict, tree(), tree()).prop_map(|(verdict, on, after)| ScriptedVerdict {
         on,
         after,
         ..verdict
     })
 }
 
-pub(crate) fn sayings() -> impl Strategy<Value = Vec<Saying>> {
+pub(crate) fn sayings() -> impl Strategy<Value = Vec<ScriptedVerdict>> {
     prop::collection::vec(saying(), VERIFIERS.len())
 }
 
@@ -170,16 +172,16 @@ fn rule() -> impl Strategy<Value = Option<RuleDecision>> {
     ]
 }
 
-fn act() -> impl Strategy<Value = Act> {
+fn act() -> impl Strategy<Value = RandomAction> {
     let small = || prop::option::of(0u64..3);
     prop_oneof![
-        2 => Just(Act::Prompt),
-        4 => (0u64..40).prop_map(Act::Edit),
-        4 => (0..4usize, saying()).prop_map(|(at, saying)| Act::Say(at, saying)),
+        2 => Just(RandomAction::Prompt),
+        4 => (0u64..40).prop_map(RandomAction::Edit),
+        4 => (0..4usize, saying()).prop_map(|(at, saying)| RandomAction::Say(at, saying)),
         8 => (0..3usize, 0..4usize, small(), rule(), prop::option::of(0u64..400)).prop_map(
-            |(scope, name, outcome, rule, tokens)| Act::Call { scope, name, outcome, rule, tokens }
+            |(scope, name, outcome, rule, tokens)| RandomAction::Call { scope, name, outcome, rule, tokens }
         ),
-        2 => (0..3usize).prop_map(Act::Round),
+        2 => (0..3usize).prop_map(RandomAction::Round),
         12 => (
             prop_oneof![5 => Just(0usize), 1 => 1..3usize],
             prop_oneof![4 => Just(9usize), 1 => 0..3usize],
@@ -187,33 +189,33 @@ fn act() -> impl Strategy<Value = Act> {
             prop::option::of(0u64..900),
             prop::bool::weighted(0.05),
         ).prop_map(|(scope, answers, cap, tokens, truncated)| {
-            Act::Stop { scope, answers, cap, tokens, truncated }
+            RandomAction::Stop { scope, answers, cap, tokens, truncated }
         }),
-        2 => (0u64..40, 0u64..40).prop_map(|(one, two)| Act::MovingStop(one, two)),
-        4 => (0..4usize).prop_map(Act::Answer),
-        2 => (0..4usize).prop_map(Act::Late),
+        2 => (0u64..40, 0u64..40).prop_map(|(one, two)| RandomAction::MovingStop(one, two)),
+        4 => (0..4usize).prop_map(RandomAction::Answer),
+        2 => (0..4usize).prop_map(RandomAction::Late),
         2 => (0..4usize, saying(), any::<bool>())
-            .prop_map(|(at, saying, manual)| Act::Stray(at, saying, manual)),
-        2 => Just(Act::ByHand),
-        1 => (0u64..40).prop_map(Act::OldReading),
-        1 => Just(Act::Unreadable),
-        1 => (0..3usize, any_stance()).prop_map(|(scope, stance)| Act::Stance(scope, stance)),
-        2 => layer_says().prop_map(Act::Layer),
-        1 => Just(Act::End),
-        1 => (0u64..100_000).prop_map(Act::Wait),
-        1 => (0u64..100).prop_map(Act::Back),
+            .prop_map(|(at, saying, manual)| RandomAction::Stray(at, saying, manual)),
+        2 => Just(RandomAction::ByHand),
+        1 => (0u64..40).prop_map(RandomAction::OldReading),
+        1 => Just(RandomAction::Unreadable),
+        1 => (0..3usize, any_stance()).prop_map(|(scope, stance)| RandomAction::Stance(scope, stance)),
+        2 => layer_says().prop_map(RandomAction::Layer),
+        1 => Just(RandomAction::End),
+        1 => (0u64..100_000).prop_map(RandomAction::Wait),
+        1 => (0u64..100).prop_map(RandomAction::Back),
     ]
 }
 
-fn layer_says() -> impl Strategy<Value = LayerSays> {
+fn layer_says() -> impl Strategy<Value = MiddlewareAnswer> {
     prop::sample::select(vec![
-        LayerSays::Pass,
-        LayerSays::PassedOver,
-        LayerSays::Nudge,
-        LayerSays::Rewrite,
-        LayerSays::Ask,
-        LayerSays::Deny,
-        LayerSays::Blocked,
+        MiddlewareAnswer::Pass,
+        MiddlewareAnswer::PassedOver,
+        MiddlewareAnswer::Nudge,
+        MiddlewareAnswer::Rewrite,
+        MiddlewareAnswer::Ask,
+        MiddlewareAnswer::Deny,
+        MiddlewareAnswer::BlockedByStance,
     ])
 }
 
@@ -221,25 +223,25 @@ fn any_stance() -> impl Strategy<Value = Stance> {
     prop::sample::select(vec![Stance::Block, Stance::Allow, Stance::Ask])
 }
 
-pub(crate) fn acts(most: usize) -> impl Strategy<Value = Vec<Act>> {
+pub(crate) fn acts(most: usize) -> impl Strategy<Value = Vec<RandomAction>> {
     prop::collection::vec(act(), 1..most)
 }
 
 /// Only calls and stops, each with its price; a prompt now and then.
-pub(crate) fn endless(count: usize) -> impl Strategy<Value = Vec<Act>> {
+pub(crate) fn endless(count: usize) -> impl Strategy<Value = Vec<RandomAction>> {
     let act = prop_oneof![
-        1 => Just(vec![Act::Prompt]),
+        1 => Just(vec![RandomAction::Prompt]),
         20 => (0..3usize, 0..4usize, 0u64..50, rule()).prop_map(|(scope, name, outcome, rule)| {
             vec![
-                Act::Call { scope, name, outcome: Some(outcome), rule, tokens: Some(10) },
-                Act::Round(scope),
+                RandomAction::Call { scope, name, outcome: Some(outcome), rule, tokens: Some(10) },
+                RandomAction::Round(scope),
             ]
         }),
         20 => (0u64..40, 0..4usize, saying(), 0..9usize).prop_map(|(tree, at, saying, answers)| {
             vec![
-                Act::Edit(tree),
-                Act::Say(at, saying),
-                Act::Stop { scope: 0, answers: answers + 3, cap: None, tokens: None, truncated: false },
+                RandomAction::Edit(tree),
+                RandomAction::Say(at, saying),
+                RandomAction::Stop { scope: 0, answers: answers + 3, cap: None, tokens: None, truncated: false },
             ]
         }),
     ];
@@ -247,20 +249,20 @@ pub(crate) fn endless(count: usize) -> impl Strategy<Value = Vec<Act>> {
 }
 
 /// Lets it happen.
-pub(crate) fn play(world: &mut World, act: &Act) {
+pub(crate) fn play(world: &mut CoreWorld, act: &RandomAction) {
     match act.clone() {
-        Act::Prompt => {
+        RandomAction::Prompt => {
             world.prompt();
             world.open.clear();
         }
-        Act::Edit(tree) => world.tree = Some(tree),
-        Act::Unreadable => world.tree = None,
-        Act::Say(at, saying) => {
+        RandomAction::Edit(tree) => world.tree = Some(tree),
+        RandomAction::Unreadable => world.tree = None,
+        RandomAction::Say(at, saying) => {
             world
                 .sayings
                 .insert(VerifierName::from(VERIFIERS[at]), saying);
         }
-        Act::Call {
+        RandomAction::Call {
             scope: at,
             name,
             outcome,
@@ -270,13 +272,13 @@ pub(crate) fn play(world: &mut World, act: &Act) {
             let tokens = tokens.map(reading);
             world.tool(&scope(SCOPES[at]), CALLS[name], outcome, rule, tokens);
         }
-        Act::Round(at) => {
-            world.news(Input::RoundEnded(Scoped {
+        RandomAction::Round(at) => {
+            world.news(Input::RoundEnded(RoundEnded {
                 scope: scope(SCOPES[at]),
                 tokens: None,
             }));
         }
-        Act::Stop {
+        RandomAction::Stop {
             scope: at,
             answers,
             cap,
@@ -294,20 +296,20 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                 world.answer(0);
             }
         }
-        Act::MovingStop(one, two) => {
+        RandomAction::MovingStop(one, two) => {
             world.readings = [world.tree.unwrap_or(0), one, two].into();
-            world.ask_stop(&ScopeId::main());
+            world.ask_stop(&ScopeId::main_scope());
             while !world.open.is_empty() {
                 world.answer(0);
             }
             world.readings.clear();
         }
-        Act::Answer(at) => {
+        RandomAction::Answer(at) => {
             if !world.open.is_empty() {
                 world.answer(at % world.open.len());
             }
         }
-        Act::Late(at) => {
+        RandomAction::Late(at) => {
             if !world.late.is_empty() {
                 let asked_now = world.open.clone();
                 let late = world.late[at % world.late.len()].clone();
@@ -318,9 +320,9 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                 }
             }
         }
-        Act::Stray(at, saying, manual) => stray(world, VERIFIERS[at], saying, manual),
-        Act::ByHand => {
-            for effect in world.ask_stop(&ScopeId::main()).effects {
+        RandomAction::Stray(at, saying, manual) => stray(world, VERIFIERS[at], saying, manual),
+        RandomAction::ByHand => {
+            for effect in world.ask_stop(&ScopeId::main_scope()).effects {
                 let Effect::RunVerifier {
                     scope,
                     verifier,
@@ -330,9 +332,11 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                 else {
                     continue;
                 };
-                let said = world.sayings.insert(verifier.clone(), Saying::pass());
+                let said = world
+                    .sayings
+                    .insert(verifier.clone(), ScriptedVerdict::pass());
                 let mut evidence = world.evidence(&verifier, subject);
-                evidence.origin = Origin::Manual;
+                evidence.origin = EvidenceOrigin::Manual;
                 match said {
                     Some(said) => world.sayings.insert(verifier, said),
                     None => world.sayings.remove(&verifier),
@@ -352,16 +356,16 @@ pub(crate) fn play(world: &mut World, act: &Act) {
                 world.answer(at);
             }
         }
-        Act::OldReading(tree) => {
+        RandomAction::OldReading(tree) => {
             let tree = Ok(world.tree_fact(tree));
-            world.news(Input::TreeRead(TreeRead {
+            world.news(Input::TreeRead(TreeReadingArrived {
                 no_attempt: true,
-                scope: ScopeId::main(),
-                stop: Seq(1),
+                scope: ScopeId::main_scope(),
+                stop: EventSeq(1),
                 tree,
             }));
         }
-        Act::Stance(at, stance) => {
+        RandomAction::Stance(at, stance) => {
             let scope = scope(SCOPES[at]);
             if stance != Stance::Block {
                 world
@@ -370,26 +374,26 @@ pub(crate) fn play(world: &mut World, act: &Act) {
             }
             world.news(Input::StanceUsed(StanceUsed {
                 scope,
-                at: StanceAt::Stop,
+                at: StancePoint::Stop,
                 stance,
                 why: "store locked".to_owned(),
             }));
         }
-        Act::Layer(says) => {
-            world.layers = vec![world::layer("guard", Stage::BeforeStop, says)];
+        RandomAction::Layer(says) => {
+            world.layers = vec![world::layer("guard", MiddlewareStage::BeforeStop, says)];
         }
-        Act::End => {
+        RandomAction::End => {
             world.news(Input::SessionEnded(SessionEnded {
                 native_reason: "exit".to_owned(),
             }));
         }
-        Act::Wait(seconds) => world.now += seconds * 1_000,
-        Act::Back(seconds) => world.now = world.now.saturating_sub(seconds * 1_000),
+        RandomAction::Wait(seconds) => world.now += seconds * 1_000,
+        RandomAction::Back(seconds) => world.now = world.now.saturating_sub(seconds * 1_000),
     }
 }
 
-fn reading(output: u64) -> TokenUse {
-    TokenUse {
+fn reading(output: u64) -> TokenUsage {
+    TokenUsage {
         output,
         input: 0,
         cost: None,
@@ -397,15 +401,15 @@ fn reading(output: u64) -> TokenUse {
     }
 }
 
-fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
+fn stray(world: &mut CoreWorld, verifier: &str, saying: ScriptedVerdict, manual: bool) {
     let verifier = VerifierName::from(verifier);
-    if world.policy.verifier(&verifier).is_none() {
+    if world.policy.verifier_spec(&verifier).is_none() {
         return;
     }
-    let subject = world.tree.map_or(Digest::of(b""), |tree| {
+    let subject = world.tree.map_or(Digest::hash_bytes(b""), |tree| {
         world
             .tree_fact(tree)
-            .about(world.policy.verifier(&verifier).unwrap())
+            .verdict_subject_digest(world.policy.verifier_spec(&verifier).unwrap())
     });
     let said = world.sayings.insert(verifier.clone(), saying);
     let mut evidence = world.evidence(&verifier, subject);
@@ -414,12 +418,12 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
         None => world.sayings.remove(&verifier),
     };
     if manual {
-        evidence.origin = Origin::Manual;
+        evidence.origin = EvidenceOrigin::Manual;
     }
     world.news(Input::EvidenceArrived(EvidenceArrived {
         held_up: None,
         began: None,
-        scope: ScopeId::main(),
+        scope: ScopeId::main_scope(),
         asked: None,
         tokens: 0,
         cost: 0,
@@ -429,7 +433,7 @@ fn stray(world: &mut World, verifier: &str, saying: Saying, manual: bool) {
     if !manual {
         world.open.retain(|effect| {
             !matches!(effect, Effect::RunVerifier { scope, verifier: asked, .. }
-                if scope.is_main() && *asked == verifier)
+                if scope.is_main_scope() && *asked == verifier)
         });
     }
 }

@@ -3,18 +3,18 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::{ConfigEdited, Input, SessionSource, SessionStarted, TokenUse};
-use checkrein_core::policy::SubagentVerify;
-use checkrein_core::state::Held;
+use checkrein_core::input::{ConfigEdited, Input, SessionStartKind, SessionStarted, TokenUsage};
+use checkrein_core::policy::SubagentStopVerification;
+use checkrein_core::state::KeptVerifierVerdict;
 
-use crate::world::{Saying, World, policy, scope, with};
+use crate::world::{CoreWorld, ScriptedVerdict, policy, scope, with};
 
 const LIMIT: usize = 16 * 1024;
 /// While checks of eight sub-agents' stops come back at once it can be more; a state of this size
 /// is not cached (`crates/runtime/src/load.rs`).
 const MEANWHILE: usize = 24 * 1024;
 
-fn size(world: &World) -> usize {
+fn size(world: &CoreWorld) -> usize {
     postcard::to_stdvec(&world.state).unwrap().len()
 }
 
@@ -22,10 +22,10 @@ fn size(world: &World) -> usize {
 /// verifiers with fifty findings each and fifty others before, and every stop pending.
 #[test]
 fn a_full_state_fits_the_cache() {
-    let mut world = World::new(with(
+    let mut world = CoreWorld::new(with(
         policy("tests lint types format~ audit", ""),
         |policy| {
-            policy.subagents.verify = SubagentVerify::Writers;
+            policy.subagents.verify = SubagentStopVerification::Writers;
             policy.caps.attempts = 1_000;
             policy.caps.continues = 1_000;
             policy.caps.max_iterations = None;
@@ -39,12 +39,12 @@ fn a_full_state_fits_the_cache() {
     ));
     world.news(Input::SessionStarted(SessionStarted {
         agent: "claude-code".into(),
-        how: SessionSource::Startup,
+        how: SessionStartKind::Startup,
         parent: None,
         tokens: None,
     }));
     world.prompt();
-    let main = ScopeId::main();
+    let main = ScopeId::main_scope();
     let subagents: Vec<ScopeId> = (0..8)
         .map(|at| scope(&format!("a1b2c3d4e5f6a7b8{at}")))
         .collect();
@@ -61,7 +61,9 @@ fn a_full_state_fits_the_cache() {
         for spec in world.policy.verifiers.clone() {
             let findings: Vec<u64> = (0..50).map(|at| found + at).collect();
             found += 50;
-            world.sayings.insert(spec.name, Saying::fail(&findings));
+            world
+                .sayings
+                .insert(spec.name, ScriptedVerdict::fail(&findings));
         }
         world.stop(&main);
     }
@@ -69,7 +71,7 @@ fn a_full_state_fits_the_cache() {
         paths: (0..20)
             .map(|at| format!("{at}/{}", "long/".repeat(60)))
             .collect(),
-        guarded: Digest::of(b"now"),
+        guarded: Digest::hash_bytes(b"now"),
     }));
     world.tree = Some(77);
     for at in std::iter::once(&main).chain(&subagents) {
@@ -79,9 +81,9 @@ fn a_full_state_fits_the_cache() {
     assert_eq!(task.scopes.len(), 9);
     assert!(task.scopes.iter().all(|scope| scope.window.len() == 31));
     assert!(task.scopes.iter().all(|scope| scope.pending.is_some()));
-    let pending = world.state.pending(&main).unwrap();
+    let pending = world.state.pending_stop(&main).unwrap();
     assert_eq!(pending.verdicts.len(), 5);
-    let full = |held: &Held| held.fact.findings.len() == 50;
+    let full = |held: &KeptVerifierVerdict| held.fact.findings.len() == 50;
     assert!(pending.verdicts.iter().all(full));
     assert!(size(&world) <= LIMIT, "{} bytes", size(&world));
 
@@ -90,14 +92,14 @@ fn a_full_state_fits_the_cache() {
     let comes = |effect: &Effect| match effect {
         Effect::RunVerifier {
             scope, verifier, ..
-        } => !scope.is_main() && *verifier != last,
+        } => !scope.is_main_scope() && *verifier != last,
         Effect::ReadTree { .. } => false,
     };
     while let Some(at) = world.open.iter().position(comes) {
         assert_eq!(world.answer(at).decision, None);
     }
     for at in &subagents {
-        let verdicts = &world.state.pending(at).unwrap().verdicts;
+        let verdicts = &world.state.pending_stop(at).unwrap().verdicts;
         let held: Vec<usize> = verdicts
             .iter()
             .map(|held| held.fact.findings.len())
@@ -115,7 +117,7 @@ fn a_full_state_fits_the_cache() {
 /// However long it runs.
 #[test]
 fn many_subagents_do_not_add_up() {
-    let mut world = World::new(with(policy("tests", ""), |policy| {
+    let mut world = CoreWorld::new(with(policy("tests", ""), |policy| {
         policy.caps.tool_calls = None;
         policy.caps.token_budget = None;
         policy.caps.max_iterations = None;
@@ -123,7 +125,7 @@ fn many_subagents_do_not_add_up() {
     world.prompt();
     for at in 0..2_000u64 {
         let agent = scope(&format!("a1b2c3d4e5f6a7b8{at}"));
-        let tokens = TokenUse {
+        let tokens = TokenUsage {
             output: 100,
             input: 0,
             cost: None,

@@ -11,22 +11,23 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::digest::Digest;
 use checkrein_core::effect::Effect;
 use checkrein_core::event::Event;
-use checkrein_core::evidence::{Cause, Verdict};
-use checkrein_core::ids::{Millis, ScopeId, SessionId, VerifierName};
+use checkrein_core::evidence::{InconclusiveCause, Verdict};
+use checkrein_core::ids::{ScopeId, SessionId, UnixMillis, VerifierName};
 use checkrein_core::input::{
-    ApprovalFact, ConfigEdited, Input, PersonAnswer, PersonAnswered, ProcessFailed, Scoped,
-    SessionEnded, SessionSource, SessionStarted, StanceAt, StanceUsed, StopFailed, TokenUse,
+    AgentProcessFailed, ApprovalStatusFact, ConfigEdited, Input, PersonAnswer, PersonAnswered,
+    RoundEnded, SessionEnded, SessionStartKind, SessionStarted, StancePoint, StanceUsed,
+    StopFailed, TokenUsage,
 };
 use checkrein_core::policy::{Policy, Stance};
-use checkrein_core::tools::{GRACE, HALTED};
+use checkrein_core::tools::{GRACE_MESSAGE, HALTED_MESSAGE};
 use checkrein_core::transition::{Reason, Transition};
 
-use crate::world::{RuleDecision, Saying, World, scope};
+use crate::world::{CoreWorld, RuleDecision, ScriptedVerdict, scope};
 
 /// Tells `story` in a world of this policy; its answers are `expected`, its log replays
 /// and keeps law 1.
 pub(crate) fn check(policy: Policy, story: &str, expected: &str) {
-    let mut world = World::new(policy);
+    let mut world = CoreWorld::new(policy);
     let told = tell(&mut world, story);
     let expected = expected.split_whitespace().collect::<Vec<_>>().join(" ");
     assert_eq!(told, expected, "\nstory: {story}");
@@ -35,7 +36,7 @@ pub(crate) fn check(policy: Policy, story: &str, expected: &str) {
 }
 
 /// The answers, runs of equal ones as `answer x3`.
-pub(crate) fn tell(world: &mut World, story: &str) -> String {
+pub(crate) fn tell(world: &mut CoreWorld, story: &str) -> String {
     let mut answers: Vec<(String, usize)> = Vec::new();
     for line in story.split('|') {
         let mut words: Vec<&str> = line.split_whitespace().collect();
@@ -65,10 +66,10 @@ pub(crate) fn tell(world: &mut World, story: &str) -> String {
     words.join(" | ")
 }
 
-fn act(world: &mut World, words: &[&str]) -> Option<String> {
+fn act(world: &mut CoreWorld, words: &[&str]) -> Option<String> {
     let (at, words) = match words {
         [first, rest @ ..] if first.starts_with('@') => (scope(&first[1..]), rest),
-        _ => (ScopeId::main(), words),
+        _ => (ScopeId::main_scope(), words),
     };
     let (verb, rest) = words.split_first().unwrap();
     let number = |at: usize| rest[at].parse::<u64>().unwrap();
@@ -102,7 +103,7 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             return None;
         }
         "says" => {
-            world.stop.message_digest = Digest::of(rest.join(" ").as_bytes());
+            world.stop.message_digest = Digest::hash_bytes(rest.join(" ").as_bytes());
             return None;
         }
         "wait" => {
@@ -117,7 +118,7 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             world.stop.truncated = rest.contains(&"truncated");
             world.stop.block_cap = option(rest, "cap=").map(|cap| cap as u32);
             world.stop.tokens = tokens(rest);
-            world.stop.over =
+            world.stop.agent_ending =
                 rest.iter()
                     .find_map(|word| word.strip_prefix("over="))
                     .map(|native| Transition {
@@ -141,7 +142,7 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             return Some(describe(&[], &made.decision.unwrap()));
         }
         "returns" => world.tool_result(&at, None, rest[0], 1),
-        "round" => world.news(Input::RoundEnded(Scoped {
+        "round" => world.news(Input::RoundEnded(RoundEnded {
             scope: at,
             tokens: tokens(rest),
         })),
@@ -151,8 +152,8 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
         "clear" | "resume" => world.news(Input::SessionStarted(SessionStarted {
             agent: "claude-code".into(),
             how: match *verb {
-                "clear" => SessionSource::Clear,
-                _ => SessionSource::Resume,
+                "clear" => SessionStartKind::Clear,
+                _ => SessionStartKind::Resume,
             },
             parent: Some(SessionId::from("older")),
             tokens: tokens(rest),
@@ -162,7 +163,7 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             native_reason: rest[0].to_owned(),
             truncated: rest[0] == "max_tokens",
         })),
-        "process" => world.news(Input::ProcessFailed(ProcessFailed {
+        "process" => world.news(Input::ProcessFailed(AgentProcessFailed {
             exit_code: Some(3),
             what: "exit status 3".to_owned(),
             native_reason: rest.first().map(ToString::to_string),
@@ -170,8 +171,8 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
         "stance" => world.news(Input::StanceUsed(StanceUsed {
             scope: at,
             at: match rest[0] {
-                "tool" => StanceAt::Tool,
-                _ => StanceAt::Stop,
+                "tool" => StancePoint::Tool,
+                _ => StancePoint::Stop,
             },
             stance: match rest[1] {
                 "allow" => Stance::Allow,
@@ -182,14 +183,14 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
         })),
         "edited" => world.news(Input::ConfigEdited(ConfigEdited {
             paths: rest.iter().map(|path| (*path).to_owned()).collect(),
-            guarded: Digest::of(rest.join(" ").as_bytes()),
+            guarded: Digest::hash_bytes(rest.join(" ").as_bytes()),
         })),
         "calling" => {
             world.calling = serde_json::from_str(&format!("\"{}\"", rest[0])).unwrap();
             return None;
         }
         "renewed" => {
-            let policy = Digest::of(&world.policy.to_blob());
+            let policy = Digest::hash_bytes(&world.policy.to_policy_blob());
             world.record(Event::PolicyRenewed {
                 policy,
                 guarded: None,
@@ -199,9 +200,9 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
         }
         "asks" => {
             let said = rest.get(1).map(|word| *word == "yes");
-            world.approval = rest.first().map(|id| ApprovalFact {
+            world.approval = rest.first().map(|id| ApprovalStatusFact {
                 id: (*id).to_owned(),
-                until: Millis(world.now + 60_000),
+                until: UnixMillis(world.now + 60_000),
                 answer: said.map(person),
             });
             return None;
@@ -210,7 +211,7 @@ fn act(world: &mut World, words: &[&str]) -> Option<String> {
             approval: rest[0].to_owned(),
             what: "push".to_owned(),
             ends: None,
-            until: Millis(world.now + 60_000),
+            until: UnixMillis(world.now + 60_000),
             answer: person(rest[1] == "yes"),
         })),
         "interrupt" => world.news(Input::Interrupted),
@@ -240,8 +241,8 @@ fn option(words: &[&str], key: &str) -> Option<u64> {
         .find_map(|word| word.strip_prefix(key)?.parse().ok())
 }
 
-fn tokens(words: &[&str]) -> Option<TokenUse> {
-    option(words, "tokens=").map(|output| TokenUse {
+fn tokens(words: &[&str]) -> Option<TokenUsage> {
+    option(words, "tokens=").map(|output| TokenUsage {
         output,
         input: 0,
         cost: option(words, "cost="),
@@ -249,22 +250,22 @@ fn tokens(words: &[&str]) -> Option<TokenUse> {
     })
 }
 
-fn saying(words: &[&str]) -> Saying {
+fn saying(words: &[&str]) -> ScriptedVerdict {
     match words {
-        ["on", tree, rest @ ..] => Saying {
+        ["on", tree, rest @ ..] => ScriptedVerdict {
             on: tree.parse().ok(),
             ..saying(rest)
         },
-        ["after", tree, rest @ ..] => Saying {
+        ["after", tree, rest @ ..] => ScriptedVerdict {
             after: tree.parse().ok(),
             ..saying(rest)
         },
-        ["pass"] => Saying::pass(),
+        ["pass"] => ScriptedVerdict::pass(),
         ["fail", ids @ ..] => {
             let ids: Vec<u64> = ids.iter().map(|id| id.parse().unwrap()).collect();
-            Saying::fail(&ids)
+            ScriptedVerdict::fail(&ids)
         }
-        [cause] => Saying::because(serde_json::from_str(&format!("\"{cause}\"")).unwrap()),
+        [cause] => ScriptedVerdict::because(serde_json::from_str(&format!("\"{cause}\"")).unwrap()),
         _ => panic!("{words:?}"),
     }
 }
@@ -285,8 +286,8 @@ pub(crate) fn describe(asked: &[Effect], decision: &Decision) -> String {
             ToolDecision::Nudge { .. } => "nudge".to_owned(),
             ToolDecision::Rewrite { .. } => "rewrite".to_owned(),
             ToolDecision::Ask { .. } => "ask".to_owned(),
-            ToolDecision::Deny { reason } if reason == GRACE => "grace".to_owned(),
-            ToolDecision::Deny { reason } if reason == HALTED => "halted".to_owned(),
+            ToolDecision::Deny { reason } if reason == GRACE_MESSAGE => "grace".to_owned(),
+            ToolDecision::Deny { reason } if reason == HALTED_MESSAGE => "halted".to_owned(),
             ToolDecision::Deny { .. } => "deny".to_owned(),
             ToolDecision::Halt { .. } => "halt".to_owned(),
         },
@@ -322,7 +323,7 @@ pub(crate) fn describe(asked: &[Effect], decision: &Decision) -> String {
     words.join(" ")
 }
 
-fn word(cause: Cause) -> String {
+fn word(cause: InconclusiveCause) -> String {
     serde_json::to_value(cause)
         .unwrap()
         .as_str()

@@ -1,17 +1,17 @@
 //! Where a task begins and ends when no stop decides it.
 
 use crate::story::{check, tell};
-use crate::world::{World, policy, with};
+use crate::world::{CoreWorld, policy, with};
 
 #[test]
-fn openings() {
+fn prompts_and_work_open_tasks() {
     // The first request or stop that finds no task opens one; it counts.
     check(
         policy("tests", ""),
         "call a=1 | stop",
         "allow | tests look task_complete",
     );
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "call a=1 tokens=60");
     let task = world.state.task.unwrap();
     assert_eq!(task.totals.tool_calls, 1);
@@ -47,7 +47,7 @@ fn abandoned() {
 
 #[test]
 fn a_prompt_supersedes() {
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(
         &mut world,
         "prompt | call a=1 | prompt | edit | stop | prompt",
@@ -78,7 +78,7 @@ fn an_accepted_task_is_reopened_with_its_counters() {
 
 #[test]
 fn idle_nights_are_nobody_s_work() {
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(
         &mut world,
         "prompt | wait 100 | call a=1 | wait 90000 | prompt | wait 5 | edit | stop",
@@ -88,7 +88,7 @@ fn idle_nights_are_nobody_s_work() {
 
 #[test]
 fn what_the_agents_program_ended_with_stays_with_the_task() {
-    let mut world = World::new(with(policy("tests", ""), |policy| {
+    let mut world = CoreWorld::new(with(policy("tests", ""), |policy| {
         policy.single_task = true
     }));
     tell(&mut world, "prompt | process crashed");
@@ -97,7 +97,7 @@ fn what_the_agents_program_ended_with_stays_with_the_task() {
 }
 
 #[test]
-fn under_run() {
+fn run_has_exactly_one_task() {
     let run = || with(policy("tests", ""), |policy| policy.single_task = true);
     for (story, expected) in [
         // Our own feedback comes back as a prompt: still the one task.
@@ -144,15 +144,15 @@ fn under_run() {
 
 #[test]
 fn a_sub_agent_that_fails_ends_for_itself() {
-    let mut world = World::new(with(policy("tests", ""), |policy| {
-        policy.subagents.verify = checkrein_core::policy::SubagentVerify::Writers;
+    let mut world = CoreWorld::new(with(policy("tests", ""), |policy| {
+        policy.subagents.verify = checkrein_core::policy::SubagentStopVerification::Writers;
     }));
     let s = crate::world::scope("s");
     tell(&mut world, "prompt | edit | @s call write=1");
     world.ask_stop(&s);
-    assert!(world.state.pending(&s).is_some());
+    assert!(world.state.pending_stop(&s).is_some());
     tell(&mut world, "@s failed overloaded");
-    assert!(world.state.pending(&s).is_none());
+    assert!(world.state.pending_stop(&s).is_none());
     // What it had asked for comes back to nobody.
     assert_eq!(
         world.answer(0).decision,
@@ -163,9 +163,9 @@ fn a_sub_agent_that_fails_ends_for_itself() {
 
 #[test]
 fn a_conversation_taken_up_again_is_not_charged_for_its_history() {
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "resume tokens=0");
-    let main = checkrein_core::ids::ScopeId::main();
-    assert_eq!(world.state.cursor(&main), "c");
+    let main = checkrein_core::ids::ScopeId::main_scope();
+    assert_eq!(world.state.transcript_cursor(&main), "c");
     assert_eq!(world.state.totals.output_tokens, Some(0));
 }

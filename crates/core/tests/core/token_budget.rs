@@ -1,16 +1,16 @@
 //! Token budgets at a stop: a limit that ends the task, and a target that sends passing work on.
 
 use checkrein_core::decision::{Decision, StopDecision};
-use checkrein_core::policy::BudgetMode;
+use checkrein_core::policy::TokenLimitOrTarget;
 
 use crate::story::{check, tell};
-use crate::world::{World, policy, with};
+use crate::world::{CoreWorld, policy, with};
 
 #[test]
 fn a_token_budget_that_is_a_target() {
     let target = |single: bool| {
         with(policy("tests", ""), |policy| {
-            policy.token_budget.mode = BudgetMode::Target;
+            policy.token_budget.mode = TokenLimitOrTarget::Target;
             policy.single_task = single;
         })
     };
@@ -36,7 +36,7 @@ fn a_token_budget_that_is_a_target() {
     );
     let many = passing(&["tokens=5000"; 8]);
     check(target(true), &many, &format!("{on} x7 | {done}"));
-    let mut world = World::new(target(true));
+    let mut world = CoreWorld::new(target(true));
     tell(&mut world, &passing(&["tokens=5000"; 3]));
     let left = world.decisions().filter_map(|made| match &made.decision {
         Decision::Stop(StopDecision::Continue { feedback }) => Some(feedback.continues_left),

@@ -2,18 +2,18 @@
 
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::ids::ScopeId;
-use checkrein_core::input::{Input, TokenUse, ToolReturned};
+use checkrein_core::input::{Input, TokenUsage, ToolReturned};
 use checkrein_core::policy::{Policy, SessionCaps};
 
 use crate::story::{check, tell};
-use crate::world::{World, policy, scope, with};
+use crate::world::{CoreWorld, policy, scope, with};
 
-fn caps(change: impl Fn(&mut checkrein_core::policy::Caps)) -> Policy {
+fn caps(change: impl Fn(&mut checkrein_core::policy::TaskCaps)) -> Policy {
     with(policy("tests", ""), |policy| change(&mut policy.caps))
 }
 
 #[test]
-fn rules() {
+fn rule_decisions_are_answered() {
     check(
         policy("", ""),
         "prompt | call a=1 | call ?push | call !rm | call a=2",
@@ -173,7 +173,7 @@ fn a_subagent_s_cap_denies_in_its_scope_only() {
     // A halted sub-agent is let go, whatever it wrote.
     check(
         with(two(), |policy| {
-            policy.subagents.verify = checkrein_core::policy::SubagentVerify::Writers;
+            policy.subagents.verify = checkrein_core::policy::SubagentStopVerification::Writers;
         }),
         "prompt | edit | tests fail 1 | @s call write=1 | @s round | @s round | @s call b=1
          | @s call c=1 | @s stop",
@@ -292,9 +292,10 @@ fn a_result_belongs_to_the_task_of_its_request() {
 }
 
 /// Calls `name`; its result comes alone, known by the call's id only.
-fn call_then_result(world: &mut World, at: &ScopeId, name: &str, outcome: u64) -> String {
+fn call_then_result(world: &mut CoreWorld, at: &ScopeId, name: &str, outcome: u64) -> String {
     let made = world.tool(at, name, None, None, None);
-    let is_call = |event: &&checkrein_core::event::Event| event.kind() == "tool_requested";
+    let is_call =
+        |event: &&checkrein_core::event::Event| event.log_event_kind() == "tool_requested";
     let calls = world.log.iter().filter(is_call).count();
     world.tool_result(at, Some(format!("call-{calls}")), "", outcome);
     crate::story::describe(&[], &made.decision.unwrap())
@@ -302,8 +303,8 @@ fn call_then_result(world: &mut World, at: &ScopeId, name: &str, outcome: u64) -
 
 #[test]
 fn a_result_is_known_by_its_call_s_id() {
-    let main = ScopeId::main();
-    let mut world = World::new(policy("tests", ""));
+    let main = ScopeId::main_scope();
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt");
     let mut answers = Vec::new();
     for _ in 0..21 {
@@ -311,28 +312,28 @@ fn a_result_is_known_by_its_call_s_id() {
     }
     assert_eq!(answers[19..], ["allow", "deny"]);
     // Another call's id is not this call's, though both called the same.
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt");
     for _ in 0..40 {
         world.tool(&main, "read", None, None, None);
         let made = world.tool_result(&main, Some("other".to_owned()), "read", 1);
         assert!(made.events.len() == 1);
     }
-    let window = &world.state.scope(&main).unwrap().window;
+    let window = &world.state.scope_by_id(&main).unwrap().window;
     assert!(window.iter().all(|call| call.outcome.is_none()));
     // One pair, whoever says what was called.
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt | call read=1");
     call_then_result(&mut world, &main, "read", 1);
-    let window = &world.state.scope(&main).unwrap().window;
+    let window = &world.state.scope_by_id(&main).unwrap().window;
     let progress: Vec<bool> = window.iter().map(|call| call.progress).collect();
     assert_eq!(progress, [true, false]);
 }
 
 #[test]
 fn a_result_that_comes_alone_may_be_a_write() {
-    let main = ScopeId::main();
-    let mut world = World::new(policy("tests", ""));
+    let main = ScopeId::main_scope();
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt");
     for _ in 0..2 {
         call_then_result(&mut world, &main, "write", 1);
@@ -341,13 +342,13 @@ fn a_result_that_comes_alone_may_be_a_write() {
     world.news(Input::ToolReturned(ToolReturned {
         scope: main.clone(),
         call_id: Some("call-3".to_owned()),
-        call: checkrein_core::digest::Short(0),
-        outcome: checkrein_core::digest::Short(1),
+        call: checkrein_core::digest::EightByteDigest(0),
+        outcome: checkrein_core::digest::EightByteDigest(1),
         error: true,
         wrote: false,
         tokens: None,
     }));
-    let scope = world.state.scope(&main).unwrap();
+    let scope = world.state.scope_by_id(&main).unwrap();
     let progress: Vec<bool> = scope.window.iter().map(|call| call.progress).collect();
     assert_eq!(progress, [true, true, false], "what failed wrote nothing");
     assert!(scope.wrote);
@@ -392,12 +393,12 @@ fn many_sub_agents_keep_their_counters() {
 /// The state keeps 64 of them. What it has forgotten is told to it, and holds for stops as well.
 #[test]
 fn a_halted_sub_agent_stays_halted_after_many_others() {
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt");
     let lines: Vec<String> = (0..100).map(|at| format!("@s{at} call a=1")).collect();
     tell(&mut world, "20x @s call a=1 | 2x @s call a=1 | @s call b=1");
     tell(&mut world, &lines.join(" | "));
-    let is_known = |world: &World| world.state.scope(&scope("s")).is_some();
+    let is_known = |world: &CoreWorld| world.state.scope_by_id(&scope("s")).is_some();
     assert!(!is_known(&world));
     let says = |told: bool, line: &str| {
         let mut world = world.clone();
@@ -418,7 +419,7 @@ fn a_halted_sub_agent_stays_halted_after_many_others() {
 
 #[test]
 fn nine_windows_are_kept_the_main_one_always() {
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     tell(&mut world, "prompt | call a=1");
     for at in (0..20).chain([11]).chain(20..25) {
         tell(&mut world, &format!("@s{at} call a=1"));
@@ -436,9 +437,9 @@ fn nine_windows_are_kept_the_main_one_always() {
 
 #[test]
 fn cursors_are_kept_by_use() {
-    let mut world = World::new(policy("tests", ""));
+    let mut world = CoreWorld::new(policy("tests", ""));
     let reading = |cursor: u64| {
-        Some(TokenUse {
+        Some(TokenUsage {
             output: 1,
             input: 0,
             cost: None,
@@ -446,11 +447,11 @@ fn cursors_are_kept_by_use() {
         })
     };
     tell(&mut world, "prompt");
-    world.tool(&ScopeId::main(), "a", None, None, reading(7));
+    world.tool(&ScopeId::main_scope(), "a", None, None, reading(7));
     for round in 0..3 {
         for at in 0..23 {
             let id = scope(&format!("s{at}"));
-            let known = world.state.cursor(&id).to_owned();
+            let known = world.state.transcript_cursor(&id).to_owned();
             let expected = if round == 0 {
                 String::new()
             } else {
@@ -463,20 +464,20 @@ fn cursors_are_kept_by_use() {
     // The least recently used goes first, the main one never.
     world.tool(&scope("s0"), "a", None, None, reading(3));
     world.tool(&scope("new"), "a", None, None, reading(3));
-    assert_eq!(world.state.cursor(&scope("s0")), "3");
-    assert_eq!(world.state.cursor(&scope("s1")), "");
-    assert_eq!(world.state.cursor(&ScopeId::main()), "7");
+    assert_eq!(world.state.transcript_cursor(&scope("s0")), "3");
+    assert_eq!(world.state.transcript_cursor(&scope("s1")), "");
+    assert_eq!(world.state.transcript_cursor(&ScopeId::main_scope()), "7");
 }
 
 /// The answers to so many requests of one tool, none of which comes back.
 fn answers_in_flight(
-    world: &mut World,
+    world: &mut CoreWorld,
     name: impl Fn(u32) -> String,
     calls: u32,
 ) -> Vec<ToolDecision> {
     (0..calls)
         .map(|nth| {
-            let made = world.tool(&ScopeId::main(), &name(nth), None, None, None);
+            let made = world.tool(&ScopeId::main_scope(), &name(nth), None, None, None);
             match made.decision {
                 Some(Decision::Tool(decision)) => decision,
                 other => panic!("{other:?}"),
@@ -494,7 +495,7 @@ fn twenty_identical_calls_in_flight_are_critical() {
         )
     };
     let first_denied = |name: &'static str| {
-        let mut world = World::new(policy("", ""));
+        let mut world = CoreWorld::new(policy("", ""));
         world.prompt();
         let answers = answers_in_flight(&mut world, |_| name.to_owned(), 60);
         crate::laws::replays(&world);
@@ -503,11 +504,11 @@ fn twenty_identical_calls_in_flight_are_critical() {
     assert_eq!(first_denied("told"), Some(20));
     // It is not known that this agent tells what comes back.
     assert_eq!(first_denied("silent"), None);
-    let mut world = World::new(policy("", ""));
+    let mut world = CoreWorld::new(policy("", ""));
     world.prompt();
     let answers = answers_in_flight(&mut world, |nth| format!("told {nth}"), 60);
     assert!(answers.iter().all(|answer| *answer == ToolDecision::Allow));
-    let mut world = World::new(policy("", ""));
+    let mut world = CoreWorld::new(policy("", ""));
     world.prompt();
     let answers = answers_in_flight(&mut world, |_| "told".to_owned(), 22);
     assert!(matches!(&answers[20], ToolDecision::Deny { reason } if reason.contains("20 calls")));

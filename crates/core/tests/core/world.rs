@@ -3,26 +3,30 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use checkrein_core::accept::Accept;
+use checkrein_core::accept::AcceptExpr;
 use checkrein_core::decision::Decision;
-use checkrein_core::digest::{Digest, Short};
+use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::effect::Effect;
 use checkrein_core::event::{EVENT_VERSION, Event};
-use checkrein_core::evidence::{Cause, EvidenceFact, Origin, Retryable, Verdict};
-use checkrein_core::ids::{DetectorName, Millis, ScopeId, SourceName, VerifierName};
+use checkrein_core::evidence::{
+    EvidenceOrigin, EvidenceSummary, InconclusiveCause, Retryability, Verdict,
+};
+use checkrein_core::ids::{DetectorName, ScopeId, SourceName, UnixMillis, VerifierName};
 use checkrein_core::input::{
-    Acts, AnswerFact, ApprovalFact, Calling, EvidenceArrived, Input, JudgeFact, NewestRun,
-    PromptSubmitted, Reach, Stamped, StopRequested, TokenUse, ToolFacts, ToolKind, ToolRequested,
-    ToolReturned, TreeFact, TreeRead, TreeUnknown,
+    ActReach, AgentAnswerFlags, ApprovalStatusFact, EvidenceArrived, Input, JudgeTrigger,
+    JudgeTriggerFact, NewestActNumbers, NewestCheckRun, PromptSubmitted, StampedInput,
+    StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
+    TreeDigests, TreeReadError, TreeReadingArrived,
 };
-use checkrein_core::layers::{LayerFact, LayerSays, Stage};
+use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::policy::{
-    ApprovalMode, Approvals, BudgetMode, Caps, JudgeTerms, Loops, Policy, SessionCaps, Stance,
-    Stances, SubagentVerify, Subagents, SubjectKind, Tier, TokenBudget, VerifiedNotice,
-    VerifierSpec, VerifyOn,
+    ApprovalMode, ApprovalSettings, JudgeEnforcementPolicy, LoopPolicy, Policy, SessionCaps,
+    Stance, StancePolicy, SubagentPolicy, SubagentStopVerification, TaskCaps, TokenBudgetSettings,
+    TokenLimitOrTarget, VerdictSubjectKind, VerifiedNoticeMode, VerifierSpec, VerifierTier,
+    VerifyOnChangeOrAlways,
 };
-use checkrein_core::state::State;
-use checkrein_core::step::{Step, step};
+use checkrein_core::state::SessionState;
+use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
 
 /// A policy with these verifiers; `accept` in its own language, "" = all of them,
 /// "-" = none. A name that ends in `~` depends on the tree's tens only, one that ends in `@`
@@ -31,19 +35,19 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
     let specs: Vec<VerifierSpec> = verifiers.split_whitespace().map(spec).collect();
     let known: BTreeSet<VerifierName> = specs.iter().map(|spec| spec.name.clone()).collect();
     let accept = match accept {
-        "-" => Accept::All(Vec::new()),
+        "-" => AcceptExpr::All(Vec::new()),
         "" => {
-            let hard = specs.iter().filter(|spec| spec.tier != Tier::Judge);
+            let hard = specs.iter().filter(|spec| spec.tier != VerifierTier::Judge);
             let names: BTreeSet<VerifierName> = hard.map(|spec| spec.name.clone()).collect();
-            Accept::All(names.into_iter().map(Accept::Verifier).collect())
+            AcceptExpr::All(names.into_iter().map(AcceptExpr::Verifier).collect())
         }
-        text => Accept::parse(text, &known).unwrap(),
+        text => AcceptExpr::parse(text, &known).unwrap(),
     };
     Policy {
         goal: None,
         accept,
-        verify_on: VerifyOn::Change,
-        caps: Caps {
+        verify_on: VerifyOnChangeOrAlways::Change,
+        caps: TaskCaps {
             token_budget: Some(1_000_000),
             wall_clock_ms: Some(4 * 3_600_000),
             tool_calls: Some(1_500),
@@ -53,34 +57,34 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
             cost: None,
         },
         session_caps: SessionCaps::default(),
-        subagents: Subagents {
+        subagents: SubagentPolicy {
             max_iterations: Some(150),
-            verify: SubagentVerify::Never,
+            verify: SubagentStopVerification::Never,
         },
-        token_budget: TokenBudget {
+        token_budget: TokenBudgetSettings {
             threshold_permille: 900,
             diminishing_tokens: 500,
             diminishing_rounds: 3,
-            mode: BudgetMode::Limit,
+            mode: TokenLimitOrTarget::Limit,
         },
-        loops: Loops {
+        loops: LoopPolicy {
             detectors: vec![
                 DetectorName::from("generic_repeat"),
                 DetectorName::from("global_circuit_breaker"),
             ],
             literal_breaker: false,
         },
-        stance: Stances::default(),
+        stance: StancePolicy::default(),
         rules: String::new(),
         approval: ApprovalMode::default(),
-        approvals: Approvals::default(),
-        views: specs.iter().any(|spec| spec.tier == Tier::Person),
+        approvals: ApprovalSettings::default(),
+        ask_person_without_change: specs.iter().any(|spec| spec.tier == VerifierTier::Person),
         veto: None,
         progress: None,
         middleware: Vec::new(),
         verifiers: specs,
         single_task: false,
-        verified_notice: VerifiedNotice::default(),
+        verified_notice: VerifiedNoticeMode::default(),
         config_error: None,
     }
 }
@@ -88,20 +92,20 @@ pub(crate) fn policy(verifiers: &str, accept: &str) -> Policy {
 fn spec(name: &str) -> VerifierSpec {
     let coarse = name.ends_with('~');
     let (kind, tier) = match name.chars().last() {
-        Some('@') => ("human", Tier::Person),
-        Some('?') => ("judge", Tier::Judge),
-        Some('!') => ("host", Tier::Hard),
-        _ => ("command", Tier::Hard),
+        Some('@') => ("human", VerifierTier::Person),
+        Some('?') => ("judge", VerifierTier::Judge),
+        Some('!') => ("host", VerifierTier::Hard),
+        _ => ("command", VerifierTier::Hard),
     };
-    let judge = tier == Tier::Judge;
+    let judge = tier == VerifierTier::Judge;
     VerifierSpec {
         name: VerifierName::new(name.trim_end_matches(['~', '@', '?', '!'])),
         kind: kind.to_owned(),
         tier,
         subject: match kind {
-            "judge" => SubjectKind::Answer,
-            "host" => SubjectKind::Stop,
-            _ => SubjectKind::Tree,
+            "judge" => VerdictSubjectKind::Answer,
+            "host" => VerdictSubjectKind::Stop,
+            _ => VerdictSubjectKind::Tree,
         },
         definition: "{}".to_owned(),
         inputs: if coarse {
@@ -117,7 +121,7 @@ fn spec(name: &str) -> VerifierSpec {
             true => Stance::Allow,
             false => Stance::Block,
         },
-        judge: judge.then_some(JudgeTerms {
+        judge: judge.then_some(JudgeEnforcementPolicy {
             max_attempts: 3,
             shadow: false,
         }),
@@ -141,17 +145,23 @@ pub(crate) fn stance(policy: Policy, stance: Stance) -> Policy {
 }
 
 /// A layer's word.
-pub(crate) fn layer(name: &str, stage: Stage, says: LayerSays) -> LayerFact {
-    LayerFact {
+pub(crate) fn layer(
+    name: &str,
+    stage: MiddlewareStage,
+    says: MiddlewareAnswer,
+) -> MiddlewareAnswerFact {
+    MiddlewareAnswerFact {
         layer: name.into(),
         stage,
         says,
         reason: match says {
-            LayerSays::Pass => String::new(),
-            LayerSays::PassedOver | LayerSays::Blocked => "it took too long".to_owned(),
+            MiddlewareAnswer::Pass => String::new(),
+            MiddlewareAnswer::PassedOver | MiddlewareAnswer::BlockedByStance => {
+                "it took too long".to_owned()
+            }
             _ => format!("{name} says so"),
         },
-        arguments: (says == LayerSays::Rewrite).then(|| "{}".to_owned()),
+        arguments: (says == MiddlewareAnswer::Rewrite).then(|| "{}".to_owned()),
         ms: 3,
     }
 }
@@ -162,24 +172,24 @@ pub(crate) fn scope(name: &str) -> ScopeId {
 
 /// What a verifier says next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Saying {
+pub(crate) struct ScriptedVerdict {
     pub(crate) verdict: Verdict,
-    pub(crate) cause: Option<Cause>,
+    pub(crate) cause: Option<InconclusiveCause>,
     pub(crate) findings: Vec<u64>,
-    pub(crate) retryable: Retryable,
+    pub(crate) retryable: Retryability,
     /// It judged this tree, whatever it was asked about.
     pub(crate) on: Option<u64>,
     /// The tree it left behind.
     pub(crate) after: Option<u64>,
 }
 
-impl Saying {
+impl ScriptedVerdict {
     pub(crate) fn pass() -> Self {
         Self {
             verdict: Verdict::Pass,
             cause: None,
             findings: Vec::new(),
-            retryable: Retryable::Yes,
+            retryable: Retryability::Yes,
             on: None,
             after: None,
         }
@@ -193,13 +203,13 @@ impl Saying {
         }
     }
 
-    pub(crate) fn because(cause: Cause) -> Self {
+    pub(crate) fn because(cause: InconclusiveCause) -> Self {
         Self {
             verdict: Verdict::Inconclusive,
             cause: Some(cause),
             retryable: match cause {
-                Cause::MissingProgram | Cause::Expired => Retryable::No,
-                _ => Retryable::Yes,
+                InconclusiveCause::MissingProgram | InconclusiveCause::Expired => Retryability::No,
+                _ => Retryability::Yes,
             },
             ..Self::pass()
         }
@@ -211,17 +221,17 @@ pub(crate) use checkrein_core::input::RuleDecision;
 
 /// One session and all that surrounds it.
 #[derive(Clone)]
-pub(crate) struct World {
+pub(crate) struct CoreWorld {
     /// What layers of middleware say of the next call or stop.
-    pub(crate) layers: Vec<LayerFact>,
+    pub(crate) layers: Vec<MiddlewareAnswerFact>,
     /// The state has forgotten that the sub-agent of the next news was halted.
     pub(crate) halted: bool,
     pub(crate) policy: Policy,
-    pub(crate) state: State,
+    pub(crate) state: SessionState,
     /// Every event, in order.
     pub(crate) log: Vec<Event>,
     /// Every input with what followed from it.
-    pub(crate) steps: Vec<(Stamped, Step)>,
+    pub(crate) steps: Vec<(StampedInput, StateMachineStep)>,
     /// Effects not answered yet.
     pub(crate) open: Vec<Effect>,
     /// Effects of stops that were replaced before they were answered.
@@ -232,18 +242,18 @@ pub(crate) struct World {
     pub(crate) tree: Option<u64>,
     /// Trees that the next readings find instead.
     pub(crate) readings: VecDeque<u64>,
-    pub(crate) sayings: BTreeMap<VerifierName, Saying>,
+    pub(crate) sayings: BTreeMap<VerifierName, ScriptedVerdict>,
     pub(crate) stop: StopRequested,
     /// What calls for every judge at the next stops.
-    pub(crate) calling: Calling,
+    pub(crate) calling: JudgeTrigger,
     /// The agent can put a question to a person.
     pub(crate) can_ask: bool,
     /// What was looked up about the next requests.
-    pub(crate) approval: Option<ApprovalFact>,
+    pub(crate) approval: Option<ApprovalStatusFact>,
     /// The newest acts.
-    pub(crate) acts: Acts,
+    pub(crate) acts: NewestActNumbers,
     /// The newest runs of checks, if the runtime tells them.
-    pub(crate) runs: Option<Box<[NewestRun]>>,
+    pub(crate) runs: Option<Box<[NewestCheckRun]>>,
     /// There is no time to read the tree.
     pub(crate) cut: bool,
     /// How long each run takes.
@@ -253,10 +263,10 @@ pub(crate) struct World {
     calls: u64,
 }
 
-impl World {
+impl CoreWorld {
     pub(crate) fn new(policy: Policy) -> Self {
         let mut world = Self {
-            state: State::default(),
+            state: SessionState::default(),
             log: Vec::new(),
             steps: Vec::new(),
             open: Vec::new(),
@@ -266,25 +276,25 @@ impl World {
             readings: VecDeque::new(),
             sayings: BTreeMap::new(),
             stop: StopRequested {
-                scope: ScopeId::main(),
+                scope: ScopeId::main_scope(),
                 message: "Done.".to_owned(),
-                message_digest: Digest::of(b"Done."),
-                tree: Err(TreeUnknown {
+                message_digest: Digest::hash_bytes(b"Done."),
+                tree: Err(TreeReadError {
                     why: String::new(),
                     cut: false,
                 }),
                 block_cap: None,
                 truncated: false,
                 background: 0,
-                over: None,
-                answer: AnswerFact::default(),
+                agent_ending: None,
+                answer: AgentAnswerFlags::default(),
                 judges: Box::default(),
                 tokens: None,
             },
-            calling: Calling::Keyword,
+            calling: JudgeTrigger::Keyword,
             can_ask: false,
             approval: None,
-            acts: Acts::default(),
+            acts: NewestActNumbers::default(),
             runs: None,
             cut: false,
             duration_ms: 10,
@@ -295,7 +305,7 @@ impl World {
             policy,
         };
         let sealed = Event::PolicySealed {
-            policy: Digest::of(&world.policy.to_blob()),
+            policy: Digest::hash_bytes(&world.policy.to_policy_blob()),
             v: EVENT_VERSION,
             guarded: None,
             equipped: Vec::new(),
@@ -306,68 +316,69 @@ impl World {
 
     /// What the runtime records by itself.
     pub(crate) fn record(&mut self, event: Event) {
-        self.state.apply(&event);
+        self.state.apply_event(&event);
         self.log.push(event);
     }
 
     /// Takes an input in at the world's time.
-    pub(crate) fn news(&mut self, input: Input) -> Step {
+    pub(crate) fn news(&mut self, input: Input) -> StateMachineStep {
         let asked = matches!(input, Input::ToolRequested(_) | Input::StopRequested(_));
         let layers = match asked {
             true => std::mem::take(&mut self.layers),
             false => Vec::new(),
         };
         let tells_runs = matches!(input, Input::StopRequested(_) | Input::TreeRead(_));
-        let at = Millis(self.now);
-        let stamped = Stamped {
+        let at = UnixMillis(self.now);
+        let stamped = StampedInput {
             at,
             source: SourceName::from("user"),
             input,
             layers: layers.into(),
             task_list: None,
             halted: std::mem::take(&mut self.halted),
-            runs: self.runs.clone().filter(|_| tells_runs),
-            turned_back: self.state.is_turned_back(at),
-            in_call: self.state.is_kept_by_call(at),
+            newest_runs: self.runs.clone().filter(|_| tells_runs),
+            turned_back: self.state.is_clock_turned_back(at),
+            in_call: self.state.is_task_kept_open_by_call(at),
         };
-        let made = step(&self.policy, &mut self.state, stamped.clone());
+        let made = apply_input_and_decide(&self.policy, &mut self.state, stamped.clone());
         self.log.extend(made.events.iter().cloned());
         self.open.extend(made.effects.iter().cloned());
         self.steps.push((stamped, made.clone()));
         made
     }
 
-    pub(crate) fn tree_fact(&self, tree: u64) -> TreeFact {
+    pub(crate) fn tree_fact(&self, tree: u64) -> TreeDigests {
         let subjects = self
             .policy
             .verifiers
             .iter()
             .map(|spec| (spec.name.clone(), files(spec, tree)))
             .collect();
-        TreeFact {
-            tree: Digest::of(&tree.to_le_bytes()),
+        TreeDigests {
+            tree: Digest::hash_bytes(&tree.to_le_bytes()),
             subjects,
             environment: Some(environment()),
-            acts: Some(self.acts).filter(|acts| *acts != Acts::default()),
+            acts: Some(self.acts).filter(|acts| *acts != NewestActNumbers::default()),
         }
     }
 
-    fn reading(&mut self) -> Result<TreeFact, TreeUnknown> {
+    fn reading(&mut self) -> Result<TreeDigests, TreeReadError> {
         if let Some(tree) = self.readings.pop_front() {
             self.tree = Some(tree);
         }
-        let unknown = TreeUnknown {
+        let unknown = TreeReadError {
             why: "no such folder".to_owned(),
             cut: self.cut,
         };
         self.tree.map(|tree| self.tree_fact(tree)).ok_or(unknown)
     }
 
-    pub(crate) fn prompt(&mut self) -> Step {
+    pub(crate) fn prompt(&mut self) -> StateMachineStep {
         let tree = self.tree.map(|tree| self.tree_fact(tree));
         self.news(Input::PromptSubmitted(PromptSubmitted {
             text: "do it".to_owned(),
-            acts: Some(self.acts).filter(|acts| tree.is_none() && *acts != Acts::default()),
+            acts: Some(self.acts)
+                .filter(|acts| tree.is_none() && *acts != NewestActNumbers::default()),
             tree,
             tokens: None,
             tells_calls: false,
@@ -381,11 +392,11 @@ impl World {
         name: &str,
         outcome: Option<u64>,
         rule: Option<RuleDecision>,
-        tokens: Option<TokenUse>,
-    ) -> Step {
+        tokens: Option<TokenUsage>,
+    ) -> StateMachineStep {
         self.calls += 1;
         let call_id = Some(format!("call-{}", self.calls));
-        let call = Digest::of(name.as_bytes()).short();
+        let call = Digest::hash_bytes(name.as_bytes()).to_short_digest();
         let made = self.news(Input::ToolRequested(ToolRequested {
             scope: scope.clone(),
             call_id: call_id.clone(),
@@ -398,14 +409,14 @@ impl World {
             },
             args: "{}".to_owned(),
             call,
-            facts: ToolFacts {
+            facts: ToolRequestFacts {
                 rule,
                 reason: rule.map(|_| "because the rules say so".to_owned()),
                 outside: name.starts_with("install"),
                 counted: name.starts_with("counted"),
-                reach: name.starts_with("reaching").then_some(Reach::Unknown),
+                reach: name.starts_with("reaching").then_some(ActReach::Unknown),
                 approval: self.approval.clone().map(Box::new),
-                ..ToolFacts::default()
+                ..ToolRequestFacts::default()
             },
             can_ask: self.can_ask,
             may_act: name.starts_with("do"),
@@ -427,12 +438,12 @@ impl World {
         call_id: Option<String>,
         name: &str,
         outcome: u64,
-    ) -> Step {
+    ) -> StateMachineStep {
         self.news(Input::ToolReturned(ToolReturned {
             scope: scope.clone(),
             call_id,
-            call: Digest::of(name.as_bytes()).short(),
-            outcome: Short(outcome),
+            call: Digest::hash_bytes(name.as_bytes()).to_short_digest(),
+            outcome: EightByteDigest(outcome),
             error: false,
             wrote: name.starts_with("write"),
             tokens: None,
@@ -440,13 +451,13 @@ impl World {
     }
 
     /// Asks for a stop; effects stay open.
-    pub(crate) fn ask_stop(&mut self, scope: &ScopeId) -> Step {
+    pub(crate) fn ask_stop(&mut self, scope: &ScopeId) -> StateMachineStep {
         let tree = self.reading();
         let judges = self.policy.verifiers.iter();
-        let judges = judges.filter(|spec| spec.tier == Tier::Judge);
-        let judges = judges.map(|spec| JudgeFact {
+        let judges = judges.filter(|spec| spec.tier == VerifierTier::Judge);
+        let judges = judges.map(|spec| JudgeTriggerFact {
             verifier: spec.name.clone(),
-            calling: self.calling,
+            trigger: self.calling,
         });
         let stop = StopRequested {
             scope: scope.clone(),
@@ -462,21 +473,21 @@ impl World {
     }
 
     /// What a verifier says about the subject it was asked about.
-    pub(crate) fn evidence(&self, verifier: &VerifierName, asked: Digest) -> EvidenceFact {
+    pub(crate) fn evidence(&self, verifier: &VerifierName, asked: Digest) -> EvidenceSummary {
         let saying = self
             .sayings
             .get(verifier)
             .cloned()
-            .unwrap_or_else(Saying::pass);
-        let spec = self.policy.verifier(verifier).unwrap();
+            .unwrap_or_else(ScriptedVerdict::pass);
+        let spec = self.policy.verifier_spec(verifier).unwrap();
         let subject = saying
             .on
             .map_or(asked, |tree| subject(spec, tree, self.acts));
-        EvidenceFact {
+        EvidenceSummary {
             verifier: verifier.clone(),
             key: match self.other_run {
-                Some(_) => Digest::of(b"another process"),
-                None => Digest::of_parts([verifier.as_str().as_bytes(), &subject.as_bytes()[..]]),
+                Some(_) => Digest::hash_bytes(b"another process"),
+                None => Digest::hash_parts([verifier.as_str().as_bytes(), &subject.as_bytes()[..]]),
             },
             verdict: saying.verdict,
             cause: saying.cause,
@@ -486,8 +497,12 @@ impl World {
                 .map_or(subject, |tree| self::subject(spec, tree, self.acts)),
             exit_code: Some(i32::from(saying.verdict == Verdict::Fail)),
             retryable: saying.retryable,
-            origin: Origin::Gate,
-            findings: saying.findings.iter().map(|id| Short(*id)).collect(),
+            origin: EvidenceOrigin::Gate,
+            findings: saying
+                .findings
+                .iter()
+                .map(|id| EightByteDigest(*id))
+                .collect(),
             findings_total: saying.findings.len() as u32,
             duration_ms: self.duration_ms,
             cached: self.other_run.is_some(),
@@ -495,31 +510,37 @@ impl World {
     }
 
     /// What kept it from a verdict.
-    pub(crate) fn held_up(&self, evidence: &EvidenceFact) -> Option<Short> {
+    pub(crate) fn held_up(&self, evidence: &EvidenceSummary) -> Option<EightByteDigest> {
         let saying = self.sayings.get(&evidence.verifier)?;
         match saying.cause {
-            Some(Cause::ReplyDeadline | Cause::ClaimedElsewhere) => Some(Short(0)),
-            Some(Cause::TreeMoving) => Some(Short(1)),
+            Some(InconclusiveCause::ReplyDeadline | InconclusiveCause::ClaimedElsewhere) => {
+                Some(EightByteDigest(0))
+            }
+            Some(InconclusiveCause::TreeMoving) => Some(EightByteDigest(1)),
             // Only of files it can be told that they moved.
-            _ if self.policy.verifier(&evidence.verifier)?.subject != SubjectKind::Tree => None,
+            _ if self.policy.verifier_spec(&evidence.verifier)?.subject
+                != VerdictSubjectKind::Tree =>
+            {
+                None
+            }
             _ if evidence.subject == evidence.subject_after => None,
-            _ => saying.after.map(Short),
+            _ => saying.after.map(EightByteDigest),
         }
     }
 
     /// Answers the open effect at this place.
-    pub(crate) fn answer(&mut self, at: usize) -> Step {
+    pub(crate) fn answer(&mut self, at: usize) -> StateMachineStep {
         let effect = self.open.remove(at);
         self.perform(effect)
     }
 
     /// Answers the effect of a replaced stop at this place.
-    pub(crate) fn answer_late(&mut self, at: usize) -> Step {
+    pub(crate) fn answer_late(&mut self, at: usize) -> StateMachineStep {
         let effect = self.late.remove(at);
         self.perform(effect)
     }
 
-    fn perform(&mut self, effect: Effect) -> Step {
+    fn perform(&mut self, effect: Effect) -> StateMachineStep {
         match effect {
             Effect::RunVerifier {
                 scope,
@@ -530,13 +551,13 @@ impl World {
                 let evidence = self.evidence(&verifier, subject);
                 let mut runs = self.runs.iter_mut().flatten();
                 if let Some(newest) = runs.find(|newest| newest.verifier == verifier) {
-                    newest.run = Some(evidence.key.short());
+                    newest.run = Some(evidence.key.to_short_digest());
                 }
                 self.news(Input::EvidenceArrived(EvidenceArrived {
                     scope,
                     held_up: self.held_up(&evidence),
-                    began: Some(Millis(self.other_run.unwrap_or(self.now))),
-                    asked: Some(subject.short()),
+                    began: Some(UnixMillis(self.other_run.unwrap_or(self.now))),
+                    asked: Some(subject.to_short_digest()),
                     tokens: 0,
                     cost: 0,
                     evidence,
@@ -544,7 +565,7 @@ impl World {
             }
             Effect::ReadTree { scope, stop } => {
                 let tree = self.reading();
-                self.news(Input::TreeRead(TreeRead {
+                self.news(Input::TreeRead(TreeReadingArrived {
                     scope,
                     stop,
                     no_attempt: true,
@@ -581,7 +602,9 @@ impl World {
     }
 
     /// Every decision with its reasons, in order.
-    pub(crate) fn decisions(&self) -> impl Iterator<Item = &checkrein_core::event::DecisionMade> {
+    pub(crate) fn decisions(
+        &self,
+    ) -> impl Iterator<Item = &checkrein_core::event::DecisionOnInput> {
         self.log.iter().filter_map(|event| match event {
             Event::DecisionMade(made) => Some(made),
             _ => None,
@@ -590,19 +613,19 @@ impl World {
 }
 
 /// What all checks run with.
-fn environment() -> Short {
-    Digest::of(b"run environment").short()
+fn environment() -> EightByteDigest {
+    Digest::hash_bytes(b"run environment").to_short_digest()
 }
 
 /// What a verdict is about.
-fn subject(spec: &VerifierSpec, tree: u64, acts: Acts) -> Digest {
-    let fact = TreeFact {
-        tree: Digest::of(b""),
+fn subject(spec: &VerifierSpec, tree: u64, acts: NewestActNumbers) -> Digest {
+    let fact = TreeDigests {
+        tree: Digest::hash_bytes(b""),
         subjects: vec![(spec.name.clone(), files(spec, tree))],
         environment: Some(environment()),
         acts: Some(acts),
     };
-    fact.about(spec)
+    fact.verdict_subject_digest(spec)
 }
 
 fn files(spec: &VerifierSpec, tree: u64) -> Digest {
@@ -611,7 +634,7 @@ fn files(spec: &VerifierSpec, tree: u64) -> Digest {
     } else {
         tree / 10
     };
-    Digest::of_parts([spec.name.as_str().as_bytes(), &part.to_le_bytes()])
+    Digest::hash_parts([spec.name.as_str().as_bytes(), &part.to_le_bytes()])
 }
 
 pub(crate) fn scope_of(effect: &Effect) -> &ScopeId {

@@ -1,6 +1,6 @@
 //! Shell scripts of the project that a check calls.
 
-use checkrein_core::exit_status::{CommandKind, StatusHider};
+use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask};
 
 use super::expansion::Expansion;
 use super::flow::parsed_size;
@@ -158,11 +158,13 @@ impl Reader<'_> {
             return false;
         };
         if let Some(name) = idle_interpreter(&text).filter(|_| shell.is_none()) {
-            let hider = StatusHider::unread(format!("its first line names `{name}`"));
+            let hider = ExitStatusMask::mask_from_unreadable_context(format!(
+                "its first line names `{name}`"
+            ));
             self.note(
                 path,
                 path,
-                CommandKind::Tests(None),
+                CheckScriptCommandKind::Tests(None),
                 &position.hidden(hider),
             );
             return true;

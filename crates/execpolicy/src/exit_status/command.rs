@@ -1,7 +1,7 @@
 //! One command by its words: what it is known to be, what it runs in turn, and what it
 //! tells the shell itself.
 
-use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
+use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 use tree_sitter::Node;
 
 use super::build_tools::{BuildTests, build_tests};
@@ -53,8 +53,8 @@ impl<'t> Flow<'_, '_, 't> {
             self.sets_read_first(&word.text);
         }
         let position = match &self.read_first {
-            Some(text) if position.reach().is_ok() => position.hidden(StatusHider {
-                form: HidingForm::Tool,
+            Some(text) if position.reach().is_ok() => position.hidden(ExitStatusMask {
+                form: ExitStatusMaskKind::Tool,
                 text: text.clone(),
             }),
             _ => position,
@@ -85,9 +85,15 @@ impl<'t> Flow<'_, '_, 't> {
         match recognise(&texts) {
             Recognised::Idle => !unfold(name, words, &Feed::Nothing).is_empty(),
             // Where there is much to ask, the form says enough of what nobody knows.
-            Recognised::Known(CommandKind::Program) if self.reader.work > MAX_WORK / 2 => true,
+            Recognised::Known(CheckScriptCommandKind::Program)
+                if self.reader.work > MAX_WORK / 2 =>
+            {
+                true
+            }
             Recognised::Known(
-                CommandKind::Program | CommandKind::Utility | CommandKind::Question,
+                CheckScriptCommandKind::Program
+                | CheckScriptCommandKind::Utility
+                | CheckScriptCommandKind::Question,
             ) => {
                 program.contains('/')
                     || name == "cargo"
@@ -123,12 +129,12 @@ impl<'t> Flow<'_, '_, 't> {
         }
         if let Some(alias) = self.aliases.get(program).cloned() {
             // What it stands for, only the shell knows.
-            let here = position.hidden(StatusHider {
-                form: HidingForm::Tool,
+            let here = position.hidden(ExitStatusMask {
+                form: ExitStatusMaskKind::Tool,
                 text: alias,
             });
             self.reader
-                .note(text, program, CommandKind::Tests(None), &here);
+                .note(text, program, CheckScriptCommandKind::Tests(None), &here);
             return;
         }
         match name {
@@ -143,7 +149,7 @@ impl<'t> Flow<'_, '_, 't> {
                 if position.reach().is_ok() {
                     for at in std::mem::take(&mut self.background) {
                         if let Some(command) = self.reader.reading.commands.get_mut(at) {
-                            command.hidden_by = None;
+                            command.masked_by = None;
                         }
                     }
                 }
@@ -176,8 +182,8 @@ impl<'t> Flow<'_, '_, 't> {
                 return;
             }
             "find" | "gfind" if arguments.contains(&";") => {
-                let here = position.hidden(StatusHider {
-                    form: HidingForm::Tool,
+                let here = position.hidden(ExitStatusMask {
+                    form: ExitStatusMaskKind::Tool,
                     text: "find -exec ... ;".to_owned(),
                 });
                 self.wraps(name, words, text, fed, &here, depth);
@@ -189,8 +195,8 @@ impl<'t> Flow<'_, '_, 't> {
                         || word.starts_with('-') && !word.starts_with("--") && word.contains('e')
                 }) =>
             {
-                let here = position.hidden(StatusHider {
-                    form: HidingForm::Tool,
+                let here = position.hidden(ExitStatusMask {
+                    form: ExitStatusMaskKind::Tool,
                     text: "script without -e".to_owned(),
                 });
                 self.wraps(name, words, text, fed, &here, depth);
@@ -215,8 +221,8 @@ impl<'t> Flow<'_, '_, 't> {
         let position = &Position {
             may_not_run: position.may_not_run || tests == BuildTests::Skipped,
             ..match lost {
-                Some(text) => position.hidden(StatusHider {
-                    form: HidingForm::Tool,
+                Some(text) => position.hidden(ExitStatusMask {
+                    form: ExitStatusMaskKind::Tool,
                     text,
                 }),
                 None => position.clone(),
@@ -238,7 +244,7 @@ impl<'t> Flow<'_, '_, 't> {
                 ..position.clone()
             };
             self.reader
-                .note(text, program, CommandKind::Tests(None), &here);
+                .note(text, program, CheckScriptCommandKind::Tests(None), &here);
             return;
         }
         match recognise(&texts) {
@@ -265,15 +271,21 @@ impl<'t> Flow<'_, '_, 't> {
                 self.reader
                     .recipes(text, program, RecipeLanguage::Just, &call, position)
             }
-            Recognised::Known(CommandKind::Program)
+            Recognised::Known(CheckScriptCommandKind::Program)
                 if program.contains('/') && !program.starts_with('/') =>
             {
                 self.reader.script_file(program, &[], None, position);
-                self.reader
-                    .note(text, program, CommandKind::ProjectScript, position);
+                self.reader.note(
+                    text,
+                    program,
+                    CheckScriptCommandKind::ProjectScript,
+                    position,
+                );
             }
             Recognised::Known(
-                kind @ (CommandKind::Program | CommandKind::Utility | CommandKind::Question),
+                kind @ (CheckScriptCommandKind::Program
+                | CheckScriptCommandKind::Utility
+                | CheckScriptCommandKind::Question),
             ) => {
                 if !self.wraps(name, words, text, fed, position, depth)
                     && !self.guarded.iter().any(|known| known == program)
@@ -363,7 +375,7 @@ impl<'t> Flow<'_, '_, 't> {
                 self.reader.note(
                     text,
                     words.first().map_or("", |word| word.text.as_str()),
-                    CommandKind::ProjectScript,
+                    CheckScriptCommandKind::ProjectScript,
                     position,
                 );
             }
@@ -376,10 +388,12 @@ impl<'t> Flow<'_, '_, 't> {
                     .reader
                     .script_file(&file, &options, Some(shell), position);
                 if !read {
-                    let hider = StatusHider::unread(format!("{shell} reads {file}"));
+                    let hider = ExitStatusMask::mask_from_unreadable_context(format!(
+                        "{shell} reads {file}"
+                    ));
                     let here = position.hidden(hider);
                     self.reader
-                        .note(text, shell, CommandKind::Tests(None), &here);
+                        .note(text, shell, CheckScriptCommandKind::Tests(None), &here);
                 }
             }
         }

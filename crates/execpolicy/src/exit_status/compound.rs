@@ -1,6 +1,6 @@
 //! Lists, pipes, conditions and loops: what becomes of the statuses inside them.
 
-use checkrein_core::exit_status::HidingForm;
+use checkrein_core::exit_status::ExitStatusMaskKind;
 use tree_sitter::Node;
 
 use super::flow::{Flow, Statement, is_statement};
@@ -39,7 +39,7 @@ impl<'t> Flow<'_, '_, 't> {
             return position.value.clone();
         }
         let (from, to) = (right.start_byte(), right.end_byte());
-        Err(self.hider(HidingForm::Alternative, "|| ", from, to))
+        Err(self.hider(ExitStatusMaskKind::Alternative, "|| ", from, to))
     }
 
     /// The programs that `command -v x` asks for, where what follows runs only if they are there.
@@ -73,8 +73,12 @@ impl<'t> Flow<'_, '_, 't> {
             {
                 here.heeds_errors = false;
                 here.ends_on_error = false;
-                here.value =
-                    Err(self.hider(HidingForm::Pipe, "| ", next.start_byte(), node.end_byte()));
+                here.value = Err(self.hider(
+                    ExitStatusMaskKind::Pipe,
+                    "| ",
+                    next.start_byte(),
+                    node.end_byte(),
+                ));
                 // What hid it already hides it still.
                 if let (Err(_), Err(outer)) = (&here.value, &position.reach()) {
                     here.value = Err(outer.clone());
@@ -120,7 +124,7 @@ impl<'t> Flow<'_, '_, 't> {
                         "pipeline" => {
                             if !self.shell.fails_in_pipes {
                                 here.value = Err(self.hider(
-                                    HidingForm::Pipe,
+                                    ExitStatusMaskKind::Pipe,
                                     "| ",
                                     part.start_byte(),
                                     part.end_byte(),
@@ -146,7 +150,7 @@ impl<'t> Flow<'_, '_, 't> {
                 }
                 if self.source(redirect).starts_with("&>") && !position.bash {
                     let (from, to) = (redirect.start_byte(), redirect.end_byte());
-                    here = here.hidden(self.hider(HidingForm::Background, "", from, to));
+                    here = here.hidden(self.hider(ExitStatusMaskKind::Background, "", from, to));
                     (here.heeds_errors, here.ends_on_error) = (false, false);
                 }
                 self.substitutions(redirect, position);
@@ -203,12 +207,12 @@ impl<'t> Flow<'_, '_, 't> {
         };
         self.statements(
             &condition,
-            &position.hidden(self.hider(HidingForm::Condition, "if", 0, 0)),
+            &position.hidden(self.hider(ExitStatusMaskKind::Condition, "if", 0, 0)),
         );
         let here = Position {
             value: position.value.clone().and_then(|()| {
                 let (from, to) = (asked.start_byte(), asked.end_byte());
-                Err(self.hider(HidingForm::Condition, "if ", from, to))
+                Err(self.hider(ExitStatusMaskKind::Condition, "if ", from, to))
             }),
             heeds_errors: false,
             ends_on_error: false,
@@ -243,13 +247,13 @@ impl<'t> Flow<'_, '_, 't> {
             let here = Position {
                 heeds_errors: false,
                 ends_on_error: false,
-                ..position.hidden(self.hider(HidingForm::Condition, "while ", from, to))
+                ..position.hidden(self.hider(ExitStatusMaskKind::Condition, "while ", from, to))
             };
             self.visit_condition(condition, &here);
         }
         if let Some(body) = body {
             let here = position.hidden(self.hider(
-                HidingForm::Loop,
+                ExitStatusMaskKind::Loop,
                 "",
                 node.start_byte(),
                 body.start_byte(),
@@ -273,8 +277,12 @@ impl<'t> Flow<'_, '_, 't> {
         if literal && values.len() == 1 {
             return self.visit(body, position);
         }
-        let mut here =
-            position.hidden(self.hider(HidingForm::Loop, "", node.start_byte(), body.start_byte()));
+        let mut here = position.hidden(self.hider(
+            ExitStatusMaskKind::Loop,
+            "",
+            node.start_byte(),
+            body.start_byte(),
+        ));
         if literal {
             let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX).max(1);
             here.times = here.times.saturating_mul(rounds);

@@ -4,7 +4,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::ops::Range;
 
-use checkrein_core::exit_status::{HidingForm, StatusHider};
+use checkrein_core::exit_status::{ExitStatusMask, ExitStatusMaskKind};
 use tree_sitter::Node;
 
 use super::called::joined;
@@ -188,13 +188,13 @@ impl<'a, 't> Flow<'a, '_, 't> {
 
     pub(super) fn hider(
         &self,
-        form: HidingForm,
+        form: ExitStatusMaskKind,
         mark: &str,
         from: usize,
         to: usize,
-    ) -> StatusHider {
+    ) -> ExitStatusMask {
         let rest = self.text.get(from..to).unwrap_or("").trim();
-        StatusHider {
+        ExitStatusMask {
             form,
             text: shortened(&format!("{mark}{rest}")),
         }
@@ -253,14 +253,14 @@ impl<'a, 't> Flow<'a, '_, 't> {
                 ..position.clone()
             };
             if *background {
-                here = here.hidden(self.hider(HidingForm::Background, "&", 0, 0));
+                here = here.hidden(self.hider(ExitStatusMaskKind::Background, "&", 0, 0));
                 here.heeds_errors = false;
                 here.ends_on_error = false;
             } else if let Some(next) = next {
                 // What hides all of them is what there is to say.
                 here.value = position.value.clone().and_then(|()| {
                     let (from, to) = (next.start_byte(), next.end_byte());
-                    Err(self.hider(HidingForm::Sequence, "; ", from, to))
+                    Err(self.hider(ExitStatusMaskKind::Sequence, "; ", from, to))
                 });
             }
             let from = self.reader.reading.commands.len();
@@ -296,8 +296,8 @@ impl<'a, 't> Flow<'a, '_, 't> {
             "pipeline" => self.pipeline(node, position),
             "redirected_statement" => self.redirected(node, position),
             "negated_command" => {
-                let mut hidden = position.hidden(StatusHider {
-                    form: HidingForm::Negation,
+                let mut hidden = position.hidden(ExitStatusMask {
+                    form: ExitStatusMaskKind::Negation,
                     text: "!".to_owned(),
                 });
                 hidden.heeds_errors = false;
@@ -334,8 +334,8 @@ impl<'a, 't> Flow<'a, '_, 't> {
             }
             "compound_statement" | "do_group" | "else_clause" => {
                 let hidden = is_negated(self.text, node).then(|| {
-                    position.hidden(StatusHider {
-                        form: HidingForm::Negation,
+                    position.hidden(ExitStatusMask {
+                        form: ExitStatusMaskKind::Negation,
                         text: "!".to_owned(),
                     })
                 });
@@ -421,8 +421,8 @@ impl<'a, 't> Flow<'a, '_, 't> {
         while let Some(node) = pending.pop() {
             if matches!(node.kind(), "command_substitution" | "process_substitution") {
                 let source = shortened(self.source(node));
-                let mut hidden = position.hidden(StatusHider {
-                    form: HidingForm::Substitution,
+                let mut hidden = position.hidden(ExitStatusMask {
+                    form: ExitStatusMaskKind::Substitution,
                     text: source,
                 });
                 hidden.heeds_errors = false;

@@ -27,7 +27,9 @@ mod tool_files;
 mod unsure_programs;
 
 use crate::shell::ParsedScripts;
-use checkrein_core::exit_status::{CheckCommand, CommandKind, StatusHider, StatusReading};
+use checkrein_core::exit_status::{
+    CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask, VerdictRelevantCommand,
+};
 
 /// Scripts inside one another.
 const MAX_DEPTH: usize = 12;
@@ -74,11 +76,11 @@ pub enum ProjectEntry {
 }
 
 /// Reads what becomes of the exit statuses in `script`.
-pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> StatusReading {
+pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> ExitStatusAnalysis {
     let mut reader = Reader {
         project,
         scripts: ParsedScripts::default(),
-        reading: StatusReading::default(),
+        reading: ExitStatusAnalysis::default(),
         calls: Vec::new(),
         scripts_read: 0,
         nesting: 0,
@@ -89,19 +91,20 @@ pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> StatusReading 
     };
     reader.script(script, &Position::outermost(project.sh_is_bash));
     // A part that was not read may hide anything.
-    let unread = reader.unread.map(|why| CheckCommand {
-        hidden_by: Some(StatusHider::unread(why)),
+    let unread = reader.unread.map(|why| VerdictRelevantCommand {
+        masked_by: Some(ExitStatusMask::mask_from_unreadable_context(why)),
         ..reader.command(
             script,
             "sh",
-            CommandKind::Tests(None),
+            CheckScriptCommandKind::Tests(None),
             &Position::outermost(project.sh_is_bash),
         )
     });
     let mut reading = reader.reading;
     reading.commands.extend(unread);
     // What is not there and need not be matters where nothing else is checked.
-    let decides = |command: &CheckCommand| command.kind != CommandKind::Program;
+    let decides =
+        |command: &VerdictRelevantCommand| command.kind != CheckScriptCommandKind::Program;
     if !reading.commands.iter().any(decides) {
         reading.commands.extend(reader.absent);
     }
@@ -109,7 +112,7 @@ pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> StatusReading 
 }
 
 /// A status that reaches the check's own, or what hides it.
-type Reach = Result<(), StatusHider>;
+type Reach = Result<(), ExitStatusMask>;
 
 /// Where a script or a command stands.
 #[derive(Debug, Clone)]
@@ -173,7 +176,7 @@ impl Position {
     }
 
     /// The same, where its status does not become the check's.
-    fn hidden(&self, hider: StatusHider) -> Self {
+    fn hidden(&self, hider: ExitStatusMask) -> Self {
         Self {
             value: Err(hider),
             ..self.clone()
@@ -184,7 +187,7 @@ impl Position {
 struct Reader<'f> {
     project: &'f Project<'f>,
     scripts: ParsedScripts,
-    reading: StatusReading,
+    reading: ExitStatusAnalysis,
     /// Scripts that are being read, each by its name: none is read within itself.
     calls: Vec<String>,
     scripts_read: usize,
@@ -197,7 +200,7 @@ struct Reader<'f> {
     /// Why a part of it was not read.
     unread: Option<&'static str>,
     /// Scripts that are called if they are there, and are not.
-    absent: Vec<CheckCommand>,
+    absent: Vec<VerdictRelevantCommand>,
 }
 
 impl Reader<'_> {
@@ -232,7 +235,7 @@ impl Reader<'_> {
             let commands = self.reading.commands.get(before..).unwrap_or(&[]);
             all_judge &= commands
                 .iter()
-                .any(|command| command.kind != CommandKind::Utility);
+                .any(|command| command.kind != CheckScriptCommandKind::Utility);
         }
         if !all_judge {
             self.doubt_from(from, why);
@@ -244,8 +247,8 @@ impl Reader<'_> {
         let commands = self.reading.commands.get_mut(from..).unwrap_or_default();
         for command in commands {
             command
-                .hidden_by
-                .get_or_insert_with(|| StatusHider::unread(why));
+                .masked_by
+                .get_or_insert_with(|| ExitStatusMask::mask_from_unreadable_context(why));
         }
     }
 
@@ -253,8 +256,8 @@ impl Reader<'_> {
     fn doubt(&mut self, at: usize, why: &str) {
         if let Some(command) = self.reading.commands.get_mut(at) {
             command
-                .hidden_by
-                .get_or_insert_with(|| StatusHider::unread(why));
+                .masked_by
+                .get_or_insert_with(|| ExitStatusMask::mask_from_unreadable_context(why));
         }
     }
 
@@ -263,11 +266,17 @@ impl Reader<'_> {
     }
 
     /// Takes a command down.
-    fn note(&mut self, text: &str, program: &str, kind: CommandKind, position: &Position) {
+    fn note(
+        &mut self,
+        text: &str,
+        program: &str,
+        kind: CheckScriptCommandKind,
+        position: &Position,
+    ) {
         if self.reading.commands.len() < MAX_COMMANDS {
             let command = self.command(text, program, kind, position);
             self.reading.commands.push(command);
-        } else if kind != CommandKind::Program || position.reach().is_err() {
+        } else if kind != CheckScriptCommandKind::Program || position.reach().is_err() {
             self.unread = Some("it runs too many commands");
         }
     }
@@ -276,16 +285,16 @@ impl Reader<'_> {
         &self,
         text: &str,
         program: &str,
-        kind: CommandKind,
+        kind: CheckScriptCommandKind,
         position: &Position,
-    ) -> CheckCommand {
-        CheckCommand {
+    ) -> VerdictRelevantCommand {
+        VerdictRelevantCommand {
             text: shortened(text),
             program: program.to_owned(),
             folder: position.folder.clone(),
             kind,
             place: position.place.clone(),
-            hidden_by: position.reach().err(),
+            masked_by: position.reach().err(),
             times: position.times,
             may_not_run: position.may_not_run,
             prints_elsewhere: position.prints_elsewhere,

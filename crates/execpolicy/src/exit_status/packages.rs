@@ -1,6 +1,6 @@
 //! Scripts of a `package.json`, of one package or of those of a workspace.
 
-use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
+use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 use serde_json::Value;
 
 use super::called::joined;
@@ -24,8 +24,8 @@ impl Reader<'_> {
             Some(folder) => joined(&position.folder, folder),
         };
         let position = match call.passed_over {
-            Some(option) => &position.hidden(StatusHider {
-                form: HidingForm::Tool,
+            Some(option) => &position.hidden(ExitStatusMask {
+                form: ExitStatusMaskKind::Tool,
                 text: option.to_owned(),
             }),
             None => position,
@@ -64,16 +64,16 @@ impl Reader<'_> {
             // A program of a package, or a script that is not there: then it fails, unless
             // it is told not to.
             if !call.optional {
-                return self.note(text, program, CommandKind::Tests(None), position);
+                return self.note(text, program, CheckScriptCommandKind::Tests(None), position);
             }
-            let hidden = position.hidden(StatusHider {
-                form: HidingForm::Tool,
+            let hidden = position.hidden(ExitStatusMask {
+                form: ExitStatusMaskKind::Tool,
                 text: "--if-present".to_owned(),
             });
-            let command = self.command(text, program, CommandKind::Tests(None), &hidden);
+            let command = self.command(text, program, CheckScriptCommandKind::Tests(None), &hidden);
             match document.is_some() {
                 true => self.absent.push(command),
-                false => self.note(text, program, CommandKind::Tests(None), &hidden),
+                false => self.note(text, program, CheckScriptCommandKind::Tests(None), &hidden),
             }
             return;
         };

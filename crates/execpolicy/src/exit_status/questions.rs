@@ -4,7 +4,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
-use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
+use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 use tree_sitter::Node;
 
 use super::called::joined;
@@ -74,7 +74,7 @@ impl<'t> Flow<'_, '_, 't> {
             let called = texts.first().copied().unwrap_or("");
             let known = match recognise(&texts) {
                 Recognised::Idle => false,
-                Recognised::Known(kind) => kind != CommandKind::Program,
+                Recognised::Known(kind) => kind != CheckScriptCommandKind::Program,
                 _ => true,
             };
             known && command.at != usize::MAX && !self.script.functions.contains_key(called)
@@ -144,7 +144,9 @@ impl<'t> Flow<'_, '_, 't> {
             },
             Answer::Yes | Answer::TooMuch if position.reach().is_ok() => {
                 let hider = match hides {
-                    Answer::TooMuch => StatusHider::unread("the script has too many ways to end"),
+                    Answer::TooMuch => ExitStatusMask::mask_from_unreadable_context(
+                        "the script has too many ways to end",
+                    ),
                     _ => self.last_hider(),
                 };
                 Position {
@@ -157,13 +159,13 @@ impl<'t> Flow<'_, '_, 't> {
     }
 
     /// What hides a status where no single place does: a trap, or what comes last.
-    fn last_hider(&self) -> StatusHider {
+    fn last_hider(&self) -> ExitStatusMask {
         let mut pending = vec![self.root];
         while let Some(node) = pending.pop() {
             let source = self.source(node);
             if node.kind() == "command" && source.starts_with("trap ") {
-                return StatusHider {
-                    form: HidingForm::Trap,
+                return ExitStatusMask {
+                    form: ExitStatusMaskKind::Trap,
                     text: shortened(source),
                 };
             }
@@ -172,8 +174,8 @@ impl<'t> Flow<'_, '_, 't> {
         }
         let last = statements_of(self.root).last().map(|(node, _)| *node);
         let source = last.map_or("", |last| self.source(last));
-        StatusHider {
-            form: HidingForm::Sequence,
+        ExitStatusMask {
+            form: ExitStatusMaskKind::Sequence,
             text: shortened(source),
         }
     }
@@ -188,7 +190,7 @@ impl<'t> Flow<'_, '_, 't> {
 
     /// Marks tests that the script can do without, and checkers that it does not come to.
     pub(super) fn find_skipped(&mut self) {
-        let of_kind = |flow: &Self, wanted: &dyn Fn(CommandKind) -> bool| {
+        let of_kind = |flow: &Self, wanted: &dyn Fn(CheckScriptCommandKind) -> bool| {
             let commands = &flow.reader.reading.commands;
             let fits = |(_, range): &&(usize, Range<usize>)| {
                 let noted = commands.get(range.clone()).unwrap_or(&[]);
@@ -197,8 +199,10 @@ impl<'t> Flow<'_, '_, 't> {
             let found = flow.noted.iter().filter(fits);
             found.cloned().collect::<Vec<_>>()
         };
-        let tests = of_kind(self, &|kind| matches!(kind, CommandKind::Tests(_)));
-        let checkers = of_kind(self, &|kind| kind == CommandKind::Checker);
+        let tests = of_kind(self, &|kind| {
+            matches!(kind, CheckScriptCommandKind::Tests(_))
+        });
+        let checkers = of_kind(self, &|kind| kind == CheckScriptCommandKind::Checker);
         let places =
             |noted: &[(usize, Range<usize>)]| noted.iter().map(|(at, _)| *at).collect::<Vec<_>>();
         let mut skipped = Vec::new();
@@ -214,7 +218,10 @@ impl<'t> Flow<'_, '_, 't> {
             }
         } else {
             let others = of_kind(self, &|kind| {
-                matches!(kind, CommandKind::ProjectScript | CommandKind::Program)
+                matches!(
+                    kind,
+                    CheckScriptCommandKind::ProjectScript | CheckScriptCommandKind::Program
+                )
             });
             let at = places(&others);
             if !others.is_empty() && self.ask(Question::RunsOne, &at) == Answer::No {

@@ -1,7 +1,7 @@
 //! Recipes of makefiles and justfiles: each line is a script of its own, and a line that
 //! begins with `-` may fail.
 
-use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
+use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
 use super::called::{joined, with_options};
 use super::justfile::read_justfile;
@@ -38,8 +38,8 @@ impl Reader<'_> {
         position: &Position,
     ) {
         let own = call.passed_over.map(|option| {
-            position.hidden(StatusHider {
-                form: HidingForm::Tool,
+            position.hidden(ExitStatusMask {
+                form: ExitStatusMaskKind::Tool,
                 text: option.to_owned(),
             })
         });
@@ -61,7 +61,7 @@ impl Reader<'_> {
             Some((folder, name, text))
         });
         let Some((folder, name, source)) = found else {
-            return self.note(text, program, CommandKind::Tests(None), position);
+            return self.note(text, program, CheckScriptCommandKind::Tests(None), position);
         };
         let mut file = match language {
             RecipeLanguage::Make => self.makefile(&folder, &source),
@@ -83,8 +83,8 @@ impl Reader<'_> {
         }
         let judges = targets.iter().any(|target| names_check(target));
         let ignored = file.ignores.clone().map(|text| {
-            position.hidden(StatusHider {
-                form: HidingForm::Tool,
+            position.hidden(ExitStatusMask {
+                form: ExitStatusMaskKind::Tool,
                 text,
             })
         });
@@ -106,8 +106,8 @@ impl Reader<'_> {
             };
             if file.ignored.contains(&target) {
                 let text = format!(".IGNORE: {target}");
-                within = within.hidden(StatusHider {
-                    form: HidingForm::Tool,
+                within = within.hidden(ExitStatusMask {
+                    form: ExitStatusMaskKind::Tool,
                     text,
                 });
             }
@@ -137,20 +137,23 @@ impl Reader<'_> {
                 self.doubt_remade(&file, &folder, &target, before);
                 // Then make fails, or makes it in its own way.
                 if recipes.is_empty() && call.targets.contains(&target) {
-                    let hider =
-                        StatusHider::unread(format!("no rule for `{target}` could be read"));
+                    let hider = ExitStatusMask::mask_from_unreadable_context(format!(
+                        "no rule for `{target}` could be read"
+                    ));
                     let here = position.hidden(hider);
-                    self.note(text, program, CommandKind::Tests(None), &here);
+                    self.note(text, program, CheckScriptCommandKind::Tests(None), &here);
                 }
             }
             seen.push(target);
         }
         if judges && !has_lines {
-            let hider = StatusHider::unread("it has no recipe, so that there is nothing to do");
+            let hider = ExitStatusMask::mask_from_unreadable_context(
+                "it has no recipe, so that there is nothing to do",
+            );
             self.note(
                 text,
                 program,
-                CommandKind::Tests(None),
+                CheckScriptCommandKind::Tests(None),
                 &position.hidden(hider),
             );
         }
@@ -171,7 +174,7 @@ impl Reader<'_> {
                 // What is built is there already. Of tests, nobody knows.
                 let commands = self.reading.commands.get_mut(from..).unwrap_or_default();
                 for command in commands {
-                    command.may_not_run |= matches!(command.kind, CommandKind::Tests(_));
+                    command.may_not_run |= matches!(command.kind, CheckScriptCommandKind::Tests(_));
                 }
                 return;
             }
@@ -276,8 +279,8 @@ impl Reader<'_> {
                 .collect();
             let command = line.get(marks.len()..).unwrap_or("");
             let within = match marks.contains('-') {
-                true => position.hidden(StatusHider {
-                    form: HidingForm::Tool,
+                true => position.hidden(ExitStatusMask {
+                    form: ExitStatusMaskKind::Tool,
                     text: "-".to_owned(),
                 }),
                 false => position.clone(),

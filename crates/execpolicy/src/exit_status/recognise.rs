@@ -1,7 +1,7 @@
 //! What a command is known to be, by its words: a test runner, a checker, something that
 //! runs a script of the project, or a program like any other.
 
-use checkrein_core::exit_status::{CommandKind, TestRunner};
+use checkrein_core::exit_status::{CheckScriptCommandKind, TestRunner};
 
 use super::build_tools::{BuildTests, build_tests};
 use super::called::is_shell;
@@ -21,7 +21,7 @@ pub(super) enum Recognised {
     /// It prints, moves files about or waits: whether it fails says nothing of the project.
     Idle,
     /// It is of this kind.
-    Known(CommandKind),
+    Known(CheckScriptCommandKind),
     /// It runs the command that begins at this word.
     Wraps(usize),
     /// It runs this word as a script.
@@ -48,7 +48,7 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
         _ => program,
     };
     if rest.iter().any(|word| ONLY_SHOWS.contains(word)) {
-        return Recognised::Known(CommandKind::Program);
+        return Recognised::Known(CheckScriptCommandKind::Program);
     }
     match named {
         "cargo" => return cargo(rest),
@@ -59,7 +59,7 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
             if runs_file(named, rest) =>
         {
             return match rest.contains(&"--test") && matches!(named, "node" | "nodejs") {
-                true => Recognised::Known(CommandKind::Tests(Some(TestRunner::Node))),
+                true => Recognised::Known(CheckScriptCommandKind::Tests(Some(TestRunner::Node))),
                 false => project_script(),
             };
         }
@@ -88,24 +88,26 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
     if let Some(at) = command_behind(named, rest) {
         let task = words.get(at).filter(|_| RUNNERS_OF_TASKS.contains(&named));
         return match task {
-            Some(task) if names_tests(task) => Recognised::Known(CommandKind::Tests(None)),
+            Some(task) if names_tests(task) => {
+                Recognised::Known(CheckScriptCommandKind::Tests(None))
+            }
             _ => Recognised::Wraps(at),
         };
     }
     if TASK_RUNNERS.contains(&named) && rest.iter().any(|word| names_tests(word)) {
-        return Recognised::Known(CommandKind::Tests(None));
+        return Recognised::Known(CheckScriptCommandKind::Tests(None));
     }
     if build_tests(named, rest) == BuildTests::LeftOut {
-        return Recognised::Known(CommandKind::Checker);
+        return Recognised::Known(CheckScriptCommandKind::Checker);
     }
     let has = |wanted: &[&str]| rest.iter().any(|word| wanted.contains(word));
     let kind = if let Some((_, runner)) = TEST_RUNNERS.iter().find(|(name, _)| *name == named) {
-        CommandKind::Tests(*runner)
+        CheckScriptCommandKind::Tests(*runner)
     } else if let Some((.., runner)) = TESTERS_WITH
         .iter()
         .find(|(name, wanted, _)| *name == named && has(wanted))
     {
-        CommandKind::Tests(*runner)
+        CheckScriptCommandKind::Tests(*runner)
     } else if CHECKERS.contains(&named)
         || CHECKERS_WITH
             .iter()
@@ -114,15 +116,15 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
         || named == "deno" && has(&["lint", "check"])
         || named == "dotnet" && has(&["build", "publish"])
     {
-        CommandKind::Checker
+        CheckScriptCommandKind::Checker
     } else if IDLE.contains(&named) {
         return Recognised::Idle;
     } else if QUESTIONS.contains(&named) || named == "git" && has(GIT_QUESTIONS) {
-        CommandKind::Question
+        CheckScriptCommandKind::Question
     } else if UTILITIES.contains(&named) {
-        CommandKind::Utility
+        CheckScriptCommandKind::Utility
     } else {
-        CommandKind::Program
+        CheckScriptCommandKind::Program
     };
     Recognised::Known(kind)
 }
@@ -132,13 +134,13 @@ fn launched_command(program: &str, words: &[&str], at: usize) -> Recognised {
     let inner = words.get(at..).unwrap_or(&[]);
     let first = inner.first().map_or("", |word| basename(word));
     if RUNNERS_OF_TASKS.contains(&program) && names_tests(first) {
-        return Recognised::Known(CommandKind::Tests(None));
+        return Recognised::Known(CheckScriptCommandKind::Tests(None));
     }
     if is_shell(first) {
         return Recognised::Wraps(at);
     }
     match recognise(inner) {
-        Recognised::Idle => Recognised::Known(CommandKind::Program),
+        Recognised::Idle => Recognised::Known(CheckScriptCommandKind::Program),
         known @ Recognised::Known(_) => known,
         _ => Recognised::Wraps(at),
     }
@@ -153,7 +155,7 @@ pub(super) fn names_tests(task: &str) -> bool {
 }
 
 fn project_script() -> Recognised {
-    Recognised::Known(CommandKind::ProjectScript)
+    Recognised::Known(CheckScriptCommandKind::ProjectScript)
 }
 
 /// Where the command of `npx COMMAND` and the like begins.
@@ -204,21 +206,23 @@ fn cargo(rest: &[&str]) -> Recognised {
     };
     let rest: Vec<&str> = rest.copied().collect();
     let kind = match sub {
-        Some("test" | "t" | "bench") if rest.contains(&"--no-run") => CommandKind::Checker,
-        Some("test" | "t" | "bench") => CommandKind::Tests(Some(TestRunner::Cargo)),
+        Some("test" | "t" | "bench") if rest.contains(&"--no-run") => {
+            CheckScriptCommandKind::Checker
+        }
+        Some("test" | "t" | "bench") => CheckScriptCommandKind::Tests(Some(TestRunner::Cargo)),
         Some("nextest") if rest.first() == Some(&"run") => {
-            CommandKind::Tests(Some(TestRunner::Nextest))
+            CheckScriptCommandKind::Tests(Some(TestRunner::Nextest))
         }
         Some("llvm-cov" | "tarpaulin" | "miri" | "mutants" | "careful" | "insta") => {
-            CommandKind::Tests(None)
+            CheckScriptCommandKind::Tests(None)
         }
         Some(
             "build" | "b" | "check" | "c" | "clippy" | "doc" | "d" | "deny" | "audit" | "hack"
             | "machete" | "udeps" | "semver-checks" | "publish" | "package" | "spellcheck" | "vet",
-        ) => CommandKind::Checker,
-        Some("fmt") if rest.contains(&"--check") => CommandKind::Checker,
-        Some("run" | "r" | "xtask" | "make") => CommandKind::ProjectScript,
-        _ => CommandKind::Program,
+        ) => CheckScriptCommandKind::Checker,
+        Some("fmt") if rest.contains(&"--check") => CheckScriptCommandKind::Checker,
+        Some("run" | "r" | "xtask" | "make") => CheckScriptCommandKind::ProjectScript,
+        _ => CheckScriptCommandKind::Program,
     };
     Recognised::Known(kind)
 }
@@ -236,7 +240,9 @@ fn python(rest: &[&str], at: usize) -> Recognised {
             file => {
                 let tests = rest.get(place + 1) == Some(&"test") && file.ends_with(".py");
                 return match tests {
-                    true => Recognised::Known(CommandKind::Tests(Some(TestRunner::Unittest))),
+                    true => {
+                        Recognised::Known(CheckScriptCommandKind::Tests(Some(TestRunner::Unittest)))
+                    }
                     false => project_script(),
                 };
             }

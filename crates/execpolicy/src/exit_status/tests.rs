@@ -52,12 +52,14 @@ fn read_by(sh_is_bash: bool, script: &str, files: &[(&str, &str)]) -> Vec<String
         let place = command
             .place
             .map_or(String::new(), |place| format!(" in {place}"));
-        match command.hidden_by {
+        match command.masked_by {
             Some(hider) => Some(format!("{} <- {}{place}", command.text, hider.text)),
             None if command.may_not_run => Some(format!("{} ?{place}", command.text)),
             None if matches!(
                 command.kind,
-                CommandKind::Program | CommandKind::Utility | CommandKind::Question
+                CheckScriptCommandKind::Program
+                    | CheckScriptCommandKind::Utility
+                    | CheckScriptCommandKind::Question
             ) =>
             {
                 None

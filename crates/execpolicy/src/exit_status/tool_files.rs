@@ -1,6 +1,6 @@
 //! Files in which other tools keep commands of the project: `tox.ini`, aliases of cargo.
 
-use checkrein_core::exit_status::{HidingForm, StatusHider};
+use checkrein_core::exit_status::{ExitStatusMask, ExitStatusMaskKind};
 
 use super::{Position, Reader};
 
@@ -88,8 +88,8 @@ impl Reader<'_> {
                     ..position.within(false)
                 };
                 if let Some(mark) = mark {
-                    within = within.hidden(StatusHider {
-                        form: HidingForm::Tool,
+                    within = within.hidden(ExitStatusMask {
+                        form: ExitStatusMaskKind::Tool,
                         text: mark.to_owned(),
                     });
                 }

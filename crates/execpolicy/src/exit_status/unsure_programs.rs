@@ -1,7 +1,7 @@
 //! Commands whose program need not be what its name says, or that only the run knows: functions,
 //! `$PYTHON -m pytest`, `npm run $T`.
 
-use checkrein_core::exit_status::{CommandKind, HidingForm, StatusHider};
+use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
 use super::Position;
 use super::flow::Flow;
@@ -32,26 +32,30 @@ impl Flow<'_, '_, '_> {
             self.calling.pop();
         }
         let kind = match recognise(texts) {
-            Recognised::Known(kind @ (CommandKind::Tests(_) | CommandKind::Checker)) => kind,
+            Recognised::Known(
+                kind @ (CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker),
+            ) => kind,
             Recognised::PackageScripts(_) | Recognised::Make(_) | Recognised::Just(_) => {
-                CommandKind::Tests(None)
+                CheckScriptCommandKind::Tests(None)
             }
             _ if body.is_some() => return,
             // One of a file that the script reads in.
-            _ => CommandKind::Program,
+            _ => CheckScriptCommandKind::Program,
         };
         let noted = self.reader.reading.commands.get(from..).unwrap_or(&[]);
         let runs = noted.iter().any(|command| {
             matches!(
                 command.kind,
-                CommandKind::Tests(_) | CommandKind::Checker | CommandKind::ProjectScript
+                CheckScriptCommandKind::Tests(_)
+                    | CheckScriptCommandKind::Checker
+                    | CheckScriptCommandKind::ProjectScript
             )
         });
-        if kind == CommandKind::Program {
+        if kind == CheckScriptCommandKind::Program {
             self.reader.note(text, program, kind, position);
         } else if !runs {
-            let here = position.hidden(StatusHider {
-                form: HidingForm::Tool,
+            let here = position.hidden(ExitStatusMask {
+                form: ExitStatusMaskKind::Tool,
                 text: format!("{program}() {{ ... }}"),
             });
             self.reader.note(text, program, kind, &here);
@@ -88,7 +92,9 @@ impl Flow<'_, '_, '_> {
         let behind = match texts.as_slice() {
             ["-m", _, ..] => rest.get(1..),
             rest_texts => match recognise(rest_texts) {
-                Recognised::Known(CommandKind::Tests(_) | CommandKind::Checker) => Some(rest),
+                Recognised::Known(
+                    CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker,
+                ) => Some(rest),
                 _ => None,
             },
         };
@@ -100,12 +106,16 @@ impl Flow<'_, '_, '_> {
                     may_not_run: true,
                     ..position.clone()
                 };
-                self.reader
-                    .note(text, &first.text, CommandKind::Tests(None), &here);
+                self.reader.note(
+                    text,
+                    &first.text,
+                    CheckScriptCommandKind::Tests(None),
+                    &here,
+                );
             }
             None => self
                 .reader
-                .note(text, &first.text, CommandKind::Program, position),
+                .note(text, &first.text, CheckScriptCommandKind::Program, position),
         }
     }
 }

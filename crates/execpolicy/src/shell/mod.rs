@@ -27,7 +27,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::rc::Rc;
 
-use checkrein_core::input::ToolFacts;
+use checkrein_core::input::ToolRequestFacts;
 
 use crate::effects::judge::Run;
 use crate::effects::means::{GIVEN, Hole, Names};
@@ -69,7 +69,7 @@ const MAX_TRIED: usize = 64;
 /// The overall rule is `Allow` only if every command has an allow rule of its own and
 /// nothing is unresolved; with a prompt or forbidden rule loaded, anything unresolved
 /// makes it at least `Prompt`.
-pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
+pub fn judge_script(rules: &RuleSet, script: &str) -> ToolRequestFacts {
     judge_parsed_script(
         &ParsedScripts::default(),
         rules,
@@ -81,7 +81,7 @@ pub fn judge_script(rules: &RuleSet, script: &str) -> ToolFacts {
 
 /// Judges a command that an agent gives as words, without a shell; what it runs in turn
 /// (`bash -lc TEXT`, `env`, ...) included.
-pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolFacts {
+pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolRequestFacts {
     judge_parsed_argv(&ParsedScripts::default(), rules, argv, &StartFolders::top()).0
 }
 
@@ -92,7 +92,7 @@ pub fn judge_parsed_script(
     rules: &RuleSet,
     script: &str,
     start: &StartFolders,
-) -> (ToolFacts, Touches) {
+) -> (ToolRequestFacts, Touches) {
     let mut judge = Judge::new(rules);
     judge.scripts = scripts.clone();
     judge.script(script, Feed::Open, 0, &start.0, Kind::Plain);
@@ -105,7 +105,7 @@ pub fn judge_parsed_argv<S: AsRef<str>>(
     rules: &RuleSet,
     argv: &[S],
     start: &StartFolders,
-) -> (ToolFacts, Touches) {
+) -> (ToolRequestFacts, Touches) {
     let mut judge = Judge::new(rules);
     judge.scripts = scripts.clone();
     judge.words(argv, start);
@@ -113,7 +113,7 @@ pub fn judge_parsed_argv<S: AsRef<str>>(
 }
 
 /// Judges a tool call that writes these files: the rules that no config switches off.
-pub fn judge_writes(rules: &RuleSet, paths: &[String]) -> ToolFacts {
+pub fn judge_writes(rules: &RuleSet, paths: &[String]) -> ToolRequestFacts {
     let written = |path: &String| Touched {
         path: path.clone(),
         removed: false,
@@ -123,7 +123,7 @@ pub fn judge_writes(rules: &RuleSet, paths: &[String]) -> ToolFacts {
 }
 
 /// The same for files that are written or removed.
-pub fn judge_changes(rules: &RuleSet, changes: &[Touched]) -> ToolFacts {
+pub fn judge_changes(rules: &RuleSet, changes: &[Touched]) -> ToolRequestFacts {
     let mut judge = Judge::new(rules);
     for change in changes {
         judge.change(change);
@@ -133,7 +133,7 @@ pub fn judge_changes(rules: &RuleSet, changes: &[Touched]) -> ToolFacts {
 
 /// Judges files by where they really lie: the rules that no config switches off, and what is
 /// protected. Whether they lie in the project is no question: it was answered by their names.
-pub fn judge_places(rules: &RuleSet, places: &[Touched]) -> ToolFacts {
+pub fn judge_places(rules: &RuleSet, places: &[Touched]) -> ToolRequestFacts {
     let bounds = Bounds {
         unmatched: Unmatched::Allow,
         ..rules.bounds().clone()
@@ -247,11 +247,11 @@ impl<'r> Judge<'r> {
         self.asked(&effects, &StartFolders::top().0);
     }
 
-    fn finish(self) -> ToolFacts {
+    fn finish(self) -> ToolRequestFacts {
         self.finish_touching().0
     }
 
-    fn finish_touching(mut self) -> (ToolFacts, Touches) {
+    fn finish_touching(mut self) -> (ToolRequestFacts, Touches) {
         while let Some(command) = self.pending.pop_front() {
             self.command(&command);
         }

@@ -1,7 +1,7 @@
 //! How commands can be spelt, and what everyday scripts must not be stopped for.
 
 use checkrein_core::input::RuleDecision::{self, Allow, Forbidden, Prompt};
-use checkrein_core::input::{CommandFact, ToolFacts};
+use checkrein_core::input::{CommandWithRuleDecision, ToolRequestFacts};
 use proptest::prelude::*;
 
 use super::*;
@@ -559,13 +559,13 @@ fn rules_on_more_than_a_name() {
 
 #[test]
 fn facts_say_what_was_found() {
-    let fact = |words: &[&str], rule| CommandFact {
+    let fact = |words: &[&str], rule| CommandWithRuleDecision {
         argv: words.iter().map(|word| (*word).to_owned()).collect(),
         rule,
     };
     assert_eq!(
         judge_script(&rm_forbidden(), "sudo -u bob rm 'a b' | tee \"$LOG\""),
-        ToolFacts {
+        ToolRequestFacts {
             outside: false,
             patch: None,
             commands: vec![
@@ -576,20 +576,20 @@ fn facts_say_what_was_found() {
             rule: Some(Forbidden),
             reason: Some("policy forbids commands starting with `rm`".to_owned()),
             unresolved: vec![],
-            ..ToolFacts::default()
+            ..ToolRequestFacts::default()
         }
     );
     // Without a rule that restricts, what cannot be read is only recorded.
     assert_eq!(
         judge_script(&RuleSet::default(), "$X a"),
-        ToolFacts {
+        ToolRequestFacts {
             outside: false,
             patch: None,
             commands: vec![fact(&["$X", "a"], None)],
             rule: None,
             reason: None,
             unresolved: vec!["$X".to_owned()],
-            ..ToolFacts::default()
+            ..ToolRequestFacts::default()
         }
     );
     let allow = compile(&[("t.rules", "prefix_rule(['ls'])")]).unwrap();

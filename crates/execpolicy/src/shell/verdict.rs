@@ -1,7 +1,7 @@
 //! Collects what the rules say about each command into bounded facts. Everything is
 //! judged before it is cut.
 
-use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
+use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFacts};
 
 use super::word::{Known, Word};
 use super::{lexical, outside};
@@ -34,7 +34,7 @@ pub(super) struct Asks<'a> {
 pub(super) struct Verdict<'r> {
     rules: &'r RuleSet,
     restricts: bool,
-    facts: ToolFacts,
+    facts: ToolRequestFacts,
     /// The strictest answer so far that prompts or forbids.
     strictest: Option<Match>,
     /// Something has no allow rule: the whole is not allowed by rules.
@@ -67,7 +67,7 @@ impl<'r> Verdict<'r> {
         Self {
             rules,
             restricts: rules.has_restrictions(),
-            facts: ToolFacts::default(),
+            facts: ToolRequestFacts::default(),
             strictest: None,
             uncovered: false,
             any: false,
@@ -241,7 +241,7 @@ impl<'r> Verdict<'r> {
 
     fn keep(&mut self, words: &[Word], rule: Option<RuleDecision>) {
         self.any = true;
-        let fact = || CommandFact {
+        let fact = || CommandWithRuleDecision {
             argv: words
                 .iter()
                 .take(MAX_WORDS)
@@ -253,7 +253,8 @@ impl<'r> Verdict<'r> {
             self.facts.commands.push(fact());
         } else if rule > Some(RuleDecision::Allow) {
             // What decides is worth more than what does not.
-            let harmless = |kept: &&mut CommandFact| kept.rule <= Some(RuleDecision::Allow);
+            let harmless =
+                |kept: &&mut CommandWithRuleDecision| kept.rule <= Some(RuleDecision::Allow);
             if let Some(kept) = self.facts.commands.iter_mut().rev().find(harmless) {
                 *kept = fact();
             }
@@ -272,7 +273,7 @@ impl<'r> Verdict<'r> {
         }
     }
 
-    pub(super) fn finish(mut self) -> (ToolFacts, Touches) {
+    pub(super) fn finish(mut self) -> (ToolRequestFacts, Touches) {
         if let Some(hit) = self.strictest {
             self.facts.rule = Some(hit.decision);
             self.facts.reason = Some(hit.justification.clone().unwrap_or_else(|| reason(&hit)));

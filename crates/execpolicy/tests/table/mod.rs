@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
+use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFacts};
 use checkrein_execpolicy::{Bounds, RuleSet, Unmatched, compile, judge_script};
 
 /// The one rule beside `builtin:default` and `unmatched = "by-effect"`.
@@ -21,7 +21,7 @@ pub(crate) fn policy(roots: &[&str]) -> Result<RuleSet, String> {
 
 /// Its digest, wherever the project lies.
 pub(crate) fn digest() -> Result<String, String> {
-    Ok(Digest::of(policy(&[])?.to_text().as_bytes()).to_string())
+    Ok(Digest::hash_bytes(policy(&[])?.to_text().as_bytes()).to_string())
 }
 
 /// The lines of a data file without its comments; `json:` before one that holds more than a line.
@@ -53,7 +53,7 @@ impl Share {
     /// Counts one script.
     pub(crate) fn add(&mut self, rules: &RuleSet, script: &str) {
         let facts = judge_script(rules, script);
-        let blamed = |command: &&CommandFact| command.rule > Some(RuleDecision::Allow);
+        let blamed = |command: &&CommandWithRuleDecision| command.rule > Some(RuleDecision::Allow);
         for command in &facts.commands {
             self.count_one(unit(&command.argv), blamed(&command), &facts, script);
         }
@@ -70,7 +70,7 @@ impl Share {
         }
     }
 
-    fn count_one(&mut self, unit: String, stopped: bool, facts: &ToolFacts, script: &str) {
+    fn count_one(&mut self, unit: String, stopped: bool, facts: &ToolRequestFacts, script: &str) {
         let (all, through) = self.units.entry(unit.clone()).or_default();
         *all += 1;
         *through += usize::from(!stopped);
@@ -103,7 +103,7 @@ fn meant(unit: &str) -> bool {
     unit == "rm" || unit.starts_with("rm ")
 }
 
-fn why(facts: &ToolFacts) -> String {
+fn why(facts: &ToolRequestFacts) -> String {
     facts
         .reason
         .clone()

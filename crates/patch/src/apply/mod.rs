@@ -167,7 +167,7 @@ fn acts(plan: &Plan, disk: &Disk) -> io::Result<(Vec<Act>, Vec<Within>)> {
             after: step
                 .after
                 .as_ref()
-                .map(|content| Digest::of(&content.bytes)),
+                .map(|content| Digest::hash_bytes(&content.bytes)),
             staged,
         });
     }
@@ -231,7 +231,7 @@ fn digest(disk: &Disk, path: &Within) -> io::Result<Option<Digest>> {
     match disk.look(path).map_err(io::Error::other)? {
         Node::File { .. } => {
             let bytes = disk.root().read(path, u64::MAX)?.unwrap_or_default();
-            Ok(Some(Digest::of(&bytes)))
+            Ok(Some(Digest::hash_bytes(&bytes)))
         }
         Node::Missing => Ok(None),
         Node::Folder | Node::Link(_) | Node::Other => {

@@ -275,7 +275,7 @@ fn a_journal_made_by_somebody_else_leads_nowhere() {
     fs::write(&outside, "mine").unwrap();
     let acts: Vec<_> = ["../outside", "/etc/x", ".git/config", "a/../../outside"]
         .iter()
-        .map(|path| serde_json::json!({"path": path, "before": Digest::of(b"mine"), "after": null, "staged": "../outside"}))
+        .map(|path| serde_json::json!({"path": path, "before": Digest::hash_bytes(b"mine"), "after": null, "staged": "../outside"}))
         .collect();
     let journal = serde_json::json!({"phase": "decided", "acts": acts});
     fs::write(memory.join("journal.json"), journal.to_string()).unwrap();

@@ -1,8 +1,9 @@
 //! A config as values. The table of keys has checked them; what has a default there is always set.
 
-use checkrein_core::layers::Stage;
+use checkrein_core::layers::MiddlewareStage;
 use checkrein_core::policy::{
-    ApprovalMode, BudgetMode, Stance, SubagentVerify, VerifiedNotice, VerifyOn,
+    ApprovalMode, Stance, SubagentStopVerification, TokenLimitOrTarget, VerifiedNoticeMode,
+    VerifyOnChangeOrAlways,
 };
 use checkrein_execpolicy::Unmatched;
 use checkrein_verifiers::judge::{Surface, Trigger};
@@ -13,7 +14,7 @@ use serde::Deserialize;
 pub(super) struct ConfigFile {
     pub(super) goal: Option<String>,
     pub(super) accept: Option<String>,
-    pub(super) verify_on: VerifyOn,
+    pub(super) verify_on: VerifyOnChangeOrAlways,
     pub(super) caps: CapsTable,
     #[serde(default)]
     pub(super) session_caps: SessionCapsTable,
@@ -57,7 +58,7 @@ pub(super) struct SessionCapsTable {
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct SubagentsTable {
     pub(super) max_iterations: u64,
-    pub(super) verify: SubagentVerify,
+    pub(super) verify: SubagentStopVerification,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -65,7 +66,7 @@ pub(super) struct TokenBudgetTable {
     pub(super) threshold: f64,
     pub(super) diminishing_tokens: u64,
     pub(super) diminishing_rounds: u64,
-    pub(super) mode: BudgetMode,
+    pub(super) mode: TokenLimitOrTarget,
 }
 
 #[derive(Debug, Clone, Deserialize)]
@@ -104,7 +105,7 @@ pub(super) struct ApprovalsTable {
 
 #[derive(Debug, Clone, Copy, Deserialize)]
 pub(super) struct UiTable {
-    pub(super) verified: VerifiedNotice,
+    pub(super) verified: VerifiedNoticeMode,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
@@ -145,7 +146,7 @@ pub(super) struct MiddlewareTable {
     #[serde(default)]
     pub(super) run: String,
     #[serde(default)]
-    pub(super) on: Vec<Stage>,
+    pub(super) on: Vec<MiddlewareStage>,
     pub(super) order: Option<i32>,
     pub(super) timeout: Option<Span>,
     pub(super) stance: Option<MiddlewareStance>,

@@ -206,7 +206,7 @@ impl Gathered {
             parts.push(name(source));
             parts.push(source.text.clone().into_bytes());
         }
-        Digest::of_parts(parts.iter().map(Vec::as_slice))
+        Digest::hash_parts(parts.iter().map(Vec::as_slice))
     }
 
     /// The rules files that the patterns of this reading of the config mean.

@@ -1,9 +1,9 @@
 //! `GOAL.toml`: what an unattended run is for, by which criteria it is reached, and what it may cost.
 //! Criteria are verifiers, written as those of a config; they come beside what the config requires.
 
-use checkrein_core::accept::Accept;
+use checkrein_core::accept::AcceptExpr;
 use checkrein_core::digest::Digest;
-use checkrein_core::policy::{Caps, VerifierSpec};
+use checkrein_core::policy::{TaskCaps, VerifierSpec};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -88,13 +88,18 @@ impl Goal {
         .map_err(relocated)?;
         let criteria = compile_gathered(Some(&gathered), None, Driver::Run, Profile::Plain)
             .map_err(relocated)?;
-        if criteria.policy.accept.names().is_empty() {
+        if criteria
+            .policy
+            .accept
+            .verifiers_named_by_accept()
+            .is_empty()
+        {
             let what = "are all advisory: then nothing says that the goal is reached";
             return Err(document.mistake("[[criterion]]", what));
         }
         let table = &file.budget;
         Ok(Self {
-            digest: Digest::of(source.text.as_bytes()),
+            digest: Digest::hash_bytes(source.text.as_bytes()),
             goal: file.goal,
             model: file.model,
             budget: Budget {
@@ -121,15 +126,15 @@ impl Goal {
     pub fn join(&self, compiled: &mut Compiled) -> Result<(), ConfigError> {
         let (policy, own) = (&mut compiled.policy, &self.criteria.policy);
         for criterion in &own.verifiers {
-            if policy.verifier(&criterion.name).is_some() {
+            if policy.verifier_spec(&criterion.name).is_some() {
                 let what = "is the name of a verifier of the config, too; give it another";
                 let key = format!("criterion '{}'", criterion.name.as_str());
                 return Err(self.document.mistake(&key, what));
             }
         }
         policy.verifiers.extend(own.verifiers.iter().cloned());
-        let before = std::mem::replace(&mut policy.accept, Accept::All(Vec::new()));
-        policy.accept = Accept::All(vec![before, own.accept.clone()]);
+        let before = std::mem::replace(&mut policy.accept, AcceptExpr::All(Vec::new()));
+        policy.accept = AcceptExpr::All(vec![before, own.accept.clone()]);
         policy.goal = Some(self.goal.clone());
         let Budget {
             cost,
@@ -139,7 +144,7 @@ impl Goal {
             tool_calls,
         } = self.budget;
         let caps = &mut policy.caps;
-        *caps = Caps {
+        *caps = TaskCaps {
             cost: cost.or(caps.cost),
             wall_clock_ms: wall_clock_ms.or(caps.wall_clock_ms),
             token_budget: tokens.or(caps.token_budget),
@@ -183,7 +188,7 @@ mod tests {
         let policy = compiled.policy;
         let names: Vec<String> = policy
             .accept
-            .names()
+            .verifiers_named_by_accept()
             .iter()
             .map(ToString::to_string)
             .collect();

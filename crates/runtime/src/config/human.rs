@@ -1,7 +1,7 @@
 //! `kind = "human"`: a verifier that asks a person. None of `verifiers`: who answers is no process.
 
 use checkrein_core::ids::VerifierName;
-use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 
 use super::ConfigError;
 use super::document::Document;
@@ -30,8 +30,8 @@ pub(super) fn verifier(at: &Document, table: &VerifierTable) -> Result<VerifierS
         }
     }
     let subject = match table.target.as_deref() {
-        None => SubjectKind::Tree,
-        Some("message") if table.inputs.is_empty() => SubjectKind::Message,
+        None => VerdictSubjectKind::Tree,
+        Some("message") if table.inputs.is_empty() => VerdictSubjectKind::Message,
         Some("message") => {
             let what = "are files; with target = \"message\" a person is asked about the message";
             return wrong("inputs", what.to_owned());
@@ -59,7 +59,7 @@ pub(super) fn verifier(at: &Document, table: &VerifierTable) -> Result<VerifierS
     Ok(VerifierSpec {
         name: VerifierName::new(table.name.as_str()),
         kind: KIND.to_owned(),
-        tier: Tier::Person,
+        tier: VerifierTier::Person,
         subject,
         definition: serde_json::to_string(&definition).unwrap_or_default(),
         inputs: table.inputs.clone(),

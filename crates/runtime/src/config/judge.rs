@@ -2,7 +2,9 @@
 //! agents are part of the policy, so that they are sealed with it.
 
 use checkrein_core::ids::VerifierName;
-use checkrein_core::policy::{JudgeTerms, Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_core::policy::{
+    JudgeEnforcementPolicy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier,
+};
 use checkrein_verifiers::judge::{Definition, KEYWORDS, Surface, Trigger};
 use checkrein_verifiers::{Judge, Verifier as _};
 
@@ -94,8 +96,8 @@ pub(super) fn verifier(
     Ok(VerifierSpec {
         name: VerifierName::new(table.name.as_str()),
         kind: KIND.to_owned(),
-        tier: Tier::Judge,
-        subject: SubjectKind::Answer,
+        tier: VerifierTier::Judge,
+        subject: VerdictSubjectKind::Answer,
         definition,
         inputs: Vec::new(),
         outputs: Vec::new(),
@@ -104,7 +106,7 @@ pub(super) fn verifier(
         advisory: table.advisory,
         // A model's word is testimony: where there is none, nothing waits for it.
         stance: table.stance.unwrap_or(Stance::Allow),
-        judge: Some(JudgeTerms {
+        judge: Some(JudgeEnforcementPolicy {
             max_attempts: table.max_attempts.map_or(3, small),
             shadow: table.mode == Some(JudgeMode::Shadow),
         }),

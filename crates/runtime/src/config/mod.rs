@@ -20,12 +20,12 @@ mod tighten;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use checkrein_core::accept::{Accept, AcceptError};
+use checkrein_core::accept::{AcceptExpr, AcceptExpressionError};
 use checkrein_core::detectors;
 use checkrein_core::ids::{DetectorName, VerifierName};
 use checkrein_core::policy::{
-    Approvals, Caps, Loops, Policy, SessionCaps, Stance, Stances, Subagents, SubjectKind, Tier,
-    TokenBudget, VerifierSpec,
+    ApprovalSettings, LoopPolicy, Policy, SessionCaps, Stance, StancePolicy, SubagentPolicy,
+    TaskCaps, TokenBudgetSettings, VerdictSubjectKind, VerifierSpec, VerifierTier,
 };
 
 use serde::{Deserialize, Serialize};
@@ -334,24 +334,24 @@ fn policy_of(
     let verifiers = verifiers(at, &file.verifier, gathered)?;
     let known: BTreeSet<VerifierName> = verifiers.iter().map(|spec| spec.name.clone()).collect();
     let accept = match &file.accept {
-        Some(text) => Accept::parse(text, &known).map_err(|error| {
+        Some(text) => AcceptExpr::parse(text, &known).map_err(|error| {
             let known = match error {
-                AcceptError::Unknown(_) => names(&known),
+                AcceptExpressionError::Unknown(_) => names(&known),
                 _ => String::new(),
             };
             at.mistake("accept", format!("= \"{text}\": {error}{known}"))
         })?,
-        None => Accept::All(
+        None => AcceptExpr::All(
             verifiers
                 .iter()
-                .filter(|spec| !spec.advisory && spec.tier != Tier::Judge)
-                .map(|spec| Accept::Verifier(spec.name.clone()))
+                .filter(|spec| !spec.advisory && spec.tier != VerifierTier::Judge)
+                .map(|spec| AcceptExpr::Verifier(spec.name.clone()))
                 .collect(),
         ),
     };
     if let Some(spec) = verifiers
         .iter()
-        .find(|spec| spec.advisory && accept.names().contains(&spec.name))
+        .find(|spec| spec.advisory && accept.verifiers_named_by_accept().contains(&spec.name))
     {
         let what = format!(
             "names '{}', which is advisory and can never be required",
@@ -359,8 +359,8 @@ fn policy_of(
         );
         return Err(at.mistake("accept", what));
     }
-    let aside = |spec: &&VerifierSpec| spec.tier == Tier::Judge && !judge::reads_main(spec);
-    let meant = |spec: &&VerifierSpec| accept.names().contains(&spec.name);
+    let aside = |spec: &&VerifierSpec| spec.tier == VerifierTier::Judge && !judge::reads_main(spec);
+    let meant = |spec: &&VerifierSpec| accept.verifiers_named_by_accept().contains(&spec.name);
     if let Some(spec) = verifiers.iter().filter(aside).find(meant) {
         let what = format!(
             "names '{}', which does not read the main conversation: add \"main\" to its surfaces",
@@ -369,7 +369,7 @@ fn policy_of(
         return Err(at.mistake("accept", what));
     }
     let shadow = |spec: &&VerifierSpec| spec.judge.is_some_and(|terms| terms.shadow);
-    let named = |spec: &&VerifierSpec| accept.names().contains(&spec.name);
+    let named = |spec: &&VerifierSpec| accept.verifiers_named_by_accept().contains(&spec.name);
     if let Some(spec) = verifiers.iter().filter(shadow).find(named) {
         let what = format!(
             "names '{}', whose mode is \"shadow\": nothing may depend on it",
@@ -383,20 +383,22 @@ fn policy_of(
         verify_on: file.verify_on,
         caps: caps(&file.caps),
         session_caps: session_caps(&file.session_caps),
-        subagents: Subagents {
+        subagents: SubagentPolicy {
             max_iterations: Some(file.subagents.max_iterations),
             verify: file.subagents.verify,
         },
         token_budget: token_budget(&file.token_budget),
         loops: detectors_of(&file.loops.preset),
-        stance: Stances {
+        stance: StancePolicy {
             tool: file.stance.tool,
             stop: file.stance.stop,
         },
         rules: String::new(),
         approval: file.policy.approval,
         approvals: approvals(at, file)?,
-        views: verifiers.iter().any(|spec| spec.tier == Tier::Person),
+        ask_person_without_change: verifiers
+            .iter()
+            .any(|spec| spec.tier == VerifierTier::Person),
         veto: second::veto(at, &file.veto)?,
         progress: second::progress(at, &file.progress)?,
         middleware: middleware::layers(at, &file.middleware)?,
@@ -407,13 +409,13 @@ fn policy_of(
     })
 }
 
-fn approvals(at: &Document, file: &ConfigFile) -> Result<Approvals, ConfigError> {
+fn approvals(at: &Document, file: &ConfigFile) -> Result<ApprovalSettings, ConfigError> {
     let notify = file.approvals.notify.as_deref();
     if notify.is_some_and(|command| command.trim().is_empty()) {
         let what = "is empty; write the command, or leave it out";
         return Err(at.mistake("approvals.notify", what));
     }
-    Ok(Approvals {
+    Ok(ApprovalSettings {
         expires_ms: file.approvals.expires.ms,
         notify: notify.map(str::to_owned),
     })
@@ -427,8 +429,8 @@ fn names(known: &BTreeSet<VerifierName>) -> String {
     }
 }
 
-fn caps(table: &CapsTable) -> Caps {
-    Caps {
+fn caps(table: &CapsTable) -> TaskCaps {
+    TaskCaps {
         token_budget: Some(table.token_budget),
         wall_clock_ms: Some(table.wall_clock.ms),
         tool_calls: Some(table.tool_calls),
@@ -450,8 +452,8 @@ fn session_caps(table: &SessionCapsTable) -> SessionCaps {
     }
 }
 
-fn token_budget(table: &TokenBudgetTable) -> TokenBudget {
-    TokenBudget {
+fn token_budget(table: &TokenBudgetTable) -> TokenBudgetSettings {
+    TokenBudgetSettings {
         threshold_permille: permille(table.threshold),
         diminishing_tokens: table.diminishing_tokens,
         diminishing_rounds: small(table.diminishing_rounds),
@@ -478,7 +480,7 @@ fn millionths(dollars: f64) -> u64 {
 ///
 /// # Errors
 /// If there is no such preset, or this build does not have it.
-pub fn loops(name: &Path, preset: &str) -> Result<Loops, ConfigError> {
+pub fn loops(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
     match document::wrong_word("loops.preset", preset) {
         None => Ok(detectors_of(preset)),
         Some(what) => Err(ConfigError::Value {
@@ -490,21 +492,21 @@ pub fn loops(name: &Path, preset: &str) -> Result<Loops, ConfigError> {
 }
 
 /// The detectors of a preset that the table of keys has checked.
-fn detectors_of(preset: &str) -> Loops {
+fn detectors_of(preset: &str) -> LoopPolicy {
     let named = |names: &[&str]| names.iter().map(|name| DetectorName::new(*name)).collect();
     match preset {
-        "seed" => Loops {
+        "seed" => LoopPolicy {
             detectors: detectors::ALL
                 .iter()
-                .map(|detector| DetectorName::new(detector.name()))
+                .map(|detector| DetectorName::new(detector.detector_name()))
                 .collect(),
             literal_breaker: true,
         },
-        "off" => Loops {
+        "off" => LoopPolicy {
             detectors: Vec::new(),
             literal_breaker: false,
         },
-        _ => Loops {
+        _ => LoopPolicy {
             detectors: named(&["generic_repeat", "global_circuit_breaker"]),
             literal_breaker: false,
         },
@@ -582,8 +584,8 @@ fn verifier(
     Ok(VerifierSpec {
         name: VerifierName::new(table.name.as_str()),
         kind: kind.to_owned(),
-        tier: Tier::Hard,
-        subject: SubjectKind::Tree,
+        tier: VerifierTier::Hard,
+        subject: VerdictSubjectKind::Tree,
         definition,
         inputs: table.inputs.clone(),
         outputs: table.outputs.clone(),

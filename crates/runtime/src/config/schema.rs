@@ -2,7 +2,7 @@
 //! with it; the target is all that the verdict depends on.
 
 use checkrein_core::ids::VerifierName;
-use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_verifiers::{Schema, Verifier as _};
 
 use super::document::Document;
@@ -54,10 +54,10 @@ pub(super) fn verifier(
     Ok(VerifierSpec {
         name: VerifierName::new(table.name.as_str()),
         kind: Schema.kind().to_owned(),
-        tier: Tier::Hard,
+        tier: VerifierTier::Hard,
         subject: match inputs.is_empty() {
-            true => SubjectKind::Message,
-            false => SubjectKind::Tree,
+            true => VerdictSubjectKind::Message,
+            false => VerdictSubjectKind::Tree,
         },
         definition,
         inputs,

@@ -1,17 +1,20 @@
 //! `[veto]` and `[progress]`: a second model beside the agent.
 
-use checkrein_core::policy::{ProgressTerms, VetoTerms};
+use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
 use checkrein_verifiers::judge::check_model;
 
 use super::document::Document;
 use super::file::{ProgressTable, VetoScope, VetoTable};
 use super::{ConfigError, permille, small};
 
-pub(super) fn veto(at: &Document, table: &VetoTable) -> Result<Option<VetoTerms>, ConfigError> {
+pub(super) fn veto(
+    at: &Document,
+    table: &VetoTable,
+) -> Result<Option<VetoModelPolicy>, ConfigError> {
     if !table.enabled {
         return Ok(None);
     }
-    Ok(Some(VetoTerms {
+    Ok(Some(VetoModelPolicy {
         model: model(at, "veto", table.model.as_deref())?,
         all: table.scope == VetoScope::All,
         min_confidence: permille(table.min_confidence),
@@ -22,11 +25,11 @@ pub(super) fn veto(at: &Document, table: &VetoTable) -> Result<Option<VetoTerms>
 pub(super) fn progress(
     at: &Document,
     table: &ProgressTable,
-) -> Result<Option<ProgressTerms>, ConfigError> {
+) -> Result<Option<ProgressPolicy>, ConfigError> {
     if !table.enabled {
         return Ok(None);
     }
-    Ok(Some(ProgressTerms {
+    Ok(Some(ProgressPolicy {
         model: model(at, "progress", table.model.as_deref())?,
         threshold: permille(table.threshold),
         window: small(table.window),

@@ -1,6 +1,6 @@
 //! Config texts against what they mean, and against what is said of the bad ones.
 
-use checkrein_core::policy::VerifyOn;
+use checkrein_core::policy::VerifyOnChangeOrAlways;
 
 use super::*;
 
@@ -37,7 +37,7 @@ fn accept_defaults_to_all_that_are_not_advisory() {
         "[[verifier]]\nname = \"a\"\nrun = \"true\"\n[[verifier]]\nname = \"b\"\nrun = \"true\"\nadvisory = true\n",
     )
     .policy;
-    assert!(policy.is_required(&"a".into()) && !policy.is_required(&"b".into()));
+    assert!(policy.is_required_verifier(&"a".into()) && !policy.is_required_verifier(&"b".into()));
 }
 
 #[test]
@@ -245,7 +245,7 @@ fn a_profile_overrides_any_table() {
     for profile in [Profile::Named("ci"), Profile::IfThere("ci")] {
         let ci = under(text, profile).unwrap();
         assert_eq!((ci.caps.tool_calls, ci.caps.continues), (Some(3), 5));
-        assert_eq!(ci.verify_on, VerifyOn::Always);
+        assert_eq!(ci.verify_on, VerifyOnChangeOrAlways::Always);
         assert_eq!(ci.stance.stop, Stance::Block);
         let seen: Vec<(&str, bool, u64)> = ci
             .verifiers

@@ -2,7 +2,7 @@
 //! round. What it does not set reads as the repo has it, so that the stricter of two equal values
 //! changes nothing. What it may not set at all the table of keys says.
 
-use checkrein_core::policy::{Policy, SubagentVerify, VerifyOn};
+use checkrein_core::policy::{Policy, SubagentStopVerification, VerifyOnChangeOrAlways};
 use toml::{Table, Value};
 
 use super::document::Document;
@@ -52,17 +52,17 @@ pub(super) fn tighten(
     lower(&mut kept.max_iterations, own_session.max_iterations);
     lower(&mut kept.continues, own_session.continues);
     lower(&mut kept.cost, own_session.cost);
-    if own.verify_on == VerifyOn::Always {
-        policy.verify_on = VerifyOn::Always;
+    if own.verify_on == VerifyOnChangeOrAlways::Always {
+        policy.verify_on = VerifyOnChangeOrAlways::Always;
     }
-    if own.subagents.verify == SubagentVerify::Writers {
-        policy.subagents.verify = SubagentVerify::Writers;
+    if own.subagents.verify == SubagentStopVerification::Writers {
+        policy.subagents.verify = SubagentStopVerification::Writers;
     }
     let rounds = Some(own.subagents.max_iterations);
     lower(&mut policy.subagents.max_iterations, rounds);
-    policy.stance.tool = policy.stance.tool.stricter(own.stance.tool);
-    policy.stance.stop = policy.stance.stop.stricter(own.stance.stop);
-    policy.approval = policy.approval.stricter(own.policy.approval);
+    policy.stance.tool = policy.stance.tool.stricter_of_two(own.stance.tool);
+    policy.stance.stop = policy.stance.stop.stricter_of_two(own.stance.stop);
+    policy.approval = policy.approval.stricter_of_two(own.policy.approval);
     // What their own screen shows is theirs to say.
     policy.verified_notice = own.ui.verified;
     // It is this person who is told.

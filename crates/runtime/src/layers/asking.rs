@@ -6,10 +6,12 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::decision::ToolDecision;
 use checkrein_core::ids::{LayerName, ScopeId, SessionId};
-use checkrein_core::input::{Input, SessionSource};
-use checkrein_core::layers::{LayerFact, LayerSays, Stage, withheld};
+use checkrein_core::input::{Input, SessionStartKind};
+use checkrein_core::layers::{
+    MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage, withheld_result_notice,
+};
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use serde_json::Value;
 
 use super::question::{Question, Says, text_of};
@@ -52,9 +54,13 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn listens(&self, session: &SessionId, stages: &[Stage]) -> Result<bool, RuntimeError> {
-        let asked = |stage: &&Stage| self.stages.asked.contains(stage);
-        let stages: Vec<Stage> = stages.iter().filter(asked).copied().collect();
+    pub fn listens(
+        &self,
+        session: &SessionId,
+        stages: &[MiddlewareStage],
+    ) -> Result<bool, RuntimeError> {
+        let asked = |stage: &&MiddlewareStage| self.stages.asked.contains(stage);
+        let stages: Vec<MiddlewareStage> = stages.iter().filter(asked).copied().collect();
         if stages.is_empty() {
             return Ok(false);
         }
@@ -69,20 +75,22 @@ impl Runtime {
         }
     }
 
-    fn stages_of(&self, delivery: &Delivery<'_>) -> Vec<Stage> {
-        let stages: &[Stage] = match &delivery.input {
-            Input::SessionStarted(_) => &[Stage::SessionStart],
-            Input::ToolRequested(_) => &[Stage::BeforeTool],
+    fn stages_of(&self, delivery: &Delivery<'_>) -> Vec<MiddlewareStage> {
+        let stages: &[MiddlewareStage] = match &delivery.input {
+            Input::SessionStarted(_) => &[MiddlewareStage::SessionStart],
+            Input::ToolRequested(_) => &[MiddlewareStage::BeforeTool],
             Input::ToolReturned(_) if delivery.returned.is_some() => {
-                &[Stage::AfterTool, Stage::PersistResult]
+                &[MiddlewareStage::AfterTool, MiddlewareStage::PersistResult]
             }
-            Input::RoundEnded(_) => &[Stage::RoundEnd],
+            Input::RoundEnded(_) => &[MiddlewareStage::RoundEnd],
             // A sub-agent's stop is not the task's.
-            Input::StopRequested(stop) if stop.scope.is_main() => &[Stage::BeforeStop],
-            Input::SessionEnded(_) => &[Stage::SessionEnd],
+            Input::StopRequested(stop) if stop.scope.is_main_scope() => {
+                &[MiddlewareStage::BeforeStop]
+            }
+            Input::SessionEnded(_) => &[MiddlewareStage::SessionEnd],
             _ => &[],
         };
-        let here = |stage: &&Stage| self.stages.asked.contains(stage);
+        let here = |stage: &&MiddlewareStage| self.stages.asked.contains(stage);
         stages.iter().filter(here).copied().collect()
     }
 
@@ -138,22 +146,22 @@ impl Runtime {
                     changed,
                     message: came.message.to_owned(),
                 });
-                facts = self.one_by_one(policy, Stage::BeforeStop, &question, patience);
+                facts = self.one_by_one(policy, MiddlewareStage::BeforeStop, &question, patience);
             }
             Input::RoundEnded(_) => {
                 let round = rounds + 1;
                 let question = Question::RoundEnd(RoundEnd { about, round });
-                facts = self.one_by_one(policy, Stage::RoundEnd, &question, patience);
+                facts = self.one_by_one(policy, MiddlewareStage::RoundEnd, &question, patience);
             }
             Input::SessionStarted(started) => {
                 let how = how(started.how).to_owned();
                 let question = Question::SessionStart(SessionStart { about, how });
-                facts = self.one_by_one(policy, Stage::SessionStart, &question, patience);
+                facts = self.one_by_one(policy, MiddlewareStage::SessionStart, &question, patience);
             }
             Input::SessionEnded(ended) => {
                 let why = ended.native_reason.clone();
                 let question = Question::SessionEnd(SessionEnd { about, why });
-                facts = self.one_by_one(policy, Stage::SessionEnd, &question, patience);
+                facts = self.one_by_one(policy, MiddlewareStage::SessionEnd, &question, patience);
             }
             _ => {}
         }
@@ -169,7 +177,7 @@ impl Runtime {
         Ok(rewritten)
     }
 
-    fn about(&self, delivery: &Delivery<'_>, policy: &Policy, state: &State) -> About {
+    fn about(&self, delivery: &Delivery<'_>, policy: &Policy, state: &SessionState) -> About {
         let scope = scope_of(&delivery.input);
         let started = match &delivery.input {
             Input::SessionStarted(started) => Some(&started.agent),
@@ -178,7 +186,7 @@ impl Runtime {
         let agent = state.agent.as_ref().or(started);
         About {
             session: delivery.session.as_str().to_owned(),
-            scope: (scope != ScopeId::main()).then(|| scope.as_str().to_owned()),
+            scope: (scope != ScopeId::main_scope()).then(|| scope.as_str().to_owned()),
             agent: agent.map(|agent| agent.as_str().to_owned()),
             root: self.place.root.clone(),
             goal: policy.goal.clone(),
@@ -201,11 +209,16 @@ impl Runtime {
         policy: &Policy,
         question: &Question,
         patience: Patience<'_>,
-    ) -> Vec<LayerFact> {
+    ) -> Vec<MiddlewareAnswerFact> {
         let mut facts = Vec::new();
-        for layer in self.layers_of(policy).asked(Stage::BeforeTool) {
-            let (fact, _) = self.put(&layer, Stage::BeforeTool, question.clone(), patience);
-            let over = fact.is_against();
+        for layer in self.layers_of(policy).asked(MiddlewareStage::BeforeTool) {
+            let (fact, _) = self.put(
+                &layer,
+                MiddlewareStage::BeforeTool,
+                question.clone(),
+                patience,
+            );
+            let over = fact.is_middleware_refusal();
             facts.push(fact);
             if over {
                 break;
@@ -218,10 +231,10 @@ impl Runtime {
     fn one_by_one(
         &self,
         policy: &Policy,
-        stage: Stage,
+        stage: MiddlewareStage,
         question: &Question,
         patience: Patience<'_>,
-    ) -> Vec<LayerFact> {
+    ) -> Vec<MiddlewareAnswerFact> {
         let layers = self.layers_of(policy).asked(stage);
         let put = |layer: &Layer| self.put(layer, stage, question.clone(), patience).0;
         layers.iter().map(put).collect()
@@ -231,36 +244,38 @@ impl Runtime {
     fn of_result(
         &self,
         policy: &Policy,
-        stages: &[Stage],
+        stages: &[MiddlewareStage],
         mut result: ToolResult,
-        facts: &mut Vec<LayerFact>,
+        facts: &mut Vec<MiddlewareAnswerFact>,
         patience: Patience<'_>,
     ) -> Rewritten {
         let mut rewritten = Rewritten::default();
-        for stage in [Stage::AfterTool, Stage::PersistResult] {
+        for stage in [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult] {
             if !stages.contains(&stage) {
                 continue;
             }
             let mut made = None;
             for layer in self.layers_of(policy).asked(stage) {
                 let question = match stage {
-                    Stage::PersistResult => Question::PersistResult(result.clone()),
+                    MiddlewareStage::PersistResult => Question::PersistResult(result.clone()),
                     _ => Question::AfterTool(result.clone()),
                 };
                 let (fact, new) = self.put(&layer, stage, question, patience);
                 facts.push(fact);
-                let new = withheld(facts, stage).map(Value::String).or(new);
+                let new = withheld_result_notice(facts, stage)
+                    .map(Value::String)
+                    .or(new);
                 if let Some(new) = new {
                     result.text = text_of(&new);
                     result.result = new.clone();
                     made = Some(new);
                 }
-                if withheld(facts, stage).is_some() {
+                if withheld_result_notice(facts, stage).is_some() {
                     break;
                 }
             }
             match stage {
-                Stage::PersistResult => rewritten.kept = made,
+                MiddlewareStage::PersistResult => rewritten.kept = made,
                 _ => rewritten.given = made,
             }
         }
@@ -271,10 +286,10 @@ impl Runtime {
     fn put(
         &self,
         layer: &Layer,
-        stage: Stage,
+        stage: MiddlewareStage,
         question: Question,
         patience: Patience<'_>,
-    ) -> (LayerFact, Option<Value>) {
+    ) -> (MiddlewareAnswerFact, Option<Value>) {
         let began = Instant::now();
         let said = match limit(layer.limit, patience) {
             None => Err("it was not asked: the answer was due".to_owned()),
@@ -289,16 +304,16 @@ impl Runtime {
                     }
                 };
                 match stage {
-                    Stage::SessionEnd => with_farewell(patience.cancelled, ask),
+                    MiddlewareStage::SessionEnd => with_farewell(patience.cancelled, ask),
                     _ => ask(patience.cancelled),
                 }
             }
         };
         let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
-        let mut fact = LayerFact {
+        let mut fact = MiddlewareAnswerFact {
             layer: LayerName::new(layer.name.as_str()),
             stage,
-            says: LayerSays::Pass,
+            says: MiddlewareAnswer::Pass,
             reason: String::new(),
             arguments: None,
             ms,
@@ -314,32 +329,32 @@ impl Runtime {
             Ok(Says::Seen | Says::Call(CallSays::Pass) | Says::Stop(StopSays::Pass)) => None,
             Ok(Says::Result(ResultSays::Keep)) => None,
             Ok(Says::Call(CallSays::Nudge(text))) => {
-                (fact.says, fact.reason) = (LayerSays::Nudge, text);
+                (fact.says, fact.reason) = (MiddlewareAnswer::Nudge, text);
                 None
             }
             Ok(Says::Call(CallSays::Ask(why))) => {
-                (fact.says, fact.reason) = (LayerSays::Ask, why);
+                (fact.says, fact.reason) = (MiddlewareAnswer::Ask, why);
                 None
             }
             Ok(Says::Call(CallSays::Deny(why)) | Says::Stop(StopSays::Deny(why))) => {
-                (fact.says, fact.reason) = (LayerSays::Deny, why);
+                (fact.says, fact.reason) = (MiddlewareAnswer::Deny, why);
                 None
             }
             Ok(Says::Call(CallSays::Rewrite { args, reason })) => match args.is_object() {
                 true => {
-                    (fact.says, fact.reason) = (LayerSays::Rewrite, reason);
+                    (fact.says, fact.reason) = (MiddlewareAnswer::Rewrite, reason);
                     fact.arguments = Some(args.to_string());
                     None
                 }
                 false => Some("the arguments that it would have are no object".to_owned()),
             },
             Ok(Says::Result(ResultSays::Text(text))) => {
-                fact.says = LayerSays::Rewrite;
+                fact.says = MiddlewareAnswer::Rewrite;
                 made = Some(Value::String(text));
                 None
             }
             Ok(Says::Result(ResultSays::Whole(result))) => {
-                fact.says = LayerSays::Rewrite;
+                fact.says = MiddlewareAnswer::Rewrite;
                 made = Some(result);
                 None
             }
@@ -347,8 +362,8 @@ impl Runtime {
         if let Some(why) = failed {
             fact.reason = why;
             fact.says = match layer.blocks {
-                true => LayerSays::Blocked,
-                false => LayerSays::PassedOver,
+                true => MiddlewareAnswer::BlockedByStance,
+                false => MiddlewareAnswer::PassedOver,
             };
         }
         (fact, made)
@@ -392,13 +407,13 @@ fn read(args: &str) -> Value {
     serde_json::from_str(args).unwrap_or_else(|_| Value::String(args.to_owned()))
 }
 
-fn how(how: SessionSource) -> &'static str {
+fn how(how: SessionStartKind) -> &'static str {
     match how {
-        SessionSource::Startup => "startup",
-        SessionSource::Resume => "resume",
-        SessionSource::Clear => "clear",
-        SessionSource::Compact => "compact",
-        SessionSource::Fork => "fork",
-        SessionSource::Other => "other",
+        SessionStartKind::Startup => "startup",
+        SessionStartKind::Resume => "resume",
+        SessionStartKind::Clear => "clear",
+        SessionStartKind::Compact => "compact",
+        SessionStartKind::Fork => "fork",
+        SessionStartKind::Other => "other",
     }
 }

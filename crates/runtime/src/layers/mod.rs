@@ -11,8 +11,8 @@ use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use checkrein_core::layers::Stage;
-use checkrein_core::policy::{LayerSpec, Policy};
+use checkrein_core::layers::MiddlewareStage;
+use checkrein_core::policy::{MiddlewareSpec, Policy};
 
 pub(crate) use asking::AsItCame;
 pub use question::{
@@ -65,7 +65,7 @@ pub trait Middleware: Send + Sync {
 #[derive(Clone)]
 pub struct Layer {
     name: String,
-    on: Vec<Stage>,
+    on: Vec<MiddlewareStage>,
     order: i32,
     limit: Duration,
     blocks: bool,
@@ -88,7 +88,7 @@ enum Who {
 impl Layer {
     /// A function of this process, asked at these stages: five seconds for an answer, and what it
     /// cannot judge is refused.
-    pub fn new(name: &str, on: &[Stage], middleware: impl Middleware + 'static) -> Self {
+    pub fn new(name: &str, on: &[MiddlewareStage], middleware: impl Middleware + 'static) -> Self {
         let hanging = Arc::default();
         let middleware: Arc<dyn Middleware> = Arc::new(middleware);
         Self::of(
@@ -102,11 +102,11 @@ impl Layer {
     }
 
     /// A program that is asked, as `[[middleware]]` of a config has one.
-    pub fn program(name: &str, on: &[Stage], run: &str) -> Self {
+    pub fn program(name: &str, on: &[MiddlewareStage], run: &str) -> Self {
         Self::of(name, on, Who::Program(run.to_owned()))
     }
 
-    fn of(name: &str, on: &[Stage], who: Who) -> Self {
+    fn of(name: &str, on: &[MiddlewareStage], who: Who) -> Self {
         Self {
             name: name.to_owned(),
             on: on.to_vec(),
@@ -140,7 +140,7 @@ impl Layer {
         self
     }
 
-    fn of_config(spec: &LayerSpec) -> Self {
+    fn of_config(spec: &MiddlewareSpec) -> Self {
         let limit = Duration::from_millis(spec.timeout_ms);
         let mut layer = Self::program(spec.name.as_str(), &spec.on, &spec.run);
         (layer.order, layer.limit, layer.blocks) = (spec.order, limit, spec.blocks);
@@ -196,14 +196,14 @@ impl All<'_> {
     }
 
     /// Whether anybody is asked at any of these stages.
-    fn listen(self, stages: &[Stage]) -> bool {
-        let any = |on: &[Stage]| on.iter().any(|stage| stages.contains(stage));
+    fn listen(self, stages: &[MiddlewareStage]) -> bool {
+        let any = |on: &[MiddlewareStage]| on.iter().any(|stage| stages.contains(stage));
         let here = |layers: &Layers| layers.list().layers.iter().any(|(_, layer)| any(&layer.on));
         self.policy.middleware.iter().any(|spec| any(&spec.on)) || self.hosts.iter().any(here)
     }
 
     /// Who is asked at this stage, in order.
-    fn asked(self, stage: Stage) -> Vec<Layer> {
+    fn asked(self, stage: MiddlewareStage) -> Vec<Layer> {
         let of_config = self.policy.middleware.iter().map(Layer::of_config);
         let mut all: Vec<Layer> = of_config.collect();
         for layers in self.hosts {
@@ -227,7 +227,7 @@ impl Registered {
 #[derive(Debug, Clone, Copy)]
 pub struct Stages {
     /// Those.
-    pub asked: &'static [Stage],
+    pub asked: &'static [MiddlewareStage],
     /// What it is, as a person is told.
     pub here: &'static str,
 }
@@ -235,18 +235,18 @@ pub struct Stages {
 impl Stages {
     /// The library's: it runs the tools and keeps the conversation.
     pub const OURS: Self = Self {
-        asked: Stage::ALL,
+        asked: MiddlewareStage::ALL,
         here: "in the library",
     };
 
     /// An agent's hooks, which change neither a result nor a conversation.
     pub const HOOKS: Self = Self {
         asked: &[
-            Stage::SessionStart,
-            Stage::BeforeTool,
-            Stage::RoundEnd,
-            Stage::BeforeStop,
-            Stage::SessionEnd,
+            MiddlewareStage::SessionStart,
+            MiddlewareStage::BeforeTool,
+            MiddlewareStage::RoundEnd,
+            MiddlewareStage::BeforeStop,
+            MiddlewareStage::SessionEnd,
         ],
         here: "behind an agent's hooks",
     };
@@ -254,17 +254,17 @@ impl Stages {
     /// Before an MCP server: nobody tells it of rounds, stops and conversations.
     pub const PROXY: Self = Self {
         asked: &[
-            Stage::SessionStart,
-            Stage::BeforeTool,
-            Stage::AfterTool,
-            Stage::SessionEnd,
+            MiddlewareStage::SessionStart,
+            MiddlewareStage::BeforeTool,
+            MiddlewareStage::AfterTool,
+            MiddlewareStage::SessionEnd,
         ],
         here: "before an MCP server",
     };
 
     /// What a person should know of a policy that wants more.
     pub(crate) fn warnings(&self, policy: &Policy) -> Vec<String> {
-        let of = |spec: &LayerSpec| {
+        let of = |spec: &MiddlewareSpec| {
             let never = spec.on.iter().filter(|stage| !self.asked.contains(stage));
             let never: Vec<&str> = never.map(|stage| stage.as_str()).collect();
             let warning = format!(

@@ -16,7 +16,7 @@ use std::io;
 use std::path::PathBuf;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Millis, SessionId, VerifierName};
+use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use serde::{Deserialize, Serialize};
 
 pub use agent::ProcessId;
@@ -42,7 +42,7 @@ pub struct OwnedBatch {
     /// Digest of the policy that it is judged by.
     pub(crate) policy: Digest,
     /// When the task began, if this is for one.
-    pub(crate) since: Option<Millis>,
+    pub(crate) since: Option<UnixMillis>,
     pub(crate) checks: Vec<OwnedCheck>,
     /// As of [`crate::looks::Looks::longest_wait`].
     #[serde(default)]
@@ -61,5 +61,5 @@ pub(crate) struct OwnedCheck {
     pub(crate) acts: u64,
     /// As of [`crate::perform::Wanted::again`].
     #[serde(default)]
-    pub(crate) again: Option<Millis>,
+    pub(crate) again: Option<UnixMillis>,
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::Origin;
+use checkrein_core::evidence::EvidenceOrigin;
 use checkrein_core::policy::Policy;
 
 use super::link::{Heard, HookSays, OwnerLink, OwnerSays, say};
@@ -56,7 +56,8 @@ impl Runtime {
         let writer = link.writer();
         let writer = writer.map_err(|source| RuntimeError::Owner { source })?;
         let policy = self.peek(&batch.session)?.map(|(_, policy)| policy);
-        let is_same = |policy: &Policy| Digest::of(&policy.to_blob()) == batch.policy;
+        let is_same =
+            |policy: &Policy| Digest::hash_bytes(&policy.to_policy_blob()) == batch.policy;
         let Some(policy) = policy.filter(is_same) else {
             return Err(RuntimeError::Policy {
                 session: batch.session.clone(),
@@ -90,7 +91,7 @@ impl Runtime {
                 &batch.session,
                 &policy,
                 &wanted,
-                Origin::Gate,
+                EvidenceOrigin::Gate,
                 true,
                 batch.since,
                 None,

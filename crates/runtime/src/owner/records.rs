@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Millis, SessionId};
+use checkrein_core::ids::{SessionId, UnixMillis};
 use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::private_file::{create_private_folder, open_private_file};
 use serde::{Deserialize, Serialize};
@@ -29,7 +29,7 @@ const LOOK_AGAIN: Duration = Duration::from_millis(20);
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(crate) struct OwnerRecord {
     /// When it began.
-    pub(crate) since: Millis,
+    pub(crate) since: UnixMillis,
     pub(crate) batch: OwnedBatch,
 }
 
@@ -131,7 +131,7 @@ pub(crate) fn running(
     root: &Path,
     spec: &VerifierSpec,
     content: Digest,
-) -> Option<Millis> {
+) -> Option<UnixMillis> {
     let is_it = |owner: &FoundOwner| {
         let batch = &owner.record.batch;
         let mut checks = batch.checks.iter();
@@ -199,11 +199,11 @@ pub(super) mod tests {
             state: state.to_owned(),
             addresses: true,
             session: SessionId::new("a session"),
-            policy: Digest::of(b"a policy"),
+            policy: Digest::hash_bytes(b"a policy"),
             since: None,
             checks: vec![OwnedCheck {
                 verifier: "tests".into(),
-                content: Digest::of(b"files"),
+                content: Digest::hash_bytes(b"files"),
                 acts: 0,
                 again: None,
             }],
@@ -231,7 +231,7 @@ pub(super) mod tests {
                 state.path(),
                 Path::new(root),
                 &spec(name),
-                Digest::of(files),
+                Digest::hash_bytes(files),
             )
             .is_some()
         };

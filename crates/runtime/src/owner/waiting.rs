@@ -4,8 +4,8 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Cause, Origin, Retryable};
-use checkrein_core::ids::Millis;
+use checkrein_core::evidence::{EvidenceOrigin, InconclusiveCause, Retryability};
+use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::Report;
 
@@ -25,7 +25,7 @@ pub(crate) struct Owned {
     link: OwnerLink,
     /// What it is to find out.
     pub(crate) wanted: Vec<Wanted>,
-    since: Millis,
+    since: UnixMillis,
 }
 
 impl<'a> Batch<'a> {
@@ -36,7 +36,7 @@ impl<'a> Batch<'a> {
         let session = self.session?;
         let left = self.patience.deadline?;
         let left = left.saturating_duration_since(self.system().monotonic());
-        if self.origin != Origin::Gate || printed::may_be_into(&self.runtime.place.root) {
+        if self.origin != EvidenceOrigin::Gate || printed::may_be_into(&self.runtime.place.root) {
             return None;
         }
         let outlasts = |checks: &[(&VerifierSpec, &Wanted)]| {
@@ -45,7 +45,7 @@ impl<'a> Batch<'a> {
         };
         let mut unknown: Vec<(&VerifierSpec, &Wanted)> = wanted
             .iter()
-            .filter_map(|want| Some((self.policy.verifier(&want.verifier)?, want)))
+            .filter_map(|want| Some((self.policy.verifier_spec(&want.verifier)?, want)))
             .filter(|(spec, _)| spec.is_tree_check())
             .collect();
         // Mostly the agent waits long enough, and nothing more is asked.
@@ -57,7 +57,7 @@ impl<'a> Batch<'a> {
             return None;
         }
         let place = &self.runtime.place;
-        let policy = Digest::of(&self.policy.to_blob());
+        let policy = Digest::hash_bytes(&self.policy.to_policy_blob());
         let found = entered(&place.state);
         let of_session = |owner: &&FoundOwner| owner.record.batch.session == *session;
         let lost = found.iter().filter(of_session);
@@ -162,7 +162,7 @@ impl<'a> Batch<'a> {
         }
         drop(link);
         for want in &wanted {
-            if let Some(spec) = self.policy.verifier(&want.verifier) {
+            if let Some(spec) = self.policy.verifier_spec(&want.verifier) {
                 self.first(spec, want, self.looks.begin_check(), sender);
             }
         }
@@ -185,8 +185,8 @@ impl<'a> Batch<'a> {
         }))
     }
 
-    fn still_running(&self, want: &Wanted, since: Millis) -> Answer<'a> {
-        let Some(spec) = self.policy.verifier(&want.verifier) else {
+    fn still_running(&self, want: &Wanted, since: UnixMillis) -> Answer<'a> {
+        let Some(spec) = self.policy.verifier_spec(&want.verifier) else {
             return Err(RuntimeError::Deadline);
         };
         let done = self.owned_elsewhere(spec, want.content, since)?;
@@ -198,14 +198,14 @@ impl<'a> Batch<'a> {
         &self,
         spec: &VerifierSpec,
         subject: Digest,
-        since: Millis,
+        since: UnixMillis,
     ) -> Result<Done, RuntimeError> {
         let now = self.now();
         let report = Report {
-            note: Some(still_running_words(now.since(since))),
-            ..Report::inconclusive(Cause::ClaimedElsewhere, Retryable::Yes, "")
+            note: Some(still_running_words(now.millis_since(since))),
+            ..Report::inconclusive(InconclusiveCause::ClaimedElsewhere, Retryability::Yes, "")
         };
-        let none = Digest::of(b"");
+        let none = Digest::hash_bytes(b"");
         let evidence = self.evidence(spec, report, subject, subject, none, none);
         let key = self.key(spec, subject);
         let key = kept::put_apart(&*self.runtime.store, &key, kept::When::now(now), &evidence)?;
@@ -220,7 +220,7 @@ impl<'a> Batch<'a> {
     }
 
     /// Since when an owner is finding out what this process waits for.
-    pub(crate) fn owned_since(&self, spec: &VerifierSpec, subject: Digest) -> Option<Millis> {
+    pub(crate) fn owned_since(&self, spec: &VerifierSpec, subject: Digest) -> Option<UnixMillis> {
         let place = &self.runtime.place;
         running(&place.state, &place.root, spec, subject)
     }
@@ -280,13 +280,13 @@ mod tests {
     fn a_wanted_check_is_joined_outdated_stale_or_apart() {
         let check = |verifier: &str, content: &[u8], acts, again: Option<u64>| OwnedCheck {
             verifier: verifier.into(),
-            content: Digest::of(content),
+            content: Digest::hash_bytes(content),
             acts,
-            again: again.map(Millis),
+            again: again.map(UnixMillis),
         };
-        let policy = Digest::of(b"a policy");
+        let policy = Digest::hash_bytes(b"a policy");
         let owner = OwnerRecord {
-            since: Millis(100),
+            since: UnixMillis(100),
             batch: OwnedBatch {
                 id: "one".to_owned(),
                 root: "/project".into(),
@@ -311,7 +311,7 @@ mod tests {
             beside(check("tests", b"others", 5, None), policy),
             "outdated"
         );
-        let other = Digest::of(b"another");
+        let other = Digest::hash_bytes(b"another");
         assert_eq!(beside(check("tests", b"files", 5, None), other), "outdated");
         assert_eq!(beside(check("tests", b"files", 6, None), policy), "stale");
         assert_eq!(beside(check("tests", b"files", 5, None), policy), "joined");

@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
-use checkrein_core::evidence::{Cause, Evidence, Retryable, Verdict};
-use checkrein_core::ids::Millis;
+use checkrein_core::evidence::{Evidence, InconclusiveCause, Retryability, Verdict};
+use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 
 use super::{Batch, Done, Finished, Turn};
@@ -30,7 +30,7 @@ pub(crate) struct Moved<'a> {
     /// How it ran; nothing if it has not run yet.
     pub(super) disturbed: Option<Disturbed>,
     /// As of [`Wanted::again`].
-    pub(super) again: Option<Millis>,
+    pub(super) again: Option<UnixMillis>,
 }
 
 /// A run while which files were written.
@@ -99,7 +99,7 @@ impl<'a> Batch<'a> {
         let is_check = |spec: &&VerifierSpec| spec.is_tree_check() && !self.has_claim(spec);
         let mut slots = self.policy.verifiers.iter().filter(is_check);
         // The key of a check of the tree is no part of its slot.
-        let key = Digest::of(b"");
+        let key = Digest::hash_bytes(b"");
         slots.try_fold(false, |runs, spec| {
             let slot = self.slot(spec, key);
             Ok(runs || self.runtime.store.claim(&slot)?.is_none())
@@ -161,13 +161,16 @@ impl<'a> Batch<'a> {
                 Ok(look) => look,
                 Err(why) => {
                     self.check_cancelled()?;
-                    let none = Digest::of(b"");
+                    let none = Digest::hash_bytes(b"");
                     return Ok(self.unread(spec, none, self.key(spec, none), &why));
                 }
             };
             let before = &look.reading;
-            let subject = before.fact.content(spec);
-            let acts = before.fact.acts.map_or(0, |acts| acts.voiding(spec));
+            let subject = before.fact.verifier_input_digest(spec);
+            let acts = before
+                .fact
+                .acts
+                .map_or(0, |acts| acts.newest_voiding_act(spec));
             let key = self.key(spec, subject);
             let Some(claim) = &claim else {
                 match self.turn(spec, subject, key, acts, again)? {
@@ -207,7 +210,7 @@ impl<'a> Batch<'a> {
                 .filter(|path| !written.contains(path))
                 .cloned()
                 .collect();
-            let is_cut = run.report.cause == Some(Cause::ReplyDeadline);
+            let is_cut = run.report.cause == Some(InconclusiveCause::ReplyDeadline);
             if more && !is_cut && !unseen.is_empty() {
                 more = false;
                 written.extend(unseen);
@@ -234,10 +237,10 @@ impl<'a> Batch<'a> {
         let restored = own(&lone.taken_away);
         if !restored.is_empty() {
             if writers::known(place, spec).restores {
-                evidence.retryable = Retryable::No;
+                evidence.retryable = Retryability::No;
             }
             writers::remember(place, spec, &restored, true);
-            return hold_up(evidence, Cause::CheckRestores, restored);
+            return hold_up(evidence, InconclusiveCause::CheckRestores, restored);
         }
         let wrote = own(&lone.wrote);
         if !wrote.is_empty() {
@@ -247,13 +250,13 @@ impl<'a> Batch<'a> {
         // Others than those that were watched, or otherwise for longer than it takes to write one.
         let moved = [lone.unseen, lone.taken_away].concat();
         if !moved.is_empty() {
-            hold_up(evidence, Cause::TreeMoving, moved);
+            hold_up(evidence, InconclusiveCause::TreeMoving, moved);
         }
     }
 }
 
 /// The verdict says nothing, since these were written meanwhile.
-pub(super) fn hold_up(evidence: &mut Evidence, cause: Cause, moved: Vec<String>) {
+pub(super) fn hold_up(evidence: &mut Evidence, cause: InconclusiveCause, moved: Vec<String>) {
     evidence.verdict = Verdict::Inconclusive;
     evidence.cause = Some(evidence.cause.unwrap_or(cause));
     evidence.check_writes = false;

@@ -1,12 +1,12 @@
 //! Acts: one row of numbers, and who they concern.
 
 use checkrein_core::ids::SessionId;
-use checkrein_core::input::Reach;
+use checkrein_core::input::ActReach;
 
 use super::{Subject, append, events};
 use crate::{Act, Batch, Forget, Store, StoreError};
 
-fn act(root: &str, reach: Reach) -> Batch {
+fn act(root: &str, reach: ActReach) -> Batch {
     Batch {
         act: Some(Act {
             root: root.to_owned(),
@@ -31,19 +31,19 @@ pub(super) fn acts_are_counted(subject: &dyn Subject) -> Result<(), StoreError> 
     let store = &*store;
     let (one, two) = (SessionId::from("one"), SessionId::from("two"));
     assert_eq!(count(store, "/a", Some(&one))?, (0, 0, 0));
-    append(store, &one, &act("/a", Reach::Unknown))?;
+    append(store, &one, &act("/a", ActReach::Unknown))?;
     // Nobody can say how far it reaches: it concerns its own session.
     assert_eq!(count(store, "/a", Some(&one))?, (1, 1, 0));
     assert_eq!(count(store, "/a", Some(&two))?, (1, 0, 0));
     assert_eq!(count(store, "/a", None)?, (1, 0, 0));
-    append(store, &two, &act("/a", Reach::Elsewhere))?;
+    append(store, &two, &act("/a", ActReach::Elsewhere))?;
     assert_eq!(count(store, "/a", Some(&one))?, (2, 2, 0));
-    append(store, &two, &act("/a", Reach::Outside))?;
-    append(store, &one, &act("/b", Reach::Outside))?;
+    append(store, &two, &act("/a", ActReach::Outside))?;
+    append(store, &one, &act("/b", ActReach::Outside))?;
     assert_eq!(count(store, "/a", Some(&one))?, (4, 3, 3));
     assert_eq!(count(store, "/b", Some(&two))?, (4, 4, 4));
     // The same again is another act.
-    append(store, &one, &act("/a", Reach::Unknown))?;
+    append(store, &one, &act("/a", ActReach::Unknown))?;
     assert_eq!(count(store, "/a", Some(&one))?, (5, 5, 3));
     // A batch without one counts nothing.
     append(store, &one, &events(&["look"]))?;
@@ -54,9 +54,9 @@ pub(super) fn acts_are_counted(subject: &dyn Subject) -> Result<(), StoreError> 
         root: "/a".to_owned(),
         reach,
     };
-    store.count_act(&one, &act(Reach::Unknown))?;
+    store.count_act(&one, &act(ActReach::Unknown))?;
     assert_eq!(count(store, "/a", Some(&two))?, (6, 3, 3));
-    store.count_act(&SessionId::from("three"), &act(Reach::Outside))?;
+    store.count_act(&SessionId::from("three"), &act(ActReach::Outside))?;
     assert_eq!(count(store, "/a", Some(&one))?, (7, 7, 7));
 
     // What a session did outlives it, and no number is given twice.
@@ -66,7 +66,7 @@ pub(super) fn acts_are_counted(subject: &dyn Subject) -> Result<(), StoreError> 
     };
     assert!(store.forget(&store.census()?, &gone)?);
     assert_eq!(count(store, "/a", Some(&two))?, (7, 7, 7));
-    store.count_act(&two, &act(Reach::Unknown))?;
+    store.count_act(&two, &act(ActReach::Unknown))?;
     assert_eq!(count(store, "/a", None)?, (8, 7, 7));
     Ok(())
 }

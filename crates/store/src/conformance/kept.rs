@@ -1,7 +1,7 @@
 //! What is kept beside logs: summary rows, blobs, evidence, conversations, claims.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{AgentName, Millis, ScopeId, SessionId, TaskId};
+use checkrein_core::ids::{AgentName, ScopeId, SessionId, TaskId, UnixMillis};
 
 use super::{Subject, append, events, look};
 use crate::{Batch, Evidence, Forget, Kept, ScopeRow, Standing, StoreError, TaskRow};
@@ -12,7 +12,7 @@ pub(super) fn task(session: &str, ordinal: u32, opened_at: u64) -> TaskRow {
         task: TaskId(ordinal),
         agent: AgentName::from("claude-code"),
         level: None,
-        opened_at: Millis(opened_at),
+        opened_at: UnixMillis(opened_at),
         ended_at: None,
         reason: None,
         detail: None,
@@ -22,7 +22,7 @@ pub(super) fn task(session: &str, ordinal: u32, opened_at: u64) -> TaskRow {
         tool_calls: 0,
         rounds: None,
         output_tokens: None,
-        policy: Digest::of(b"policy"),
+        policy: Digest::hash_bytes(b"policy"),
         goal: None,
         root: "/repo".to_owned(),
     }
@@ -51,7 +51,7 @@ pub(super) fn tasks_newest_first(subject: &dyn Subject) -> Result<(), StoreError
     )?;
     let ended = TaskRow {
         level: Some("L1".to_owned()),
-        ended_at: Some(Millis(40)),
+        ended_at: Some(UnixMillis(40)),
         reason: Some("gave_up".to_owned()),
         detail: Some("same_failures".to_owned()),
         native_reason: Some("it's over".to_owned()),
@@ -134,9 +134,9 @@ pub(super) fn conversations_have_rows(subject: &dyn Subject) -> Result<(), Store
 
 pub(super) fn blobs_by_content(subject: &dyn Subject) -> Result<(), StoreError> {
     let (store, s) = (subject.open()?, SessionId::from("s"));
-    assert_eq!(store.blob(&Digest::of(b"policy"))?, None);
+    assert_eq!(store.blob(&Digest::hash_bytes(b"policy"))?, None);
     for _ in 0..2 {
-        assert_eq!(store.put_blob(b"policy")?, Digest::of(b"policy"));
+        assert_eq!(store.put_blob(b"policy")?, Digest::hash_bytes(b"policy"));
         let batch = Batch {
             blobs: vec![b"policy".to_vec(), vec![]],
             ..events(&["sealed"])
@@ -144,7 +144,7 @@ pub(super) fn blobs_by_content(subject: &dyn Subject) -> Result<(), StoreError> 
         append(&*store, &s, &batch)?;
     }
     for bytes in [b"policy".as_slice(), b""] {
-        let digest = Digest::of(bytes);
+        let digest = Digest::hash_bytes(bytes);
         assert_eq!(store.blob(&digest)?.as_deref(), Some(bytes));
         assert_eq!(
             look(&*store, &s, |tail| tail.blob(&digest))?,
@@ -155,7 +155,11 @@ pub(super) fn blobs_by_content(subject: &dyn Subject) -> Result<(), StoreError> 
 }
 
 pub(super) fn final_evidence_stays(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s, key) = (subject.open()?, SessionId::from("s"), Digest::of(b"key"));
+    let (store, s, key) = (
+        subject.open()?,
+        SessionId::from("s"),
+        Digest::hash_bytes(b"key"),
+    );
     assert_eq!(store.evidence(&key)?, None);
     let steps = [
         (Standing::Inconclusive, "timeout", Kept::New, "timeout"),
@@ -182,7 +186,7 @@ pub(super) fn final_evidence_stays(subject: &dyn Subject) -> Result<(), StoreErr
         bytes: b"pass".to_vec(),
     };
     assert_eq!(store.evidence(&key)?, Some(evidence));
-    assert_eq!(store.evidence(&Digest::of(b"other"))?, None);
+    assert_eq!(store.evidence(&Digest::hash_bytes(b"other"))?, None);
     Ok(())
 }
 
@@ -227,7 +231,7 @@ pub(super) fn conversations_are_kept(subject: &dyn Subject) -> Result<(), StoreE
 
 pub(super) fn claims_exclude(subject: &dyn Subject) -> Result<(), StoreError> {
     let (a, b) = (subject.open()?, subject.open()?);
-    let (key, other) = (Digest::of(b"key"), Digest::of(b"other"));
+    let (key, other) = (Digest::hash_bytes(b"key"), Digest::hash_bytes(b"other"));
     for _ in 0..3 {
         let held = a.claim(&key)?;
         assert!(held.is_some(), "free at first, and given back");

@@ -1,7 +1,7 @@
 //! What a session's log must do: order, keys, chain, effects, cache; one log for all handles.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId, VerifierName};
+use checkrein_core::ids::{EventSeq, SessionId, VerifierName};
 
 use super::kept::task;
 use super::{Subject, append, event, events, look, raw};
@@ -9,15 +9,24 @@ use crate::{Batch, Chain, EffectRow, NewEvent, RawEvent, Standing, StateCache, S
 
 pub(super) fn append_and_read(subject: &dyn Subject) -> Result<(), StoreError> {
     let (store, s) = (subject.open()?, SessionId::from("s"));
-    assert_eq!(store.events(&s, Seq(0))?, []);
+    assert_eq!(store.events(&s, EventSeq(0))?, []);
     let whole = store.verify_chain(&s)?;
     assert!(
-        matches!(whole, Chain::Whole { last: Seq(0), .. }),
+        matches!(
+            whole,
+            Chain::Whole {
+                last: EventSeq(0),
+                ..
+            }
+        ),
         "{whole:?}"
     );
 
     let first = append(&*store, &s, &events(&["one", "two"]))?;
-    assert_eq!(first.map(|a| (a.after, a.last)), Some((Seq(0), Seq(2))));
+    assert_eq!(
+        first.map(|a| (a.after, a.last)),
+        Some((EventSeq(0), EventSeq(2)))
+    );
     let odd = NewEvent {
         kind: "of_a_newer_version",
         payload: vec![0, 255, b'\''],
@@ -32,10 +41,13 @@ pub(super) fn append_and_read(subject: &dyn Subject) -> Result<(), StoreError> {
             ..Batch::default()
         },
     )?;
-    assert_eq!(second.map(|a| (a.after, a.last)), Some((Seq(2), Seq(3))));
+    assert_eq!(
+        second.map(|a| (a.after, a.last)),
+        Some((EventSeq(2), EventSeq(3)))
+    );
 
     let odd = RawEvent {
-        seq: Seq(3),
+        seq: EventSeq(3),
         kind: odd.kind.to_owned(),
         payload: odd.payload,
     };
@@ -44,14 +56,17 @@ pub(super) fn append_and_read(subject: &dyn Subject) -> Result<(), StoreError> {
         (0, all.as_slice()),
         (2, all.as_slice().get(2..).unwrap_or(&[])),
     ] {
-        assert_eq!(store.events(&s, Seq(after))?, expected);
+        assert_eq!(store.events(&s, EventSeq(after))?, expected);
         assert_eq!(
-            look(&*store, &s, |tail| tail.events_after(Seq(after)))?,
+            look(&*store, &s, |tail| tail.events_after(EventSeq(after)))?,
             Some(expected.into())
         );
     }
-    assert_eq!(store.events(&s, Seq(3))?, []);
-    assert_eq!(look(&*store, &s, |tail| Ok(tail.last()))?, Some(Seq(3)));
+    assert_eq!(store.events(&s, EventSeq(3))?, []);
+    assert_eq!(
+        look(&*store, &s, |tail| Ok(tail.last()))?,
+        Some(EventSeq(3))
+    );
     let head = second.map(|a| Chain::Whole {
         last: a.last,
         head: a.head,
@@ -64,9 +79,15 @@ pub(super) fn no_batch_changes_nothing(subject: &dyn Subject) -> Result<(), Stor
     let (store, s) = (subject.open()?, SessionId::from("s"));
     assert_eq!(store.transact(&s, &mut |_| Ok(None))?, None);
     let empty = append(&*store, &s, &Batch::default())?;
-    assert_eq!(empty.map(|a| (a.after, a.last)), Some((Seq(0), Seq(0))));
+    assert_eq!(
+        empty.map(|a| (a.after, a.last)),
+        Some((EventSeq(0), EventSeq(0)))
+    );
     let next = append(&*store, &s, &events(&["one"]))?;
-    assert_eq!(next.map(|a| (a.after, a.last)), Some((Seq(0), Seq(1))));
+    assert_eq!(
+        next.map(|a| (a.after, a.last)),
+        Some((EventSeq(0), EventSeq(1)))
+    );
     let again = append(&*store, &s, &Batch::default())?;
     assert_eq!(again.map(|a| a.head), next.map(|a| a.head));
     Ok(())
@@ -77,9 +98,9 @@ pub(super) fn failed_work_changes_nothing(subject: &dyn Subject) -> Result<(), S
     append(&*store, &s, &events(&["one"]))?;
     let failed = store.transact(&s, &mut |_| Err(StoreError::work("no")));
     assert!(matches!(&failed, Err(StoreError::Work(why)) if why.to_string() == "no"));
-    assert_eq!(store.events(&s, Seq(0))?, [raw(1, "note", "one")]);
+    assert_eq!(store.events(&s, EventSeq(0))?, [raw(1, "note", "one")]);
     append(&*store, &s, &events(&["two"]))?;
-    assert_eq!(store.events(&s, Seq(1))?, [raw(2, "note", "two")]);
+    assert_eq!(store.events(&s, EventSeq(1))?, [raw(2, "note", "two")]);
     Ok(())
 }
 
@@ -92,8 +113,8 @@ pub(super) fn a_key_counts_once(subject: &dyn Subject) -> Result<(), StoreError>
     };
     append(&*store, &s, &batch)?;
     for (key, expected) in [
-        ("k1", Some(Seq(1))),
-        ("k2", Some(Seq(2))),
+        ("k1", Some(EventSeq(1))),
+        ("k2", Some(EventSeq(2))),
         ("k3", None),
         ("", None),
     ] {
@@ -115,7 +136,7 @@ pub(super) fn a_key_counts_once(subject: &dyn Subject) -> Result<(), StoreError>
         events: vec![keyed("a", "k4"), keyed("b", "k4")],
         ..Batch::default()
     };
-    for (batch, key, at) in [(refused, "k2", Seq(2)), (within, "k4", Seq(3))] {
+    for (batch, key, at) in [(refused, "k2", EventSeq(2)), (within, "k4", EventSeq(3))] {
         match append(&*store, &s, &batch) {
             Err(StoreError::DuplicateKey {
                 session,
@@ -126,9 +147,12 @@ pub(super) fn a_key_counts_once(subject: &dyn Subject) -> Result<(), StoreError>
             }
             other => assert!(other.is_err(), "{key} was taken twice"),
         }
-        assert_eq!(look(&*store, &s, |tail| Ok(tail.last()))?, Some(Seq(2)));
+        assert_eq!(
+            look(&*store, &s, |tail| Ok(tail.last()))?,
+            Some(EventSeq(2))
+        );
     }
-    assert_eq!(store.blob(&Digest::of(b"refused"))?, None);
+    assert_eq!(store.blob(&Digest::hash_bytes(b"refused"))?, None);
     // A key is the session's own.
     append(&*store, &SessionId::from("t"), &batch)?;
     Ok(())
@@ -145,9 +169,9 @@ pub(super) fn sessions_are_apart(subject: &dyn Subject) -> Result<(), StoreError
     let in_s = append(&*store, &s, &rich)?;
     let empty = look(&*store, &t, |tail| {
         let nothing = (tail.last(), tail.find_key("k")?, tail.cache()?);
-        Ok((nothing, tail.pending()?, tail.events_after(Seq(0))?))
+        Ok((nothing, tail.pending()?, tail.events_after(EventSeq(0))?))
     })?;
-    assert_eq!(empty, Some(((Seq(0), None, None), vec![], vec![])));
+    assert_eq!(empty, Some(((EventSeq(0), None, None), vec![], vec![])));
 
     append(&*store, &t, &events(&["other"]))?;
     append(
@@ -159,7 +183,7 @@ pub(super) fn sessions_are_apart(subject: &dyn Subject) -> Result<(), StoreError
         },
     )?;
     let here = look(&*store, &s, |tail| Ok((tail.last(), tail.pending()?)))?;
-    assert_eq!(here, Some((Seq(1), vec![effect("tests", 1)])));
+    assert_eq!(here, Some((EventSeq(1), vec![effect("tests", 1)])));
     // The same events in another session are another chain.
     let in_u = append(&*store, &SessionId::from("u"), &rich)?;
     assert_ne!(in_s.map(|a| a.head), in_u.map(|a| a.head));
@@ -167,11 +191,11 @@ pub(super) fn sessions_are_apart(subject: &dyn Subject) -> Result<(), StoreError
 }
 
 pub(super) fn effect(verifier: &str, stop: u64) -> EffectRow {
-    let key = Digest::of(verifier.as_bytes());
+    let key = Digest::hash_bytes(verifier.as_bytes());
     EffectRow {
         key,
         verifier: VerifierName::from(verifier),
-        stop: Seq(stop),
+        stop: EventSeq(stop),
     }
 }
 
@@ -180,7 +204,7 @@ pub(super) fn effects_until_settled(subject: &dyn Subject) -> Result<(), StoreEr
     let change = |settled: &[&str], effects: &[EffectRow]| {
         let settled = settled
             .iter()
-            .map(|name| Digest::of(name.as_bytes()))
+            .map(|name| Digest::hash_bytes(name.as_bytes()))
             .collect();
         let batch = Batch {
             settled,
@@ -224,7 +248,7 @@ pub(super) fn effects_until_settled(subject: &dyn Subject) -> Result<(), StoreEr
 pub(super) fn cache(n: u8) -> StateCache {
     StateCache {
         core_version: u32::from(n),
-        policy: Digest::of(&[n]),
+        policy: Digest::hash_bytes(&[n]),
         bytes: vec![n, 0, 255],
     }
 }
@@ -241,9 +265,9 @@ pub(super) fn cache_is_the_newest(subject: &dyn Subject) -> Result<(), StoreErro
             ..events(&["one", "two"])
         },
     )?;
-    assert_eq!(cached()?, Some(Some((Seq(2), cache(1)))));
+    assert_eq!(cached()?, Some(Some((EventSeq(2), cache(1)))));
     append(&*store, &s, &events(&["three"]))?;
-    assert_eq!(cached()?, Some(Some((Seq(2), cache(1)))));
+    assert_eq!(cached()?, Some(Some((EventSeq(2), cache(1)))));
     append(
         &*store,
         &s,
@@ -252,13 +276,13 @@ pub(super) fn cache_is_the_newest(subject: &dyn Subject) -> Result<(), StoreErro
             ..events(&["four"])
         },
     )?;
-    assert_eq!(cached()?, Some(Some((Seq(4), cache(2)))));
+    assert_eq!(cached()?, Some(Some((EventSeq(4), cache(2)))));
     Ok(())
 }
 
 pub(super) fn reopened_is_the_same(subject: &dyn Subject) -> Result<(), StoreError> {
     let s = SessionId::from("s");
-    let key = Digest::of(b"key");
+    let key = Digest::hash_bytes(b"key");
     let batch = Batch {
         events: vec![event("note", "one", Some("k"))],
         effects: vec![effect("tests", 1)],
@@ -275,11 +299,11 @@ pub(super) fn reopened_is_the_same(subject: &dyn Subject) -> Result<(), StoreErr
     let after = subject.open()?;
     drop(before);
 
-    assert_eq!(after.events(&s, Seq(0))?, [raw(1, "note", "one")]);
+    assert_eq!(after.events(&s, EventSeq(0))?, [raw(1, "note", "one")]);
     assert_eq!(after.verify_chain(&s)?, chain);
     assert_eq!(after.tasks(None, 10)?, [task("s", 1, 10)]);
     assert_eq!(
-        after.blob(&Digest::of(b"policy"))?,
+        after.blob(&Digest::hash_bytes(b"policy"))?,
         Some(b"policy".to_vec())
     );
     assert_eq!(
@@ -292,8 +316,8 @@ pub(super) fn reopened_is_the_same(subject: &dyn Subject) -> Result<(), StoreErr
     assert_eq!(
         tail,
         Some((
-            Some(Seq(1)),
-            Some((Seq(1), cache(1))),
+            Some(EventSeq(1)),
+            Some((EventSeq(1), cache(1))),
             vec![effect("tests", 1)]
         ))
     );
@@ -334,10 +358,16 @@ pub(super) fn handles_take_turns(subject: &dyn Subject) -> Result<(), StoreError
     let expected: Vec<_> = (1..=HANDLES * EACH)
         .map(|seq| raw(seq, "note", &(seq - 1).to_string()))
         .collect();
-    assert_eq!(store.events(&s, Seq(0))?, expected);
+    assert_eq!(store.events(&s, EventSeq(0))?, expected);
     let whole = store.verify_chain(&s)?;
     assert!(
-        matches!(whole, Chain::Whole { last: Seq(100), .. }),
+        matches!(
+            whole,
+            Chain::Whole {
+                last: EventSeq(100),
+                ..
+            }
+        ),
         "{whole:?}"
     );
     Ok(())
@@ -367,7 +397,7 @@ pub(super) fn a_reading_is_of_one_moment(subject: &dyn Subject) -> Result<(), St
             let is_over = writing.is_finished();
             let seen = look(&*reader, &s, |tail| {
                 let last = tail.last();
-                let events = tail.events_after(Seq(0))?.len() as u64;
+                let events = tail.events_after(EventSeq(0))?.len() as u64;
                 let newest = tail.find_key(&format!("key {last}"))?;
                 let next = tail.find_key(&format!("key {}", last.0 + 2))?;
                 let cached = tail.cache()?.map(|(at, _)| at);
@@ -378,7 +408,7 @@ pub(super) fn a_reading_is_of_one_moment(subject: &dyn Subject) -> Result<(), St
             assert_eq!(found, (last.0, last, None));
             assert_eq!((last.0 % 2, cached.unwrap_or_default()), (0, last));
             if is_over {
-                assert_eq!(last, Seq(2 * BATCHES));
+                assert_eq!(last, EventSeq(2 * BATCHES));
                 return writing.join().unwrap_or(Ok(()));
             }
         }
@@ -390,14 +420,20 @@ pub(super) fn chain_shows_damage(subject: &dyn Subject) -> Result<(), StoreError
     for session in [&s, &t] {
         append(&*store, session, &events(&["one", "two", "three", "four"]))?;
     }
-    subject.damage(&s, Seq(3))?;
-    assert_eq!(store.verify_chain(&s)?, Chain::Broken { at: Seq(3) });
+    subject.damage(&s, EventSeq(3))?;
+    assert_eq!(store.verify_chain(&s)?, Chain::Broken { at: EventSeq(3) });
     let whole = store.verify_chain(&t)?;
     assert!(
-        matches!(whole, Chain::Whole { last: Seq(4), .. }),
+        matches!(
+            whole,
+            Chain::Whole {
+                last: EventSeq(4),
+                ..
+            }
+        ),
         "{whole:?}"
     );
-    subject.damage(&s, Seq(1))?;
-    assert_eq!(store.verify_chain(&s)?, Chain::Broken { at: Seq(1) });
+    subject.damage(&s, EventSeq(1))?;
+    assert_eq!(store.verify_chain(&s)?, Chain::Broken { at: EventSeq(1) });
     Ok(())
 }

@@ -8,7 +8,7 @@ mod log;
 mod people;
 mod retention;
 
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 
 use crate::{Appended, Batch, NewEvent, RawEvent, Store, StoreError};
 
@@ -24,7 +24,7 @@ pub trait Subject {
     ///
     /// # Errors
     /// If that cannot be done.
-    fn damage(&self, session: &SessionId, seq: Seq) -> Result<(), StoreError>;
+    fn damage(&self, session: &SessionId, seq: EventSeq) -> Result<(), StoreError>;
 }
 
 /// A part of the suite.
@@ -89,7 +89,7 @@ fn events(payloads: &[&str]) -> Batch {
 
 fn raw(seq: u64, kind: &str, payload: &str) -> RawEvent {
     RawEvent {
-        seq: Seq(seq),
+        seq: EventSeq(seq),
         kind: kind.to_owned(),
         payload: payload.as_bytes().to_vec(),
     }
@@ -127,7 +127,7 @@ mod tests {
             Ok(Box::new(self.clone()))
         }
 
-        fn damage(&self, session: &SessionId, seq: Seq) -> Result<(), StoreError> {
+        fn damage(&self, session: &SessionId, seq: EventSeq) -> Result<(), StoreError> {
             MemoryStore::damage(self, session, seq);
             Ok(())
         }
@@ -138,7 +138,7 @@ mod tests {
             Ok(Box::new(SqliteStore::open(&self.path().join("store"))?))
         }
 
-        fn damage(&self, session: &SessionId, seq: Seq) -> Result<(), StoreError> {
+        fn damage(&self, session: &SessionId, seq: EventSeq) -> Result<(), StoreError> {
             let conn = rusqlite::Connection::open(self.path().join("store/store.db")).unwrap();
             let changed = conn.execute(
                 "UPDATE event SET payload = CAST(payload || '!' AS BLOB)

@@ -1,7 +1,7 @@
 //! What people were asked, and what they said.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{AgentName, Millis, SessionId, TaskId};
+use checkrein_core::ids::{AgentName, SessionId, TaskId, UnixMillis};
 use checkrein_core::input::PersonAnswer;
 
 use super::{Subject, append, events, look};
@@ -10,7 +10,7 @@ use crate::{About, Answered, Approval, Batch, Forget, Stands, Store, StoreError}
 pub(super) fn approval(session: &str, what: &str, nth: u32, at: u64) -> Approval {
     Approval {
         id: format!("ap-{what}{nth}"),
-        key: Digest::of(what.as_bytes()),
+        key: Digest::hash_bytes(what.as_bytes()),
         nth,
         session: SessionId::from(session),
         task: Some(TaskId(1)),
@@ -22,8 +22,8 @@ pub(super) fn approval(session: &str, what: &str, nth: u32, at: u64) -> Approval
             beside: None,
         },
         why: "deletes files".to_owned(),
-        at: Millis(at),
-        until: Millis(at + 100),
+        at: UnixMillis(at),
+        until: UnixMillis(at + 100),
         answer: None,
         used_at: None,
         ran_out_at: None,
@@ -36,7 +36,7 @@ pub(super) fn approval(session: &str, what: &str, nth: u32, at: u64) -> Approval
 fn answered(row: &Approval, approved: bool) -> Approval {
     Approval {
         answer: Some(Answered {
-            at: Millis(row.at.0 + 1),
+            at: UnixMillis(row.at.0 + 1),
             answer: PersonAnswer {
                 approved,
                 by: "ada".to_owned(),
@@ -95,7 +95,7 @@ pub(super) fn an_answer_is_never_taken_back(subject: &dyn Subject) -> Result<(),
     let row = approval("s", "rm", 0, 10);
     let yes = answered(&row, true);
     let used = Approval {
-        used_at: Some(Millis(12)),
+        used_at: Some(UnixMillis(12)),
         ..yes.clone()
     };
     for (put, stays) in [
@@ -109,7 +109,7 @@ pub(super) fn an_answer_is_never_taken_back(subject: &dyn Subject) -> Result<(),
         ask(&*store, &s, std::slice::from_ref(put))?;
         assert_eq!(store.approvals()?, std::slice::from_ref(stays));
     }
-    let stands = |row: &Approval, at: u64| row.stands(Millis(at));
+    let stands = |row: &Approval, at: u64| row.stands(UnixMillis(at));
     assert_eq!(stands(&row, 109), Stands::Asked);
     assert_eq!(stands(&row, 110), Stands::Expired);
     assert_eq!(stands(&yes, 109), Stands::Approved);
@@ -119,7 +119,7 @@ pub(super) fn an_answer_is_never_taken_back(subject: &dyn Subject) -> Result<(),
     assert_eq!(stands(&used, 110), Stands::Used);
     // That nobody answered in time is no use of it, nor is it taken back.
     let ran_out = Approval {
-        ran_out_at: Some(Millis(111)),
+        ran_out_at: Some(UnixMillis(111)),
         ..approval("s", "push", 0, 10)
     };
     for put in [&ran_out, &approval("s", "push", 0, 10)] {
@@ -128,7 +128,7 @@ pub(super) fn an_answer_is_never_taken_back(subject: &dyn Subject) -> Result<(),
     }
     assert_eq!(stands(&ran_out, 50), Stands::Expired);
     let noted_as_used = Approval {
-        used_at: Some(Millis(111)),
+        used_at: Some(UnixMillis(111)),
         ..row.clone()
     };
     assert_eq!(stands(&noted_as_used, 111), Stands::Expired);

@@ -1,7 +1,7 @@
 //! What goes, and what has to stay.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 
 use super::kept::task;
 use super::log::{cache, effect};
@@ -21,7 +21,7 @@ fn furnished(store: &dyn Store) -> Result<(SessionId, SessionId, Digest, Digest)
         };
         append(store, session, &batch)?;
     }
-    let key = Digest::of(b"key");
+    let key = Digest::hash_bytes(b"key");
     store.put_evidence(&key, b"evidence", Standing::Final)?;
     Ok((old, new, key, store.put_blob(b"blob")?))
 }
@@ -36,25 +36,25 @@ pub(super) fn sessions_go_as_a_whole(subject: &dyn Subject) -> Result<(), StoreE
         .iter()
         .map(|(name, last, _)| (name, *last))
         .collect();
-    assert_eq!(names, [(&new, Seq(2)), (&old, Seq(2))]);
+    assert_eq!(names, [(&new, EventSeq(2)), (&old, EventSeq(2))]);
     assert!(census.sessions.iter().all(|(_, _, bytes)| *bytes >= 2));
     let mut kept = vec![(key, 8), (blob, 4)];
     kept.sort();
     assert_eq!(census.kept, kept);
     assert!(census.bytes >= 16);
 
-    let untouched = store.events(&new, Seq(0))?;
+    let untouched = store.events(&new, EventSeq(0))?;
     let gone = Forget {
         sessions: vec![old.clone(), SessionId::from("never there")],
         kept: vec![key],
     };
     assert!(store.forget(&census, &gone)?);
     store.compact()?;
-    assert_eq!(store.events(&old, Seq(0))?, []);
+    assert_eq!(store.events(&old, EventSeq(0))?, []);
     assert_eq!(store.tasks(Some(&old), 9)?, []);
     assert_eq!(store.evidence(&key)?, None);
     assert_eq!(store.blob(&blob)?.as_deref(), Some(&b"blob"[..]));
-    assert_eq!(store.events(&new, Seq(0))?, untouched);
+    assert_eq!(store.events(&new, EventSeq(0))?, untouched);
     assert_eq!(store.tasks(None, 9)?.len(), 1);
     assert_eq!(
         look(&*store, &new, |tail| tail.pending())?.map(|rows| rows.len()),
@@ -62,22 +62,28 @@ pub(super) fn sessions_go_as_a_whole(subject: &dyn Subject) -> Result<(), StoreE
     );
     assert!(matches!(
         store.verify_chain(&new)?,
-        Chain::Whole { last: Seq(2), .. }
+        Chain::Whole {
+            last: EventSeq(2),
+            ..
+        }
     ));
     let left = store.census()?;
     assert_eq!((left.sessions.len(), left.kept), (1, vec![(blob, 4)]));
 
     // The name is free: what comes under it now begins at the beginning.
     look(&*store, &old, |tail| {
-        assert_eq!((tail.last(), tail.pending()?.len()), (Seq(0), 0));
+        assert_eq!((tail.last(), tail.pending()?.len()), (EventSeq(0), 0));
         assert_eq!((tail.cache()?, tail.find_key("key")?), (None, None));
         Ok(())
     })?;
     let again = append(&*store, &old, &events(&["anew"]))?;
-    assert_eq!(again.map(|a| a.last), Some(Seq(1)));
+    assert_eq!(again.map(|a| a.last), Some(EventSeq(1)));
     assert!(matches!(
         store.verify_chain(&old)?,
-        Chain::Whole { last: Seq(1), .. }
+        Chain::Whole {
+            last: EventSeq(1),
+            ..
+        }
     ));
     Ok(())
 }
@@ -102,6 +108,6 @@ pub(super) fn what_moved_on_stays(subject: &dyn Subject) -> Result<(), StoreErro
         assert_eq!(store.census()?, before, "{what} moved on");
     }
     assert!(store.forget(&store.census()?, &gone)?);
-    assert_eq!(store.events(&old, Seq(0))?, []);
+    assert_eq!(store.events(&old, EventSeq(0))?, []);
     Ok(())
 }

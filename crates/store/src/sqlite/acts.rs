@@ -1,16 +1,16 @@
 //! Acts: tool calls that may have changed what checks find.
 
 use checkrein_core::ids::SessionId;
-use checkrein_core::input::{Acts, Reach};
+use checkrein_core::input::{ActReach, NewestActNumbers};
 use rusqlite::Connection;
 
 use crate::{Act, ActCount};
 
-fn tag(reach: Reach) -> i64 {
+fn tag(reach: ActReach) -> i64 {
     match reach {
-        Reach::Elsewhere => 0,
-        Reach::Outside => 1,
-        Reach::Unknown => 2,
+        ActReach::Elsewhere => 0,
+        ActReach::Outside => 1,
+        ActReach::Unknown => 2,
     }
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn count(
     .query_row((root, own), |row| {
         Ok(ActCount {
             counted: row.get(0)?,
-            newest: Acts {
+            newest: NewestActNumbers {
                 any: row.get(1)?,
                 declared: row.get(2)?,
             },

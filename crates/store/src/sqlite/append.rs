@@ -135,7 +135,7 @@ fn append(
     let mut last = tail.last;
     let mut head = tail.head;
     for event in &batch.events {
-        last = last.next();
+        last = last.next_seq();
         let key = event.key.as_deref();
         let row = Row {
             seq: last,
@@ -244,7 +244,7 @@ fn rows_beside(
 }
 
 pub(crate) fn blob(tx: &Connection, bytes: &[u8]) -> rusqlite::Result<Digest> {
-    let digest = Digest::of(bytes);
+    let digest = Digest::hash_bytes(bytes);
     tx.prepare_cached("INSERT INTO kept VALUES (?1, 1, ?2) ON CONFLICT DO NOTHING")?
         .execute((digest.as_bytes(), bytes))?;
     Ok(digest)
@@ -275,13 +275,13 @@ mod tests {
     use std::sync::{Arc, Mutex};
     use std::time::Duration;
 
-    use checkrein_core::ids::Seq;
+    use checkrein_core::ids::EventSeq;
 
     use super::*;
     use crate::NewEvent;
     use crate::sqlite::open;
 
-    fn saw(seen: Seq, durable: bool) -> Option<Batch> {
+    fn saw(seen: EventSeq, durable: bool) -> Option<Batch> {
         let payload = seen.0.to_string().into_bytes();
         let events = vec![NewEvent {
             kind: "saw",
@@ -329,9 +329,11 @@ mod tests {
             .transact(&file, patience, &session, &mut work)
             .unwrap()
             .unwrap();
-        assert_eq!(seen, [Seq(0), Seq(1)]);
-        assert_eq!((appended.after, appended.last), (Seq(1), Seq(2)));
-        let payloads = read::events(writer.conn(), 1, Seq(0)).unwrap().into_iter();
+        assert_eq!(seen, [EventSeq(0), EventSeq(1)]);
+        assert_eq!((appended.after, appended.last), (EventSeq(1), EventSeq(2)));
+        let payloads = read::events(writer.conn(), 1, EventSeq(0))
+            .unwrap()
+            .into_iter();
         assert_eq!(
             payloads.map(|event| event.payload).collect::<Vec<_>>(),
             [b"0", b"1"]

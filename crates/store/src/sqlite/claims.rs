@@ -109,7 +109,7 @@ mod tests {
     #[test]
     fn taking_and_giving_back_never_lets_two_in() {
         let store = tempfile::tempdir().unwrap();
-        let key = Digest::of(b"key");
+        let key = Digest::hash_bytes(b"key");
         let (inside, taken) = (AtomicU32::new(0), AtomicU32::new(0));
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -150,7 +150,7 @@ mod tests {
     #[test]
     fn a_file_left_by_a_killed_holder_does_not_hold() {
         let store = tempfile::tempdir().unwrap();
-        let key = Digest::of(b"key");
+        let key = Digest::hash_bytes(b"key");
         fs::create_dir(store.path().join(FOLDER)).unwrap();
         fs::write(store.path().join(FOLDER).join(key.to_hex()), "").unwrap();
         assert!(take(store.path(), &key).unwrap().is_some());

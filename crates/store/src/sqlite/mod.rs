@@ -21,7 +21,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
 use crate::sqlite::append::{Sync, Writer};
@@ -182,7 +182,7 @@ impl Store for SqliteStore {
         answer
     }
 
-    fn events(&self, session: &SessionId, after: Seq) -> Result<Vec<RawEvent>, StoreError> {
+    fn events(&self, session: &SessionId, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
         self.query(|conn| match read::session(conn, session)? {
             Some(id) => read::events(conn, id, after),
             None => Ok(Vec::new()),

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId, VerifierName};
+use checkrein_core::ids::{EventSeq, SessionId, VerifierName};
 use rusqlite::{Connection, OptionalExtension as _};
 
 use crate::chain::{Chain, Row, Walk};
@@ -13,14 +13,14 @@ use crate::{EffectRow, Evidence, RawEvent, Standing, StateCache, StoreError};
 const SEQ_BITS: u32 = 40;
 
 /// The row id of a session's event.
-pub(crate) fn place(session: i64, seq: Seq) -> i64 {
+pub(crate) fn place(session: i64, seq: EventSeq) -> i64 {
     // A log of 2^40 events would be 100 TB.
     session << SEQ_BITS | i64::try_from(seq.0).unwrap_or(i64::MAX) & ((1 << SEQ_BITS) - 1)
 }
 
 /// The place that a row id says.
-fn seq(place: i64) -> Seq {
-    Seq((place & ((1 << SEQ_BITS) - 1)).unsigned_abs())
+fn seq(place: i64) -> EventSeq {
+    EventSeq((place & ((1 << SEQ_BITS) - 1)).unsigned_abs())
 }
 
 /// The row id of a session that has events.
@@ -35,11 +35,11 @@ pub(crate) struct Stand {
     /// Its row id.
     pub(crate) id: i64,
     /// The place of its newest event.
-    pub(crate) last: Seq,
+    pub(crate) last: EventSeq,
     /// Its link.
     pub(crate) head: Digest,
     /// The newest state cache.
-    pub(crate) cache: Option<(Seq, StateCache)>,
+    pub(crate) cache: Option<(EventSeq, StateCache)>,
 }
 
 /// Where a session with events stands: one statement, since a hook prepares each one anew.
@@ -52,7 +52,7 @@ pub(crate) fn stand(conn: &Connection, name: &SessionId) -> rusqlite::Result<Opt
     .query_row([name.as_str()], |row| {
         let cache = match row.get(3)? {
             Some(at) => Some((
-                Seq(at),
+                EventSeq(at),
                 StateCache {
                     core_version: row.get(4)?,
                     policy: Digest::from_bytes(row.get(5)?),
@@ -71,11 +71,15 @@ pub(crate) fn stand(conn: &Connection, name: &SessionId) -> rusqlite::Result<Opt
     .optional()
 }
 
-pub(crate) fn events(conn: &Connection, id: i64, after: Seq) -> rusqlite::Result<Vec<RawEvent>> {
+pub(crate) fn events(
+    conn: &Connection,
+    id: i64,
+    after: EventSeq,
+) -> rusqlite::Result<Vec<RawEvent>> {
     conn.prepare_cached(
         "SELECT id, kind, payload FROM event WHERE id > ?1 AND id < ?2 ORDER BY id",
     )?
-    .query_map((place(id, after), place(id + 1, Seq(0))), |row| {
+    .query_map((place(id, after), place(id + 1, EventSeq(0))), |row| {
         Ok(RawEvent {
             seq: seq(row.get(0)?),
             kind: row.get(1)?,
@@ -85,7 +89,11 @@ pub(crate) fn events(conn: &Connection, id: i64, after: Seq) -> rusqlite::Result
     .collect()
 }
 
-pub(crate) fn find_key(conn: &Connection, id: i64, key: &str) -> rusqlite::Result<Option<Seq>> {
+pub(crate) fn find_key(
+    conn: &Connection,
+    id: i64,
+    key: &str,
+) -> rusqlite::Result<Option<EventSeq>> {
     conn.prepare_cached("SELECT id FROM event WHERE key = ?2 AND id >> 40 = ?1")?
         .query_row((id, key), |row| row.get(0).map(seq))
         .optional()
@@ -97,7 +105,7 @@ pub(crate) fn pending(conn: &Connection, id: i64) -> rusqlite::Result<Vec<Effect
     )?
     .query_map([id], |row| {
         Ok(EffectRow {
-            stop: Seq(row.get(0)?),
+            stop: EventSeq(row.get(0)?),
             key: Digest::from_bytes(row.get(1)?),
             verifier: VerifierName::new(row.get::<_, String>(2)?),
         })
@@ -134,7 +142,7 @@ pub(crate) fn checked(
     bytes: Option<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>, StoreError> {
     match bytes {
-        Some(bytes) if Digest::of(&bytes) != *digest => Err(StoreError::Corrupt {
+        Some(bytes) if Digest::hash_bytes(&bytes) != *digest => Err(StoreError::Corrupt {
             path: file.to_owned(),
             what: format!("blob {digest} has other content"),
         }),
@@ -150,7 +158,7 @@ pub(crate) fn chain(conn: &Connection, name: &SessionId) -> rusqlite::Result<Cha
     let Some(id) = session(conn, name)? else {
         return Ok(walk.end());
     };
-    let mut rows = query.query((place(id, Seq(0)), place(id + 1, Seq(0))))?;
+    let mut rows = query.query((place(id, EventSeq(0)), place(id + 1, EventSeq(0))))?;
     while let Some(row) = rows.next()? {
         // A column that holds something else is damage like any other.
         if !link_of(row, &mut walk).unwrap_or(false) {

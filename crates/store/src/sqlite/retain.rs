@@ -1,7 +1,7 @@
 //! What there is, and letting it go.
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use rusqlite::Connection;
 
 use crate::sqlite::acts;
@@ -22,7 +22,7 @@ pub(crate) fn census(conn: &Connection) -> rusqlite::Result<Census> {
         .query_map([], |row| {
             Ok((
                 SessionId::new(row.get::<_, String>(0)?),
-                Seq(row.get(1)?),
+                EventSeq(row.get(1)?),
                 row.get(2)?,
             ))
         })?

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{ScopeId, Seq, SessionId};
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
 use rusqlite::Connection;
 
 use crate::sqlite::{approvals, fault, read, scopes};
@@ -17,9 +17,9 @@ pub(crate) struct SqliteTail<'a> {
     session: &'a SessionId,
     /// Row id of the session, once it has events.
     pub(crate) id: Option<i64>,
-    pub(crate) last: Seq,
+    pub(crate) last: EventSeq,
     pub(crate) head: Digest,
-    cache: Option<(Seq, StateCache)>,
+    cache: Option<(EventSeq, StateCache)>,
 }
 
 impl<'a> SqliteTail<'a> {
@@ -34,7 +34,7 @@ impl<'a> SqliteTail<'a> {
             file,
             session,
             id: None,
-            last: Seq(0),
+            last: EventSeq(0),
             head: chain::origin(session),
             cache: None,
         };
@@ -67,19 +67,19 @@ impl<'a> SqliteTail<'a> {
 }
 
 impl Tail for SqliteTail<'_> {
-    fn last(&self) -> Seq {
+    fn last(&self) -> EventSeq {
         self.last
     }
 
-    fn cache(&self) -> Result<Option<(Seq, StateCache)>, StoreError> {
+    fn cache(&self) -> Result<Option<(EventSeq, StateCache)>, StoreError> {
         Ok(self.cache.clone())
     }
 
-    fn events_after(&self, after: Seq) -> Result<Vec<RawEvent>, StoreError> {
+    fn events_after(&self, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
         self.get(Vec::new(), |conn, id| read::events(conn, id, after))
     }
 
-    fn find_key(&self, key: &str) -> Result<Option<Seq>, StoreError> {
+    fn find_key(&self, key: &str) -> Result<Option<EventSeq>, StoreError> {
         self.get(None, |conn, id| read::find_key(conn, id, key))
     }
 

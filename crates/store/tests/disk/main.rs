@@ -8,7 +8,7 @@ mod vfs;
 use std::path::Path;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{
     Batch, Chain, EffectRow, NewEvent, SqliteStore, Standing, Store, StoreError,
 };
@@ -17,7 +17,7 @@ fn session() -> SessionId {
     SessionId::from("session")
 }
 
-fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<Seq, StoreError> {
+fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<EventSeq, StoreError> {
     let appended = store.transact(&session(), &mut |tail| {
         let event = NewEvent {
             kind: "note",
@@ -25,9 +25,9 @@ fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<Seq, StoreE
             key: None,
         };
         let effect = EffectRow {
-            key: Digest::of(payload.as_bytes()),
+            key: Digest::hash_bytes(payload.as_bytes()),
             verifier: "tests".into(),
-            stop: tail.last().next(),
+            stop: tail.last().next_seq(),
         };
         let (events, effects) = (vec![event], vec![effect]);
         Ok(Some(Batch {
@@ -42,14 +42,14 @@ fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<Seq, StoreE
 
 /// How many events there are; they have no gap, a whole chain and their effects.
 fn events(store: &dyn Store) -> u64 {
-    let events = store.events(&session(), Seq(0)).unwrap();
+    let events = store.events(&session(), EventSeq(0)).unwrap();
     for (event, place) in events.iter().zip(1..) {
-        assert_eq!(event.seq, Seq(place));
+        assert_eq!(event.seq, EventSeq(place));
     }
     let count = events.len() as u64;
     let chain = store.verify_chain(&session()).unwrap();
     assert!(
-        matches!(chain, Chain::Whole { last, .. } if last == Seq(count)),
+        matches!(chain, Chain::Whole { last, .. } if last == EventSeq(count)),
         "{chain:?}"
     );
     store
@@ -104,7 +104,7 @@ fn synced_batches_evidence_and_blobs_survive_with_all_that_came_before() {
         match n % 5 {
             0 => safe = last,
             2 => {
-                let key = Digest::of(&name);
+                let key = Digest::hash_bytes(&name);
                 store.put_evidence(&key, &name, Standing::Final).unwrap();
                 safe = last;
                 let kept = after_power_cut(dir.path(), |store| store.evidence(&key).unwrap());
@@ -132,7 +132,7 @@ fn synced_batches_evidence_and_blobs_survive_with_all_that_came_before() {
 fn a_full_disk_is_named_and_harms_nothing() {
     vfs::install();
     let dir = tempfile::tempdir().unwrap();
-    let key = Digest::of(b"key");
+    let key = Digest::hash_bytes(b"key");
     let store = SqliteStore::open(dir.path()).unwrap();
     append(&store, "one", true).unwrap();
 
@@ -148,7 +148,7 @@ fn a_full_disk_is_named_and_harms_nothing() {
     assert_eq!(after_power_cut(dir.path(), |store| events(store)), 1);
 
     vfs::set_full(dir.path(), false);
-    assert_eq!(append(&store, "two", false).unwrap(), Seq(2));
+    assert_eq!(append(&store, "two", false).unwrap(), EventSeq(2));
     assert_eq!(store.evidence(&key).unwrap(), None);
     assert_eq!(events(&SqliteStore::open(dir.path()).unwrap()), 2);
 }

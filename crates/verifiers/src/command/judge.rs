@@ -1,6 +1,6 @@
 //! From how a run ended and what its output says to a verdict.
 
-use checkrein_core::evidence::{Cause, Retryable, Verdict};
+use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
 
 use super::definition::{Definition, Start};
 use super::masks;
@@ -34,8 +34,8 @@ const PYTEST_NOTHING: i32 = 5;
 #[derive(Debug, PartialEq, Eq)]
 struct Judged {
     verdict: Verdict,
-    cause: Option<Cause>,
-    retryable: Retryable,
+    cause: Option<InconclusiveCause>,
+    retryable: Retryability,
     /// What a reader of the excerpt must know.
     note: Option<String>,
 }
@@ -96,20 +96,24 @@ fn judge(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
     match &ran.how {
         How::Ended(Ended::Exited(0)) => zero(definition, job, ran),
         How::Ended(Ended::Exited(code)) => nonzero(definition, *code, ran),
-        How::Ended(Ended::Signalled(signal)) => {
-            unsure(Cause::Crash, format!("ended by signal {signal}"))
-        }
-        How::Ended(Ended::Lost) => unsure(Cause::Crash, "its end could not be seen".to_owned()),
+        How::Ended(Ended::Signalled(signal)) => unsure(
+            InconclusiveCause::Crash,
+            format!("ended by signal {signal}"),
+        ),
+        How::Ended(Ended::Lost) => unsure(
+            InconclusiveCause::Crash,
+            "its end could not be seen".to_owned(),
+        ),
         How::Cut(Cut::Timeout) => unsure(
-            Cause::Timeout,
+            InconclusiveCause::Timeout,
             format!("still running after {} ms; killed", job.spec.timeout_ms),
         ),
         How::Cut(Cut::ReplyDeadline) => unsure(
-            Cause::ReplyDeadline,
+            InconclusiveCause::ReplyDeadline,
             "cut: the agent had to be answered".to_owned(),
         ),
         How::Cut(Cut::Cancelled) => unsure(
-            Cause::ReplyDeadline,
+            InconclusiveCause::ReplyDeadline,
             "cut: Checkrein was told to stop".to_owned(),
         ),
         How::NoProgram(err) => {
@@ -117,7 +121,10 @@ fn judge(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
             let there = err.kind() != std::io::ErrorKind::NotFound;
             missing(program, there.then(|| err.to_string()))
         }
-        How::NotStarted(err) => unsure(Cause::Internal, format!("could not be started: {err}")),
+        How::NotStarted(err) => unsure(
+            InconclusiveCause::Internal,
+            format!("could not be started: {err}"),
+        ),
     }
 }
 
@@ -127,23 +134,23 @@ fn zero(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
         .exit_statuses
         .and_then(|statuses| masks::unproven(statuses, report, job));
     if let Some(why) = masked {
-        unsure(Cause::Masked, why)
+        unsure(InconclusiveCause::Masked, why)
     } else if report.failed(&definition.run) {
         unsure(
-            Cause::VacuousPass,
+            InconclusiveCause::VacuousPass,
             "exit status 0, but its own output says that it failed: the status is masked"
                 .to_owned(),
         )
     } else if report.nothing_ran() {
         unsure(
-            Cause::VacuousPass,
+            InconclusiveCause::VacuousPass,
             "exit status 0, but nothing ran".to_owned(),
         )
     } else {
         Judged {
             verdict: Verdict::Pass,
             cause: None,
-            retryable: Retryable::Yes,
+            retryable: Retryability::Yes,
             note: None,
         }
     }
@@ -166,7 +173,10 @@ fn nonzero(definition: &Definition, code: i32, ran: &Ran) -> Judged {
         }
     }
     if by_shell && SHELL_CRASHES.contains(&code) {
-        return unsure(Cause::Crash, format!("ended by signal {}", code - 128));
+        return unsure(
+            InconclusiveCause::Crash,
+            format!("ended by signal {}", code - 128),
+        );
     }
     let report = &captured.report;
     let nothing = report.said_nothing_ran() && report.findings.is_empty();
@@ -177,14 +187,14 @@ fn nonzero(definition: &Definition, code: i32, ran: &Ran) -> Judged {
             ""
         };
         return unsure(
-            Cause::VacuousPass,
+            InconclusiveCause::VacuousPass,
             format!("exit status {code}: nothing ran{pytest}"),
         );
     }
     Judged {
         verdict: Verdict::Fail,
         cause: None,
-        retryable: Retryable::Yes,
+        retryable: Retryability::Yes,
         note: None,
     }
 }
@@ -200,11 +210,11 @@ fn missing(program: &str, why: Option<String>) -> Judged {
     let gone = if in_tree { "there" } else { "installed" };
     Judged {
         verdict: Verdict::Inconclusive,
-        cause: Some(Cause::MissingProgram),
+        cause: Some(InconclusiveCause::MissingProgram),
         retryable: if in_tree {
-            Retryable::Yes
+            Retryability::Yes
         } else {
-            Retryable::No
+            Retryability::No
         },
         note: Some(match why {
             None => format!("'{program}' is not {gone}, or misspelt in run"),
@@ -213,11 +223,11 @@ fn missing(program: &str, why: Option<String>) -> Judged {
     }
 }
 
-fn unsure(cause: Cause, note: String) -> Judged {
+fn unsure(cause: InconclusiveCause, note: String) -> Judged {
     Judged {
         verdict: Verdict::Inconclusive,
         cause: Some(cause),
-        retryable: Retryable::Yes,
+        retryable: Retryability::Yes,
         note: Some(note),
     }
 }

@@ -1,7 +1,9 @@
 //! Whether a command that hides the exit status of what it runs is believed all the same:
 //! only where its output shows that tests ran and none failed.
 
-use checkrein_core::exit_status::{CheckCommand, CommandKind, StatusHider, StatusReading};
+use checkrein_core::exit_status::{
+    CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask, VerdictRelevantCommand,
+};
 
 use super::programs::program_is_there;
 use crate::Job;
@@ -12,13 +14,13 @@ const MAX_NAMED: usize = 3;
 
 /// Why status 0 says nothing; `None` if it does.
 pub(super) fn unproven(
-    statuses: &StatusReading,
+    statuses: &ExitStatusAnalysis,
     report: &RunReport,
     job: &Job<'_>,
 ) -> Option<String> {
     let commands = statuses.commands.iter();
     let doubts: Vec<String> = commands
-        .filter_map(|command| match &command.hidden_by {
+        .filter_map(|command| match &command.masked_by {
             Some(hider) => doubt(command, hider, statuses, report, job),
             None if command.may_not_run => skipped(command, report),
             None => None,
@@ -36,14 +38,14 @@ pub(super) fn unproven(
 }
 
 /// What cannot be believed of one that nothing hides, if only it ran.
-fn skipped(command: &CheckCommand, report: &RunReport) -> Option<String> {
+fn skipped(command: &VerdictRelevantCommand, report: &RunReport) -> Option<String> {
     let ran = match command.kind {
-        CommandKind::Tests(runner) => !command.prints_elsewhere && report.ran(runner),
-        CommandKind::Checker => false,
-        CommandKind::ProjectScript
-        | CommandKind::Utility
-        | CommandKind::Question
-        | CommandKind::Program => true,
+        CheckScriptCommandKind::Tests(runner) => !command.prints_elsewhere && report.ran(runner),
+        CheckScriptCommandKind::Checker => false,
+        CheckScriptCommandKind::ProjectScript
+        | CheckScriptCommandKind::Utility
+        | CheckScriptCommandKind::Question
+        | CheckScriptCommandKind::Program => true,
     };
     (!ran).then(|| {
         format!(
@@ -54,20 +56,20 @@ fn skipped(command: &CheckCommand, report: &RunReport) -> Option<String> {
     })
 }
 
-fn place(command: &CheckCommand) -> String {
+fn place(command: &VerdictRelevantCommand) -> String {
     let place = command.place.as_ref();
     place.map_or(String::new(), |place| format!(" in {place}"))
 }
 
 /// What cannot be believed of one hidden command.
 fn doubt(
-    command: &CheckCommand,
-    hider: &StatusHider,
-    statuses: &StatusReading,
+    command: &VerdictRelevantCommand,
+    hider: &ExitStatusMask,
+    statuses: &ExitStatusAnalysis,
     report: &RunReport,
     job: &Job<'_>,
 ) -> Option<String> {
-    let hides = hider.describe(command);
+    let hides = hider.describe_exit_mask(command);
     let is_missing = || {
         let found = statuses.changes_path
             || program_is_there(&command.program, &command.folder, job.root, job.env);
@@ -85,23 +87,29 @@ fn doubt(
         (None, false) => Some(format!("{hides}, {unshown}")),
     };
     match command.kind {
-        CommandKind::Tests(Some(runner)) => {
-            let alike = |other: &&CheckCommand| other.kind == CommandKind::Tests(Some(runner));
+        CheckScriptCommandKind::Tests(Some(runner)) => {
+            let alike = |other: &&VerdictRelevantCommand| {
+                other.kind == CheckScriptCommandKind::Tests(Some(runner))
+            };
             let times = statuses.commands.iter().filter(alike);
             let times = times.fold(0_u32, |sum, other| sum.saturating_add(other.times));
             missing(!command.prints_elsewhere && report.shows_success(Some(runner), times))
         }
-        CommandKind::Tests(None) => {
+        CheckScriptCommandKind::Tests(None) => {
             missing(!command.prints_elsewhere && report.shows_success(None, 1))
         }
-        CommandKind::Checker => Some(format!("{hides}, and nothing else tells whether it passed")),
-        CommandKind::ProjectScript => {
+        CheckScriptCommandKind::Checker => {
+            Some(format!("{hides}, and nothing else tells whether it passed"))
+        }
+        CheckScriptCommandKind::ProjectScript => {
             // Then it is that command which the check is about.
-            let decided = statuses.decides_without(command);
+            let decided = statuses.other_command_decides_status(command);
             missing(decided || report.shows_success(None, 1))
         }
-        CommandKind::Utility | CommandKind::Question | CommandKind::Program => {
-            match is_missing() || statuses.hides_its_subject(command) {
+        CheckScriptCommandKind::Utility
+        | CheckScriptCommandKind::Question
+        | CheckScriptCommandKind::Program => {
+            match is_missing() || statuses.masks_relevant_failure(command) {
                 true => missing(report.shows_success(None, 1)),
                 false => None,
             }

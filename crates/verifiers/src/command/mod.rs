@@ -13,7 +13,7 @@ pub mod withheld;
 
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{Cause, Retryable};
+use checkrein_core::evidence::{InconclusiveCause, Retryability};
 
 use crate::{DefinitionError, Job, Report, Verifier};
 use definition::Definition;
@@ -46,7 +46,11 @@ impl Verifier for Command {
                 report.tools = tools.join().unwrap_or_default();
                 report
             }),
-            Err(err) => Report::inconclusive(Cause::Internal, Retryable::No, err.to_string()),
+            Err(err) => Report::inconclusive(
+                InconclusiveCause::Internal,
+                Retryability::No,
+                err.to_string(),
+            ),
         };
         report.duration_ms = milliseconds(started.elapsed());
         report
@@ -60,7 +64,11 @@ impl Command {
         let started = Instant::now();
         let mut report = match Definition::parse(&job.spec.definition) {
             Ok(definition) => judge::report(&definition, job, run::run(&definition, job)),
-            Err(err) => Report::inconclusive(Cause::Internal, Retryable::No, err.to_string()),
+            Err(err) => Report::inconclusive(
+                InconclusiveCause::Internal,
+                Retryability::No,
+                err.to_string(),
+            ),
         };
         report.duration_ms = milliseconds(started.elapsed());
         report

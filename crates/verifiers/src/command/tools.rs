@@ -108,7 +108,7 @@ fn stamp(program: &Path, job: &Job<'_>) -> String {
         &len.to_le_bytes(),
         &changed.to_le_bytes(),
     ];
-    let mut stamp = Digest::of_parts(parts).to_hex();
+    let mut stamp = Digest::hash_parts(parts).to_hex();
     stamp.truncate(32);
     stamp
 }

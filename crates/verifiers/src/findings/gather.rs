@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_core::evidence::{Finding, FindingState, MAX_FINDINGS};
+use checkrein_core::evidence::{Finding, FindingBaselineState, MAX_FINDINGS};
 
 use super::identity;
 
@@ -78,7 +78,7 @@ impl Gathered {
                         line,
                         rule,
                         message,
-                        state: FindingState::New,
+                        state: FindingBaselineState::New,
                     },
                 )
             })

@@ -194,7 +194,10 @@ fn fifty_are_named_whatever_their_order_and_all_are_counted() {
             reader.line(&format!("test t{number:05} ... FAILED"));
         }
         let (findings, total) = reader.finish();
-        let mut keys: Vec<_> = findings.iter().map(|finding| finding.key()).collect();
+        let mut keys: Vec<_> = findings
+            .iter()
+            .map(|finding| finding.failure_key())
+            .collect();
         keys.sort_unstable();
         (keys, total)
     };
@@ -209,7 +212,11 @@ fn an_id_survives_a_shift_of_lines() {
     let key = |line: &str| {
         let mut reader = FindingReader::new(root.path());
         reader.line(line);
-        reader.finish().0.first().map(|finding| finding.key())
+        reader
+            .finish()
+            .0
+            .first()
+            .map(|finding| finding.failure_key())
     };
     let first = key("a.c:3:5: error: 'y' undeclared (17 ms)");
     assert!(first.is_some());

@@ -10,7 +10,7 @@ mod verdict;
 
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{Cause, Retryable, Testimony, Verdict};
+use checkrein_core::evidence::{InconclusiveCause, JudgeUsage, Retryability, Verdict};
 use checkrein_models::quoted::Quotes;
 use checkrein_models::{Limits, Model, ModelError, Remote, Reply, wait_unless};
 
@@ -49,11 +49,13 @@ impl Verifier for Judge {
             (Ok(judge), Some(case)) => ask(&hidden(judge, job), case, job, started),
             (Ok(_), None) => {
                 let why = "a judge reads the answer of an agent: it is asked at a stop only";
-                Report::inconclusive(Cause::NotAsked, Retryable::Yes, why)
+                Report::inconclusive(InconclusiveCause::NotAsked, Retryability::Yes, why)
             }
-            (Err(error), _) => {
-                Report::inconclusive(Cause::Internal, Retryable::No, error.to_string())
-            }
+            (Err(error), _) => Report::inconclusive(
+                InconclusiveCause::Internal,
+                Retryability::No,
+                error.to_string(),
+            ),
         };
         report.duration_ms = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
         report
@@ -140,9 +142,9 @@ fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Repo
     // What the agent waits for may be less.
     let cut = job.deadline.is_some_and(|deadline| deadline < until);
     let until = job.deadline.map_or(until, |deadline| deadline.min(until));
-    let mut testimony = Testimony {
+    let mut testimony = JudgeUsage {
         model: name.clone(),
-        ..Testimony::default()
+        ..JudgeUsage::default()
     };
     let mut heard = |order| hear(judge, case, (&name, until), order, job, &mut testimony);
     let first = heard(Order::Forth);
@@ -156,14 +158,19 @@ fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Repo
         (Heard::Said(one), Some(Heard::Said(other))) => {
             if passes(&one) != passes(&other) {
                 let why = "asked twice, what it was shown in the other order, it said yes and no";
-                let report = Report::inconclusive(Cause::Wavering, Retryable::Yes, why);
+                let report = Report::inconclusive(
+                    InconclusiveCause::InconsistentJudge,
+                    Retryability::Yes,
+                    why,
+                );
                 return with(report, testimony);
             }
             one
         }
         (Heard::Unreadable(why), _) | (_, Some(Heard::Unreadable(why))) => {
             let why = format!("{name}: {why}");
-            let report = Report::inconclusive(Cause::Unreadable, Retryable::Yes, why);
+            let report =
+                Report::inconclusive(InconclusiveCause::Unreadable, Retryability::Yes, why);
             return with(report, testimony);
         }
         (Heard::Failed(error), _) | (_, Some(Heard::Failed(error))) => {
@@ -171,7 +178,8 @@ fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Repo
         }
         (Heard::Cancelled, _) | (_, Some(Heard::Cancelled)) => {
             let why = "it was called off";
-            let report = Report::inconclusive(Cause::ReplyDeadline, Retryable::Yes, why);
+            let report =
+                Report::inconclusive(InconclusiveCause::ReplyDeadline, Retryability::Yes, why);
             return with(report, testimony);
         }
     };
@@ -193,7 +201,7 @@ fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Repo
         cause: None,
         findings_total: u32::try_from(findings.len()).unwrap_or(u32::MAX),
         findings,
-        ..Report::inconclusive(Cause::Internal, Retryable::Yes, excerpt)
+        ..Report::inconclusive(InconclusiveCause::Internal, Retryability::Yes, excerpt)
     };
     with(report, testimony)
 }
@@ -204,7 +212,7 @@ fn hear(
     (name, until): (&str, Instant),
     order: Order,
     job: &Job<'_>,
-    testimony: &mut Testimony,
+    testimony: &mut JudgeUsage,
 ) -> Heard {
     let limits = Limits {
         whole: until.saturating_duration_since(Instant::now()),
@@ -230,7 +238,7 @@ fn hear(
     }
 }
 
-fn count(testimony: &mut Testimony, reply: &Reply) {
+fn count(testimony: &mut JudgeUsage, reply: &Reply) {
     let usage = &reply.usage;
     let add = |total: &mut Option<u64>, more: Option<u64>| {
         *total = more.map(|more| total.unwrap_or(0).saturating_add(more));
@@ -247,13 +255,13 @@ fn count(testimony: &mut Testimony, reply: &Reply) {
     add(&mut testimony.cost, cost);
 }
 
-fn failed(error: &ModelError, cut: bool, testimony: Testimony) -> Report {
+fn failed(error: &ModelError, cut: bool, testimony: JudgeUsage) -> Report {
     let (cause, retryable) = match error {
-        ModelError::Timeout { .. } if cut => (Cause::ReplyDeadline, Retryable::Yes),
-        ModelError::Timeout { .. } => (Cause::Timeout, Retryable::Yes),
+        ModelError::Timeout { .. } if cut => (InconclusiveCause::ReplyDeadline, Retryability::Yes),
+        ModelError::Timeout { .. } => (InconclusiveCause::Timeout, Retryability::Yes),
         // No agent can bring one.
-        ModelError::NoKey { .. } => (Cause::ModelUnavailable, Retryable::No),
-        _ => (Cause::ModelUnavailable, Retryable::Yes),
+        ModelError::NoKey { .. } => (InconclusiveCause::ModelUnavailable, Retryability::No),
+        _ => (InconclusiveCause::ModelUnavailable, Retryability::Yes),
     };
     with(
         Report::inconclusive(cause, retryable, error.to_string()),
@@ -261,7 +269,7 @@ fn failed(error: &ModelError, cut: bool, testimony: Testimony) -> Report {
     )
 }
 
-fn with(report: Report, testimony: Testimony) -> Report {
+fn with(report: Report, testimony: JudgeUsage) -> Report {
     Report {
         testimony: Some(testimony),
         ..report

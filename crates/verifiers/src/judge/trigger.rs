@@ -1,45 +1,45 @@
 //! What calls for a judge, told from the answer's text and what is known beside it. Nothing is
 //! asked and nothing is read: it is a fact of the stop.
 
-use checkrein_core::input::{AnswerFact, Calling};
+use checkrein_core::input::{AgentAnswerFlags, JudgeTrigger};
 
 use super::definition::{Definition, Surface, Trigger};
 
 /// Whether this answer calls for this judge. First what can be told without any model says whether
 /// there is something to judge at all.
-pub fn calling(judge: &Definition, main: bool, fact: AnswerFact, text: &str) -> Calling {
+pub fn calling(judge: &Definition, main: bool, fact: AgentAnswerFlags, text: &str) -> JudgeTrigger {
     if fact.calls_pending {
-        return Calling::CallsPending;
+        return JudgeTrigger::CallsPending;
     }
     if fact.delivered {
-        return Calling::Delivered;
+        return JudgeTrigger::Delivered;
     }
     if fact.streamed {
-        return Calling::Streamed;
+        return JudgeTrigger::Streamed;
     }
     if text.trim().is_empty() {
-        return Calling::Empty;
+        return JudgeTrigger::Empty;
     }
     if fact.heartbeat && !judge.heartbeat {
-        return Calling::HeartbeatOff;
+        return JudgeTrigger::HeartbeatOff;
     }
     let surface = match main {
         true => Surface::Main,
         false => Surface::Subagent,
     };
     if !judge.surfaces.contains(&surface) {
-        return Calling::OtherSurface;
+        return JudgeTrigger::OtherSurface;
     }
     // An answer of "all is well" holds no keyword: each is judged.
     if fact.heartbeat {
-        return Calling::Heartbeat;
+        return JudgeTrigger::Heartbeat;
     }
     match judge.trigger {
-        Trigger::Always => Calling::Always,
+        Trigger::Always => JudgeTrigger::Always,
         Trigger::Keywords if judge.keywords.iter().any(|word| holds(text, word)) => {
-            Calling::Keyword
+            JudgeTrigger::Keyword
         }
-        Trigger::Keywords => Calling::Nothing,
+        Trigger::Keywords => JudgeTrigger::Nothing,
     }
 }
 
@@ -83,37 +83,40 @@ mod tests {
     #[test]
     fn keywords_are_words() {
         for (text, expected) in [
-            ("I am done.", Calling::Keyword),
-            ("DONE", Calling::Keyword),
-            ("Here\nyou  go: a.txt", Calling::Keyword),
-            ("**Completed**, see below", Calling::Keyword),
-            ("The job was abandoned.", Calling::Nothing),
-            ("already there", Calling::Nothing),
-            ("here you are", Calling::Nothing),
-            ("Still working on it", Calling::Nothing),
-            ("", Calling::Empty),
-            (" \n", Calling::Empty),
+            ("I am done.", JudgeTrigger::Keyword),
+            ("DONE", JudgeTrigger::Keyword),
+            ("Here\nyou  go: a.txt", JudgeTrigger::Keyword),
+            ("**Completed**, see below", JudgeTrigger::Keyword),
+            ("The job was abandoned.", JudgeTrigger::Nothing),
+            ("already there", JudgeTrigger::Nothing),
+            ("here you are", JudgeTrigger::Nothing),
+            ("Still working on it", JudgeTrigger::Nothing),
+            ("", JudgeTrigger::Empty),
+            (" \n", JudgeTrigger::Empty),
         ] {
-            let plain = AnswerFact::default();
+            let plain = AgentAnswerFlags::default();
             assert_eq!(calling(&judge(), true, plain, text), expected, "{text}");
         }
     }
 
     #[test]
     fn what_is_known_beside_the_text_comes_first() {
-        let fact = |change: fn(&mut AnswerFact)| {
-            let mut fact = AnswerFact::default();
+        let fact = |change: fn(&mut AgentAnswerFlags)| {
+            let mut fact = AgentAnswerFlags::default();
             change(&mut fact);
             fact
         };
         for (fact, expected) in [
             (
                 fact(|fact| fact.calls_pending = true),
-                Calling::CallsPending,
+                JudgeTrigger::CallsPending,
             ),
-            (fact(|fact| fact.delivered = true), Calling::Delivered),
-            (fact(|fact| fact.streamed = true), Calling::Streamed),
-            (fact(|fact| fact.heartbeat = true), Calling::HeartbeatOff),
+            (fact(|fact| fact.delivered = true), JudgeTrigger::Delivered),
+            (fact(|fact| fact.streamed = true), JudgeTrigger::Streamed),
+            (
+                fact(|fact| fact.heartbeat = true),
+                JudgeTrigger::HeartbeatOff,
+            ),
         ] {
             assert_eq!(calling(&judge(), true, fact, "Done."), expected);
         }
@@ -123,10 +126,13 @@ mod tests {
         };
         let beat = fact(|fact| fact.heartbeat = true);
         let ok = "HEARTBEAT_OK";
-        assert_eq!(calling(&heartbeats, true, beat, ok), Calling::Heartbeat);
+        assert_eq!(
+            calling(&heartbeats, true, beat, ok),
+            JudgeTrigger::Heartbeat
+        );
         // The keywords go on counting for all else.
-        let plain = AnswerFact::default();
-        assert_eq!(calling(&heartbeats, true, plain, ok), Calling::Nothing);
+        let plain = AgentAnswerFlags::default();
+        assert_eq!(calling(&heartbeats, true, plain, ok), JudgeTrigger::Nothing);
     }
 
     #[test]
@@ -135,16 +141,19 @@ mod tests {
             surfaces: vec![Surface::Main],
             ..judge()
         };
-        let plain = AnswerFact::default();
+        let plain = AgentAnswerFlags::default();
         assert_eq!(
             calling(&main_only, false, plain, "Done."),
-            Calling::OtherSurface
+            JudgeTrigger::OtherSurface
         );
-        assert_eq!(calling(&judge(), false, plain, "Done."), Calling::Keyword);
+        assert_eq!(
+            calling(&judge(), false, plain, "Done."),
+            JudgeTrigger::Keyword
+        );
         let always = Definition {
             trigger: Trigger::Always,
             ..judge()
         };
-        assert_eq!(calling(&always, true, plain, "Hm."), Calling::Always);
+        assert_eq!(calling(&always, true, plain, "Hm."), JudgeTrigger::Always);
     }
 }

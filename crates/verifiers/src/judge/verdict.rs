@@ -1,6 +1,6 @@
 //! A judge's answer as a verdict.
 
-use checkrein_core::evidence::{Finding, FindingState};
+use checkrein_core::evidence::{Finding, FindingBaselineState};
 use checkrein_models::reading::{self, Unreadable, Wanted};
 
 /// What is wrong with an answer, most of all (seed: OpenClaw pull request 21832).
@@ -144,7 +144,7 @@ impl Said {
             line: None,
             rule: Some(category.to_owned()),
             message,
-            state: FindingState::New,
+            state: FindingBaselineState::New,
         };
         if self.feedback.is_empty() {
             return vec![finding("the judge does not say what is missing".to_owned())];

@@ -145,7 +145,7 @@ impl RunnerSummaries {
     pub(crate) fn counts(&self) -> Option<TestCounts> {
         let all = self.by_runner.values().map(RunnerTally::counts);
         self.heard
-            .then(|| all.fold(TestCounts::default(), TestCounts::plus))
+            .then(|| all.fold(TestCounts::default(), TestCounts::add_test_counts))
     }
 
     /// Whether what each says adds up.
@@ -164,7 +164,8 @@ impl RunnerSummaries {
     }
 
     fn executed(&self) -> u64 {
-        self.counts().map_or(0, |counts| counts.executed())
+        self.counts()
+            .map_or(0, |counts| counts.executed_test_count())
     }
 
     /// A runner says that it failed. In a text like `a; b` an earlier failure is as good as
@@ -186,7 +187,7 @@ impl RunnerSummaries {
     pub(crate) fn ran(&self, runner: Option<TestRunner>) -> bool {
         let tally = runner.map(|runner| self.by_runner.get(name_of(runner)));
         match tally {
-            Some(tally) => tally.is_some_and(|tally| tally.counts().executed() > 0),
+            Some(tally) => tally.is_some_and(|tally| tally.counts().executed_test_count() > 0),
             None => self.executed() > 0,
         }
     }
@@ -204,7 +205,7 @@ impl RunnerSummaries {
                 !tally.ever_failed
                     && !tally.said_nothing
                     && tally.summaries >= times
-                    && tally.counts().executed() > 0
+                    && tally.counts().executed_test_count() > 0
             }
             (Some(_), None) => false,
             (None, _) => !self.ever_failed() && self.executed() > 0,

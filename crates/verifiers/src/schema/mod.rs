@@ -18,7 +18,9 @@ mod words;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use checkrein_core::evidence::{Cause, Finding, FindingState, MAX_FINDINGS, Retryable, Verdict};
+use checkrein_core::evidence::{
+    Finding, FindingBaselineState, InconclusiveCause, MAX_FINDINGS, Retryability, Verdict,
+};
 
 use crate::{DefinitionError, Job, Report, Verifier, logs};
 use bounded::Ended;
@@ -81,7 +83,11 @@ impl Verifier for Schema {
         let started = Instant::now();
         let mut report = match Definition::parse(&job.spec.definition) {
             Ok(definition) => judge(definition, job),
-            Err(error) => Report::inconclusive(Cause::Internal, Retryable::No, error.to_string()),
+            Err(error) => Report::inconclusive(
+                InconclusiveCause::Internal,
+                Retryability::No,
+                error.to_string(),
+            ),
         };
         report.duration_ms = milliseconds(started.elapsed());
         report
@@ -98,12 +104,12 @@ fn judge(definition: Definition, job: &Job<'_>) -> Report {
         let why = format!(
             "{schema} was not there when the session began; only a person can mend that, by putting it there and sealing anew: checkrein seal"
         );
-        return Report::inconclusive(Cause::MissingFile, Retryable::No, why);
+        return Report::inconclusive(InconclusiveCause::MissingFile, Retryability::No, why);
     };
     let message = job.message.map(str::to_owned);
     if target == Target::Message && message.is_none() {
         let why = "it judges the final message, which is there at a stop only";
-        return Report::inconclusive(Cause::Internal, Retryable::Yes, why);
+        return Report::inconclusive(InconclusiveCause::Internal, Retryability::Yes, why);
     }
     let form = target.clone();
     let name = schema.clone();
@@ -131,28 +137,32 @@ fn judge(definition: Definition, job: &Job<'_>) -> Report {
         },
         Ended::Done(Ok(Ok(Ok(problems)))) => failed(&target, &schema, problems, job),
         Ended::Done(Ok(Ok(Err(_)))) => Report::inconclusive(
-            Cause::Timeout,
-            Retryable::Yes,
+            InconclusiveCause::Timeout,
+            Retryability::Yes,
             format!("{schema} asks more of {target} than can be answered: make it simpler"),
         ),
         Ended::Done(Ok(Err(unfit))) => refused(&target, unfit, &schema),
-        Ended::Done(Err(what)) => Report::inconclusive(Cause::Internal, Retryable::No, what),
+        Ended::Done(Err(what)) => {
+            Report::inconclusive(InconclusiveCause::Internal, Retryability::No, what)
+        }
         Ended::Timeout => Report::inconclusive(
-            Cause::Timeout,
-            Retryable::Yes,
+            InconclusiveCause::Timeout,
+            Retryability::Yes,
             format!("not judged after {} ms", job.spec.timeout_ms),
         ),
         Ended::ReplyDeadline => Report::inconclusive(
-            Cause::ReplyDeadline,
-            Retryable::Yes,
+            InconclusiveCause::ReplyDeadline,
+            Retryability::Yes,
             "cut: the agent had to be answered",
         ),
         Ended::Cancelled => Report::inconclusive(
-            Cause::ReplyDeadline,
-            Retryable::Yes,
+            InconclusiveCause::ReplyDeadline,
+            Retryability::Yes,
             "cut: Checkrein was told to stop",
         ),
-        Ended::Lost(what) => Report::inconclusive(Cause::Crash, Retryable::Yes, what),
+        Ended::Lost(what) => {
+            Report::inconclusive(InconclusiveCause::Crash, Retryability::Yes, what)
+        }
     }
 }
 
@@ -166,7 +176,7 @@ fn refused(target: &Target, unfit: Unfit, schema: &str) -> Report {
             line: unfit.line,
             rule: None,
             message,
-            state: FindingState::New,
+            state: FindingBaselineState::New,
         }],
         findings_total: 1,
         excerpt: unfit.what,
@@ -185,7 +195,7 @@ fn failed(target: &Target, schema: &str, problems: Vec<Problem>, job: &Job<'_>) 
             line: problem.line,
             rule: Some(problem.keyword),
             message: problem.message,
-            state: FindingState::New,
+            state: FindingBaselineState::New,
         })
         .collect();
     let mut report = Report {
@@ -223,7 +233,11 @@ fn plain(verdict: Verdict) -> Report {
     Report {
         verdict,
         cause: None,
-        ..Report::inconclusive(Cause::Internal, Retryable::Yes, String::new())
+        ..Report::inconclusive(
+            InconclusiveCause::Internal,
+            Retryability::Yes,
+            String::new(),
+        )
     }
 }
 

@@ -113,8 +113,8 @@ pub(crate) fn contents(
             // What was remembered by a clock that was ahead may be young yet.
             What::File(stamp) => remembered.find(path, stamp).filter(|_| !stamp.racy(now)),
             What::Link => None,
-            What::EmptyFolder => Some(Digest::of_parts([b"folder".as_slice()])),
-            What::Special => Some(Digest::of_parts([b"special".as_slice()])),
+            What::EmptyFolder => Some(Digest::hash_parts([b"folder".as_slice()])),
+            What::Special => Some(Digest::hash_parts([b"special".as_slice()])),
             What::Unreadable(kind) => Some(unreadable(*kind)),
         };
         if known.is_none() {
@@ -204,7 +204,7 @@ impl Learnt {
 
 fn of_file(stamp: &Stamp, content: &Digest) -> Digest {
     let executable = if stamp.executable() { b"x" } else { b"-" };
-    Digest::of_parts([b"file".as_slice(), executable, content.as_bytes()])
+    Digest::hash_parts([b"file".as_slice(), executable, content.as_bytes()])
 }
 
 /// What a file is by now, as leaves have it; `None` if there is none that can be read.
@@ -229,7 +229,7 @@ pub(crate) fn stamp_now(file_system: &dyn FileSystem, root: &Path, path: &[u8]) 
 }
 
 fn unreadable(kind: ErrorKind) -> Digest {
-    Digest::of_parts([b"unreadable".as_slice(), kind.to_string().as_bytes()])
+    Digest::hash_parts([b"unreadable".as_slice(), kind.to_string().as_bytes()])
 }
 
 /// What these hold, in their order, as far as there was time; and why no further.
@@ -290,7 +290,7 @@ type Unread<'f> = (usize, &'f [u8], &'f What);
 fn read_link(file_system: &dyn FileSystem, path: &Path) -> std::io::Result<Content> {
     let target = file_system.read_link(path)?;
     let parts = [b"link".as_slice(), target.as_os_str().as_encoded_bytes()];
-    Ok(Content::Read(Digest::of_parts(parts), true))
+    Ok(Content::Read(Digest::hash_parts(parts), true))
 }
 
 enum ReadError {
@@ -368,7 +368,7 @@ mod tests {
         let stamp = Stamp::of(&std::fs::metadata(root.path().join("a")).unwrap());
         let mut cache = StatCache::default();
         if let Some(cached) = cached {
-            cache.push(b"a", &stamp, &of_file(&stamp, &Digest::of(cached)));
+            cache.push(b"a", &stamp, &of_file(&stamp, &Digest::hash_bytes(cached)));
         }
         let mut found = FoundList::default();
         found.push([b"a", b""], What::File(stamp), false);
@@ -388,7 +388,11 @@ mod tests {
     #[test]
     fn what_is_known_is_not_read_and_what_is_young_is_not_remembered() {
         let leaf = |content: &[u8]| {
-            Digest::of_parts([b"file".as_slice(), b"-", Digest::of(content).as_bytes()])
+            Digest::hash_parts([
+                b"file".as_slice(),
+                b"-",
+                Digest::hash_bytes(content).as_bytes(),
+            ])
         };
         let (contents, digest) = one_file(None, 61);
         assert_eq!(

@@ -94,7 +94,7 @@ fn file(file_system: &dyn FileSystem, full: &Path, path: &str) -> Option<Marker>
     opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
     Some(Marker {
         path: path.to_owned(),
-        digest: Digest::of(&bytes),
+        digest: Digest::hash_bytes(&bytes),
     })
 }
 
@@ -113,7 +113,7 @@ fn names(
     names.sort_unstable();
     Some(Marker {
         path: path.to_owned(),
-        digest: Digest::of_parts(names.iter().map(String::as_bytes)),
+        digest: Digest::hash_parts(names.iter().map(String::as_bytes)),
     })
 }
 

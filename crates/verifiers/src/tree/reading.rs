@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
-use checkrein_core::input::TreeFact;
+use checkrein_core::input::TreeDigests;
 
 use super::content::{Leaf, Leaves};
 use super::globs::Selector;
@@ -42,7 +42,7 @@ pub struct ViewReading {
 #[derive(Debug)]
 pub struct TreeReading {
     /// Digests of the whole and of each view, for the core.
-    pub fact: TreeFact,
+    pub fact: TreeDigests,
     /// Each view, in the order in which they were asked for.
     pub views: Vec<ViewReading>,
     /// How many files count for the whole.
@@ -91,7 +91,7 @@ impl TreeReading {
             .iter()
             .map(|view| (view.name.clone(), subject(view)))
             .collect();
-        let fact = TreeFact {
+        let fact = TreeDigests {
             tree,
             subjects,
             environment: None,
@@ -136,7 +136,7 @@ impl TreeReading {
             .markers
             .iter()
             .flat_map(|Marker { path, digest }| [path.as_bytes(), &digest.as_bytes()[..]]);
-        Digest::of_parts(parts)
+        Digest::hash_parts(parts)
     }
 
     /// The marks that are others in a `later` reading.

@@ -96,7 +96,7 @@ impl Stamp {
             inode,
             mode: _,
         } = self;
-        Digest::of_parts([
+        Digest::hash_parts([
             b"stamp".as_slice(),
             &size.to_le_bytes(),
             &modified_ns.to_le_bytes(),
@@ -282,14 +282,14 @@ mod tests {
         let loaded = || StatCache::load(&file).records().to_vec();
         assert!(loaded().is_empty());
         let mut cache = StatCache::default();
-        cache.push(b"a", &stamp(7), &Digest::of(b"x"));
-        cache.push(b"b\xff", &stamp(8), &Digest::of(b"y"));
+        cache.push(b"a", &stamp(7), &Digest::hash_bytes(b"x"));
+        cache.push(b"b\xff", &stamp(8), &Digest::hash_bytes(b"y"));
         cache.save(&file).unwrap();
         assert_eq!(loaded(), cache.records());
         assert_eq!(StatCache::load(&file).len(), 2);
         let found = |path: &[u8], at| cache.entries().find(path, &stamp(at));
-        assert_eq!(found(b"a", 7), Some(Digest::of(b"x")));
-        assert_eq!(found(b"b\xff", 8), Some(Digest::of(b"y")));
+        assert_eq!(found(b"a", 7), Some(Digest::hash_bytes(b"x")));
+        assert_eq!(found(b"b\xff", 8), Some(Digest::hash_bytes(b"y")));
         assert_eq!(found(b"b\xff", 9), None);
         assert_eq!(found(b"aa", 8), None);
         assert_eq!(found(b"c", 8), None);

@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
-use checkrein_core::evidence::{Cause, Retryable, Verdict};
-use checkrein_core::policy::{Stance, SubjectKind, Tier, VerifierSpec};
+use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
+use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_scripted::{Witness, witness};
 use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::{Job, Report, find};
@@ -65,8 +65,8 @@ impl World {
         let spec = VerifierSpec {
             name: "tests".into(),
             kind: kind.to_owned(),
-            tier: Tier::Hard,
-            subject: SubjectKind::Tree,
+            tier: VerifierTier::Hard,
+            subject: VerdictSubjectKind::Tree,
             definition: definition.to_owned(),
             inputs: Vec::new(),
             outputs: Vec::new(),
@@ -96,7 +96,14 @@ impl World {
 }
 
 /// What decides in a report.
-pub(crate) fn verdict(report: &Report) -> (Verdict, Option<Cause>, Option<i32>, Retryable) {
+pub(crate) fn verdict(
+    report: &Report,
+) -> (
+    Verdict,
+    Option<InconclusiveCause>,
+    Option<i32>,
+    Retryability,
+) {
     (
         report.verdict,
         report.cause,

@@ -115,7 +115,7 @@ fn checks(
     let required = policy
         .verifiers
         .iter()
-        .filter(|spec| policy.is_required(&spec.name));
+        .filter(|spec| policy.is_required_verifier(&spec.name));
     let (name, ms, seen) = required
         .map(|spec| {
             let times = u64::from(spec.retries) + 1;

@@ -129,14 +129,14 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
 /// Whether any check is.
 pub(super) fn requires(policy: &Policy) -> bool {
     let mut names = policy.verifiers.iter().map(|spec| &spec.name);
-    names.any(|name| policy.is_required(name))
+    names.any(|name| policy.is_required_verifier(name))
 }
 
 fn of_policy(policy: &Policy, place: Option<String>) -> Finding {
     let required: Vec<&str> = policy
         .verifiers
         .iter()
-        .filter(|spec| policy.is_required(&spec.name))
+        .filter(|spec| policy.is_required_verifier(&spec.name))
         .map(|spec| spec.name.as_str())
         .collect();
     let at = |finding: Finding| match &place {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use checkrein_core::event::Event;
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_runtime::whole;
 use checkrein_store::{SqliteStore, Store as _};
 
@@ -81,7 +81,7 @@ fn last_heard(agent: &Agent, store: &SqliteStore) -> Option<SystemTime> {
         Event::Input(stamped) => Some(stamped.at),
         _ => None,
     });
-    let Millis(ms) = last.or(row.ended_at).unwrap_or(row.opened_at);
+    let UnixMillis(ms) = last.or(row.ended_at).unwrap_or(row.opened_at);
     UNIX_EPOCH.checked_add(Duration::from_millis(ms))
 }
 

@@ -4,8 +4,8 @@
 use std::path::Path;
 
 use checkrein_adapters::ours::{IF_THERE, MUST_BE_THERE, told_if_not_there};
-use checkrein_core::layers::Stage;
-use checkrein_core::policy::{Policy, Tier, VerifierSpec};
+use checkrein_core::layers::MiddlewareStage;
+use checkrein_core::policy::{Policy, VerifierSpec, VerifierTier};
 
 use super::agents::Agent;
 use crate::settings::Fresh;
@@ -48,8 +48,9 @@ pub(super) fn stop_seconds(policy: Option<&Policy>) -> (u64, bool) {
     let required = policy
         .verifiers
         .iter()
-        .filter(|spec| spec.tier == Tier::Judge || policy.is_required(&spec.name));
-    let (judges, checks): (Vec<_>, Vec<_>) = required.partition(|spec| spec.tier == Tier::Judge);
+        .filter(|spec| spec.tier == VerifierTier::Judge || policy.is_required_verifier(&spec.name));
+    let (judges, checks): (Vec<_>, Vec<_>) =
+        required.partition(|spec| spec.tier == VerifierTier::Judge);
     let longest = |specs: Vec<&VerifierSpec>| {
         let seconds = specs.into_iter().map(|spec| {
             let tries = u64::from(spec.retries).saturating_add(1);
@@ -59,7 +60,7 @@ pub(super) fn stop_seconds(policy: Option<&Policy>) -> (u64, bool) {
     };
     // Before the checks, one after the other.
     let layers = policy.middleware.iter();
-    let layers = layers.filter(|layer| layer.on.contains(&Stage::BeforeStop));
+    let layers = layers.filter(|layer| layer.on.contains(&MiddlewareStage::BeforeStop));
     let layers: u64 = layers.map(|layer| layer.timeout_ms.div_ceil(1_000)).sum();
     let wanted = longest(checks)
         .saturating_add(layers)

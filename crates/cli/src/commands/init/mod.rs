@@ -114,7 +114,9 @@ pub(crate) fn run(args: &Init) -> Result<ExitCode, CommandError> {
 fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool, waiting: &[&str]) {
     let required = policy.map_or(0, |policy| {
         let names = policy.verifiers.iter().map(|spec| &spec.name);
-        names.filter(|name| policy.is_required(name)).count()
+        names
+            .filter(|name| policy.is_required_verifier(name))
+            .count()
     });
     let next = match (site.scope, required) {
         _ if !all_in_force => {

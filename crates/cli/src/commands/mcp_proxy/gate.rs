@@ -6,13 +6,13 @@ use std::time::{Duration, Instant};
 
 use checkrein_adapters::mcp::{self, News};
 use checkrein_core::decision::{Decision, ToolDecision};
-use checkrein_core::digest::Short;
+use checkrein_core::digest::EightByteDigest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
-    Input, SessionEnded, SessionSource, SessionStarted, StanceAt, StanceUsed,
+    Input, SessionEnded, SessionStartKind, SessionStarted, StancePoint, StanceUsed,
 };
-use checkrein_core::layers::Stage;
-use checkrein_core::policy::{Stance, Stances};
+use checkrein_core::layers::MiddlewareStage;
+use checkrein_core::policy::{Stance, StancePolicy};
 use checkrein_runtime::{
     Decided, Delivery, Patience, Returned, Runtime, RuntimeError, ToolFactsBuilder,
 };
@@ -38,7 +38,7 @@ pub(super) enum Judged {
 pub(super) struct Passed {
     pub(super) call: mcp::ServerCall,
     /// Its tool and arguments.
-    pub(super) digest: Short,
+    pub(super) digest: EightByteDigest,
     pub(super) advice: Option<String>,
 }
 
@@ -78,14 +78,16 @@ impl Gate {
         };
         let started = gate.take(Input::SessionStarted(SessionStarted {
             agent: AgentName::new(mcp::AGENT),
-            how: SessionSource::Startup,
+            how: SessionStartKind::Startup,
             parent: None,
             tokens: None,
         }))?;
         for warning in &started.warnings {
             ui::say(&format!("checkrein: {warning}"));
         }
-        gate.rewrites = gate.runtime.listens(&gate.session, &[Stage::AfterTool])?;
+        gate.rewrites = gate
+            .runtime
+            .listens(&gate.session, &[MiddlewareStage::AfterTool])?;
         Ok(gate)
     }
 
@@ -199,13 +201,13 @@ impl Gate {
             _ => self.runtime.peek(&self.session).ok().flatten(),
         };
         let stance = sealed
-            .map_or_else(Stances::default, |(_, policy)| policy.stance)
+            .map_or_else(StancePolicy::default, |(_, policy)| policy.stance)
             .tool;
         if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
             // What cannot be written is said above.
             let _ = self.take(Input::StanceUsed(StanceUsed {
-                scope: ScopeId::main(),
-                at: StanceAt::Tool,
+                scope: ScopeId::main_scope(),
+                at: StancePoint::Tool,
                 stance,
                 why: why.clone(),
             }));

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use checkrein_core::input::{CommandFact, RuleDecision, ToolFacts};
+use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFacts};
 use checkrein_execpolicy::{Match, RuleMatch, RuleSet, judge_argv, judge_script};
 use checkrein_runtime::config::Driver;
 use serde_json::{Value, json};
@@ -71,12 +71,12 @@ fn rules(args: &PolicyCheck) -> Result<RuleSet, CommandError> {
 
 /// A command with the rules that hold for it.
 struct Judged<'f> {
-    fact: &'f CommandFact,
+    fact: &'f CommandWithRuleDecision,
     matches: Vec<Match>,
 }
 
 impl<'f> Judged<'f> {
-    fn of(fact: &'f CommandFact, rules: &RuleSet) -> Self {
+    fn of(fact: &'f CommandWithRuleDecision, rules: &RuleSet) -> Self {
         // A word that is not known is no word of a rule, however it is written.
         let matches = match fact.rule {
             None => Vec::new(),
@@ -112,7 +112,7 @@ impl<'f> Judged<'f> {
     }
 }
 
-fn document(facts: &ToolFacts, judged: &[Judged<'_>], script: bool) -> Value {
+fn document(facts: &ToolRequestFacts, judged: &[Judged<'_>], script: bool) -> Value {
     let mut document = json!({
         "schema": "checkrein/policy-check/1",
         "commands": judged.iter().map(Judged::json).collect::<Vec<_>>(),
@@ -132,7 +132,7 @@ fn document(facts: &ToolFacts, judged: &[Judged<'_>], script: bool) -> Value {
     document
 }
 
-fn print(facts: &ToolFacts, judged: &[Judged<'_>]) {
+fn print(facts: &ToolRequestFacts, judged: &[Judged<'_>]) {
     let verdict = match facts.rule {
         Some(decision) => Line::painted(paint(decision), word(decision)),
         None => Line::painted(Paint::Strong, "no rule says anything"),

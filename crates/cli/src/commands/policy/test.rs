@@ -39,7 +39,7 @@ pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
             })
             .to_text(),
     };
-    let digest = Digest::of(text.as_bytes());
+    let digest = Digest::hash_bytes(text.as_bytes());
     if args.json {
         ui::json(&document(&listings, digest, failing));
     } else {

@@ -10,8 +10,8 @@ use checkrein_adapters::headless::{Conversation, Ending, Facts, Launch, Usage};
 use checkrein_adapters::{self as adapters, Adapter, Headless};
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::event::{self, Event};
-use checkrein_core::ids::{ScopeId, Seq, SessionId, TaskId};
-use checkrein_core::input::{Input, ProcessFailed, SessionSource, StanceAt, StanceUsed};
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId};
+use checkrein_core::input::{AgentProcessFailed, Input, SessionStartKind, StancePoint, StanceUsed};
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_store::{SqliteStore, Store as _};
@@ -281,11 +281,11 @@ impl<'a> Course<'a> {
         let plan = self.plan;
         match &plan.resume {
             Some(id) => {
-                self.take_up(id.clone(), SessionSource::Resume)?;
+                self.take_up(id.clone(), SessionStartKind::Resume)?;
                 self.must_be_ours()?;
             }
             None if plan.headless.takes_id() => {
-                self.take_up(SessionId::new(uuid()), SessionSource::Startup)?;
+                self.take_up(SessionId::new(uuid()), SessionStartKind::Startup)?;
             }
             // It is known as soon as the agent says it.
             None => {}
@@ -316,7 +316,7 @@ impl<'a> Course<'a> {
     }
 
     /// The session, as the agent identifies it, and its task.
-    fn take_up(&mut self, id: SessionId, how: SessionSource) -> Result<(), CommandError> {
+    fn take_up(&mut self, id: SessionId, how: SessionStartKind) -> Result<(), CommandError> {
         if let Some(desk) = &self.desk {
             desk.expect(&id);
         }
@@ -356,7 +356,7 @@ impl<'a> Course<'a> {
     fn ensure_session(&mut self, id: Option<&str>) -> Result<(), CommandError> {
         if self.session.is_none() {
             let id = id.map_or_else(new_id, str::to_owned);
-            self.take_up(SessionId::new(id), SessionSource::Startup)?;
+            self.take_up(SessionId::new(id), SessionStartKind::Startup)?;
         }
         Ok(())
     }
@@ -443,7 +443,7 @@ impl<'a> Course<'a> {
     }
 
     /// How the task stands after a process of the agent.
-    fn judge(&mut self, went: Went, seen: Seq) -> Result<Step, CommandError> {
+    fn judge(&mut self, went: Went, seen: EventSeq) -> Result<Step, CommandError> {
         let Went {
             watched,
             facts,
@@ -499,7 +499,7 @@ impl<'a> Course<'a> {
         }
         if let Some(off) = off::in_force(&self.located.place.state) {
             self.checks.say(&off.words());
-            let stand_in = off.stand_in(ScopeId::main());
+            let stand_in = off.stand_in(ScopeId::main_scope());
             return Ok(Step::of(self.session()?.take(stand_in)?));
         }
         let message = facts.message.unwrap_or_default();
@@ -526,7 +526,7 @@ impl<'a> Course<'a> {
     ) -> Result<Transition, CommandError> {
         self.ensure_session(None)?;
         self.checks.say(&format!("checkrein: {what}"));
-        let failed = Input::ProcessFailed(ProcessFailed {
+        let failed = Input::ProcessFailed(AgentProcessFailed {
             exit_code,
             what,
             native_reason,
@@ -553,22 +553,22 @@ impl<'a> Course<'a> {
     }
 
     /// Where the log ends now.
-    fn last(&self) -> Seq {
+    fn last(&self) -> EventSeq {
         let state = self
             .session
             .as_ref()
             .and_then(|session| session.peek().ok());
-        state.flatten().map_or(Seq(0), |(state, _)| state.last)
+        state.flatten().map_or(EventSeq(0), |(state, _)| state.last)
     }
 
     /// Hooks that never fire are said, loudly and in the log: then nobody judged a tool call.
-    fn look_for_hooks(&mut self, seen: Seq, facts: &Facts) -> Result<(), CommandError> {
+    fn look_for_hooks(&mut self, seen: EventSeq, facts: &Facts) -> Result<(), CommandError> {
         let session = self.session()?;
         let fired = self
             .store
             .events(session.id(), seen)?
             .iter()
-            .filter_map(|raw| event::decode(&raw.payload).ok())
+            .filter_map(|raw| event::decode_event(&raw.payload).ok())
             .any(|event| match event {
                 Event::Input(stamped) => stamped.source.as_str() == hook::RUN,
                 Event::Repeated { source, .. } => source.as_str() == hook::RUN,
@@ -587,8 +587,8 @@ impl<'a> Course<'a> {
         let line = format!("checkrein: {why}. See which settings switch hooks off.");
         self.checks.say(Line::painted(Paint::Bad, &line));
         self.session()?.take(Input::StanceUsed(StanceUsed {
-            scope: ScopeId::main(),
-            at: StanceAt::Tool,
+            scope: ScopeId::main_scope(),
+            at: StancePoint::Tool,
             stance: Stance::Allow,
             why,
         }))?;

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use checkrein::{LoopResult, conversation};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::{self, Event};
-use checkrein_core::evidence::{Cause, Verdict};
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::evidence::{InconclusiveCause, Verdict};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_core::transition::Reason;
@@ -41,7 +41,7 @@ pub(crate) struct Criterion {
 /// The newest evidence of a criterion.
 struct Found {
     verdict: Verdict,
-    cause: Option<Cause>,
+    cause: Option<InconclusiveCause>,
     evidence: Digest,
     /// It is about the tree as it was accepted; else about what was looked at last.
     stands: bool,
@@ -91,7 +91,7 @@ impl Autopilot {
     ) -> Result<Claim, CommandError> {
         let root = located.place.root.as_os_str().as_encoded_bytes();
         let file = self.file.as_os_str().as_encoded_bytes();
-        let claim = store.claim(&Digest::of_parts([&b"autopilot"[..], file, root]))?;
+        let claim = store.claim(&Digest::hash_parts([&b"autopilot"[..], file, root]))?;
         claim
             .ok_or_else(|| CommandError::failed("that goal is at work already, in another process"))
     }
@@ -146,7 +146,7 @@ impl Autopilot {
             if let Ok(Some(bytes)) = whole::read(&file, whole::CONFIG) {
                 let name = file.strip_prefix(root).unwrap_or(&file);
                 let name = name.display().to_string();
-                seen.others.insert(name, Digest::of(&bytes));
+                seen.others.insert(name, Digest::hash_bytes(&bytes));
             }
             seen
         })
@@ -174,8 +174,8 @@ impl Autopilot {
     ) -> Result<Vec<Criterion>, CommandError> {
         let stands = result.transition.reason == Reason::TaskComplete;
         let mut facts = Vec::new();
-        for raw in store.events(&result.session, Seq(0))? {
-            if let Ok(Event::Input(stamped)) = event::decode(&raw.payload)
+        for raw in store.events(&result.session, EventSeq(0))? {
+            if let Ok(Event::Input(stamped)) = event::decode_event(&raw.payload)
                 && let Input::EvidenceArrived(arrived) = stamped.input
             {
                 facts.push(arrived.evidence);

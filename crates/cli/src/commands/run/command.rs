@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use checkrein::{Decided, Progress, Session};
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::ids::{ScopeId, TaskId};
-use checkrein_core::input::{Input, ProcessFailed};
+use checkrein_core::input::{AgentProcessFailed, Input};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_verifiers::private_file::{private_temporary_folder, write_private_file};
 use checkrein_verifiers::process::{self, Ended};
@@ -106,7 +106,7 @@ pub(crate) fn drive(
             AgentEnd::Claimed => match off::in_force(&located.place.state) {
                 Some(off) => {
                     say(&off.words());
-                    seat.session.take(off.stand_in(ScopeId::main()))?
+                    seat.session.take(off.stand_in(ScopeId::main_scope()))?
                 }
                 None => match seat.session.stop("exit status 0") {
                     Err(_) if signals::cancelled() => seat.session.take(Input::Interrupted)?,
@@ -114,7 +114,7 @@ pub(crate) fn drive(
                 },
             },
             AgentEnd::Failed(exit_code, what) => {
-                seat.session.take(Input::ProcessFailed(ProcessFailed {
+                seat.session.take(Input::ProcessFailed(AgentProcessFailed {
                     exit_code,
                     what,
                     native_reason: None,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use checkrein_adapters::headless::Said;
 use checkrein_core::ids::ScopeId;
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use indicatif::ProgressBar;
 
 use crate::ui::line::Line;
@@ -70,12 +70,18 @@ impl<'a> Live<'a> {
     }
 
     /// The session as it is now; `ours` if what is refused is said by somebody else.
-    pub(super) fn look(&mut self, state: &State) {
+    pub(super) fn look(&mut self, state: &SessionState) {
         let Some(task) = &state.task else { return };
         self.calls = task.totals.tool_calls;
         let waiting: Vec<&str> = state
-            .pending(&ScopeId::main())
-            .map(|pending| pending.waiting.iter().map(|name| name.as_str()).collect())
+            .pending_stop(&ScopeId::main_scope())
+            .map(|pending| {
+                pending
+                    .awaited_verifiers
+                    .iter()
+                    .map(|name| name.as_str())
+                    .collect()
+            })
             .unwrap_or_default();
         if !waiting.is_empty() {
             self.doing = format!("checks: {}", waiting.join(", "));
@@ -85,7 +91,7 @@ impl<'a> Live<'a> {
         let given = task.totals.continues;
         if given > self.refused {
             let names: Vec<&str> = task
-                .told
+                .reported_findings
                 .iter()
                 .filter(|told| told.findings.iter().any(|(_, open)| *open))
                 .map(|told| told.verifier.as_str())
@@ -104,7 +110,7 @@ impl<'a> Live<'a> {
     }
 
     /// Continuations that are said in full elsewhere.
-    pub(super) fn told(&mut self, state: &State) {
+    pub(super) fn told(&mut self, state: &SessionState) {
         if let Some(task) = &state.task {
             self.refused = task.totals.continues;
         }

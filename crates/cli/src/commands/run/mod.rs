@@ -91,7 +91,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
         outcome
             .transition
             .reason
-            .exit_code()
+            .run_exit_code()
             .unwrap_or(exit_code::NO),
     ))
 }
@@ -147,7 +147,7 @@ pub(crate) struct Outcome {
 pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
     let events = outcome
         .store
-        .events(&outcome.session, checkrein_core::ids::Seq(0))
+        .events(&outcome.session, checkrein_core::ids::EventSeq(0))
         .unwrap_or_default();
     let events: Vec<serde_json::Value> = events
         .iter()
@@ -236,7 +236,7 @@ pub(super) fn new_id() -> String {
         std::process::id(),
         std::thread::current().id()
     );
-    let mut id = Digest::of(seed.as_bytes()).to_hex();
+    let mut id = Digest::hash_bytes(seed.as_bytes()).to_hex();
     id.truncate(32);
     id
 }

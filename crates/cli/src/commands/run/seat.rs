@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use checkrein::{Decided, Session};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
-use checkrein_core::state::State;
+use checkrein_core::state::SessionState;
 use checkrein_verifiers::process::Ended;
 
 use crate::signals;
@@ -81,7 +81,7 @@ impl Eye {
     pub(super) fn look(
         &mut self,
         session: &Session<'_>,
-    ) -> Result<(Look, Option<(State, Policy)>), CommandError> {
+    ) -> Result<(Look, Option<(SessionState, Policy)>), CommandError> {
         // What its agent does from here on could not be counted.
         session.check_writable()?;
         let Some((state, policy)) = session.peek()? else {
@@ -93,7 +93,7 @@ impl Eye {
             let decided = session.take(Input::TimePassed)?;
             return Ok((Look::Over(Box::new(decided)), Some((state, policy))));
         }
-        if !ended && state.is_turned_back(checkrein_runtime::now()) {
+        if !ended && state.is_clock_turned_back(checkrein_runtime::now()) {
             // An agent that says nothing for long would have no time cap until the clock has caught up.
             session.take(Input::TimePassed)?;
             return Ok((Look::GoOn, Some((state, policy))));
@@ -108,10 +108,12 @@ impl Eye {
     }
 }
 
-fn is_late(state: &State, policy: &Policy) -> bool {
+fn is_late(state: &SessionState, policy: &Policy) -> bool {
     let now = checkrein_runtime::now();
     let busy = state.task.as_ref().map_or(0, |task| {
-        let span = task.working_since.map_or(0, |since| now.since(since));
+        let span = task
+            .working_since
+            .map_or(0, |since| now.millis_since(since));
         task.totals.busy_ms.saturating_add(span)
     });
     [policy.caps.wall_clock_ms, policy.session_caps.wall_clock_ms]

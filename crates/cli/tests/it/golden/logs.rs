@@ -2,7 +2,7 @@
 //! and `crates/runtime/tests/golden.rs` replay every file; here each story is told again.
 
 use checkrein_core::event::{self, Event};
-use checkrein_core::ids::{Seq, SessionId};
+use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_runtime::replay;
 use checkrein_store::{SqliteStore, Store};
 use serde_json::Value;
@@ -38,8 +38,8 @@ impl Told {
             log: Vec::new(),
             policies: Vec::new(),
         };
-        for row in store.events(session, Seq(0)).unwrap() {
-            let event = event::decode(&row.payload).unwrap();
+        for row in store.events(session, EventSeq(0)).unwrap() {
+            let event = event::decode_event(&row.payload).unwrap();
             if let Event::PolicySealed { policy, .. } | Event::PolicyRenewed { policy, .. } = event
             {
                 told.policies

@@ -7,8 +7,8 @@ use checkrein::models::{
     Call, Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait,
 };
 use checkrein::{
-    AgentLoop, BeforeTool, CallSays, HardVerifier, Layer, Middleware, ResultSays, Shell, Stage,
-    ToolResult,
+    AgentLoop, BeforeTool, CallSays, HardVerifier, Layer, Middleware, MiddlewareStage, ResultSays,
+    Shell, ToolResult,
 };
 use checkrein_store::MemoryStore;
 use serde_json::json;
@@ -93,7 +93,7 @@ impl Middleware for Cut {
 pub(super) fn middleware() -> Told {
     let commands = [Some("echo forbidden"), Some("echo hunter"), None];
     looped(commands.map(reply).to_vec(), |agent| {
-        let layer = Layer::new("cut", Stage::ALL, Cut).lets_pass();
+        let layer = Layer::new("cut", MiddlewareStage::ALL, Cut).lets_pass();
         agent.middleware().add(layer);
         agent.config("verify_on = \"always\"\n[[verifier]]\nname = \"ok\"\nrun = \"test -d .\"\n")
     })

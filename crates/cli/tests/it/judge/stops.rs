@@ -282,7 +282,7 @@ fn standing_tasks_are_read_at_the_stop_and_rules_are_not() {
             _ => None,
         })
         .collect();
-    let digest = |text: &str| Digest::of(text.as_bytes());
+    let digest = |text: &str| Digest::hash_bytes(text.as_bytes());
     assert_eq!(
         digests,
         [digest("- [ ] look at the queue\n"), digest(ticked)]

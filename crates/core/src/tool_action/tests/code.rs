@@ -4,17 +4,17 @@ use serde_json::json;
 
 use super::*;
 
-fn command(tool: &str, args: Value) -> Option<ToolCommand> {
+fn command(tool: &str, args: Value) -> Option<CommandInToolArguments> {
     classify_call(tool, &args).command
 }
 
-fn one_liner(program: &str, option: &str, code: &str) -> Option<ToolCommand> {
+fn one_liner(program: &str, option: &str, code: &str) -> Option<CommandInToolArguments> {
     let words = [program, option, code].map(str::to_owned);
-    Some(ToolCommand::Argv(words.to_vec()))
+    Some(CommandInToolArguments::Argv(words.to_vec()))
 }
 
-fn script(text: &str) -> Option<ToolCommand> {
-    Some(ToolCommand::Script(text.to_owned()))
+fn script(text: &str) -> Option<CommandInToolArguments> {
+    Some(CommandInToolArguments::Script(text.to_owned()))
 }
 
 #[test]

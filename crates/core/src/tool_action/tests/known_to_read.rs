@@ -227,8 +227,8 @@ fn what_is_not_known_to_read_only_may_write_what_it_names() {
 
 #[test]
 fn a_command_is_found_wherever_it_stands() {
-    let script = |text: &str| Some(ToolCommand::Script(text.to_owned()));
-    let check = |tool: &str, args: Value, expected: Option<ToolCommand>| {
+    let script = |text: &str| Some(CommandInToolArguments::Script(text.to_owned()));
+    let check = |tool: &str, args: Value, expected: Option<CommandInToolArguments>| {
         assert_eq!(
             classify(tool, args.clone()).command,
             expected,
@@ -261,7 +261,11 @@ fn a_command_is_found_wherever_it_stands() {
         check("mcp__x__bash", json!({key: "rm t/x"}), script("rm t/x"));
         check("mcp__x__note", json!({key: "rm t/x"}), None);
     }
-    let words = |words: [&str; 3]| Some(ToolCommand::Argv(words.map(str::to_owned).to_vec()));
+    let words = |words: [&str; 3]| {
+        Some(CommandInToolArguments::Argv(
+            words.map(str::to_owned).to_vec(),
+        ))
+    };
     check(
         "run_python",
         json!({"code": "1 / 2"}),
@@ -304,8 +308,8 @@ fn a_command_is_found_wherever_it_stands() {
 
 #[test]
 fn the_folder_of_a_command() {
-    let named = |path: &str| CallFolder::Named(path.to_owned());
-    let check = |tool: &str, args: Value, expected: &[CallFolder]| {
+    let named = |path: &str| CallStartFolder::Named(path.to_owned());
+    let check = |tool: &str, args: Value, expected: &[CallStartFolder]| {
         assert_eq!(
             classify(tool, args.clone()).folders,
             expected,
@@ -339,7 +343,7 @@ fn the_folder_of_a_command() {
     check(
         "bash",
         json!({"command": "ls", "cwd": "$X/a"}),
-        &[CallFolder::Unknown],
+        &[CallStartFolder::Unknown],
     );
     check(
         "bash",
@@ -354,7 +358,7 @@ fn the_folder_of_a_command() {
     check(
         "run",
         json!({"command": "ls", "path": "a"}),
-        &[CallFolder::Possible("a".into())],
+        &[CallStartFolder::Possible("a".into())],
     );
     // Where it starts is nothing that it writes.
     assert!(
@@ -414,7 +418,7 @@ fn a_program_and_its_arguments_are_a_command() {
     let command = |tool: &str, args: Value| classify_call(tool, &args).command;
     let words = |words: &[&str]| {
         let words = words.iter().map(|word| (*word).to_owned()).collect();
-        Some(ToolCommand::Argv(words))
+        Some(CommandInToolArguments::Argv(words))
     };
     let rm = words(&["rm", "-rf", "/"]);
     for (tool, args) in [
@@ -431,7 +435,7 @@ fn a_program_and_its_arguments_are_a_command() {
         assert_eq!(command(tool, args), rm, "{tool}");
     }
     // The program is the tool's name.
-    let script = |text: &str| Some(ToolCommand::Script(text.to_owned()));
+    let script = |text: &str| Some(CommandInToolArguments::Script(text.to_owned()));
     for (tool, args, expected) in [
         (
             "git",

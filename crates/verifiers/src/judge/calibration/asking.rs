@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use checkrein_core::evidence::Testimony;
+use checkrein_core::evidence::JudgeUsage;
 use checkrein_models::quoted::Quotes;
 use checkrein_models::{Limits, Model, ModelError, Remote, Request, wait_unless};
 
@@ -45,7 +45,7 @@ pub struct Asking<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
     /// Questions, tokens and cost, by model.
-    pub of: BTreeMap<String, Testimony>,
+    pub of: BTreeMap<String, JudgeUsage>,
     /// Questions whose answer was recorded.
     pub known: u64,
     /// Questions without an answer: the first reason, and how many.

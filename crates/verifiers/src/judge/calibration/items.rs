@@ -145,7 +145,7 @@ impl Reading {
         // All but what was said of it, in one order whatever the file's.
         let mut asked = map.clone();
         asked.retain(|key, _| !SAID.contains(&key.as_str()));
-        let asked = Digest::of_json(&Value::Object(asked));
+        let asked = Digest::hash_json(&Value::Object(asked));
         let map = &mut map;
         let id = match map.remove("id") {
             None | Some(Value::Null) => format!("line {number}"),

@@ -104,5 +104,5 @@ pub(super) fn question(model: &str, request: &Request) -> Digest {
         Message::Assistant { .. } | Message::Result { .. } => None,
     });
     let parts = [model.as_bytes(), request.system.as_bytes()];
-    Digest::of_parts(parts.into_iter().chain(said))
+    Digest::hash_parts(parts.into_iter().chain(said))
 }

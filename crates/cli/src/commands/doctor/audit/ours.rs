@@ -29,8 +29,8 @@ pub(super) fn read(located: &Located, policy: &Policy, found: &mut Found) {
     };
     for spec in &policy.verifiers {
         let name = spec.name.as_str();
-        match (policy.is_required(&spec.name), applies) {
-            (true, true) if spec.tier == policy::Tier::Person => {
+        match (policy.is_required_verifier(&spec.name), applies) {
+            (true, true) if spec.tier == policy::VerifierTier::Person => {
                 found.fill(
                     Tier::Human,
                     format!("a person looks: '{name}'{under}"),
