@@ -2,17 +2,17 @@
 
 use checkrein_core::input::PersonAnswer;
 use checkrein_runtime::{Patience, RuntimeError};
-use checkrein_store::Approval;
+use checkrein_store::StoredApprovalRequest;
 
 use crate::Engine;
 
 impl Engine {
     /// Everything that was put to a person, newest first, also what was asked by an earlier
-    /// process with the same store. [`Approval::stands`] says which still wait.
+    /// process with the same store. [`StoredApprovalRequest::approval_status_at`] says which still wait.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn approvals(&self) -> Result<Vec<Approval>, RuntimeError> {
+    pub fn approvals(&self) -> Result<Vec<StoredApprovalRequest>, RuntimeError> {
         self.runtime().approvals()
     }
 
@@ -61,13 +61,13 @@ impl Engine {
     ///
     /// # Errors
     /// [`RuntimeError::Answered`] if there is nothing left to answer, [`RuntimeError::Unseen`] for
-    /// a yes to what cannot be shown whole ([`Approval::unseen`]); or if the store cannot be
+    /// a yes to what cannot be shown whole ([`StoredApprovalRequest::unapprovable_reason`]); or if the store cannot be
     /// written.
     pub fn answer(
         &self,
-        question: &Approval,
+        question: &StoredApprovalRequest,
         answer: PersonAnswer,
-    ) -> Result<Approval, RuntimeError> {
+    ) -> Result<StoredApprovalRequest, RuntimeError> {
         let patience = Patience {
             deadline: None,
             cancelled: self.cancelled(),

@@ -69,7 +69,10 @@ pub use checkrein_runtime::{
     ResultSays, Rewritten, RoundEnd, SessionEnd, SessionStart, Stages, StopSays, ToolResult,
 };
 pub use checkrein_runtime::{Decided, HostFound, Place, Progress, RuntimeError, now};
-pub use checkrein_store::{About, Answered, Approval, Beside, Message, Stands};
+pub use checkrein_store::{
+    ApprovalAnswer, ApprovalCallDetails, ApprovalStatus, ApprovalSubject, FinalMessage,
+    StoredApprovalRequest,
+};
 
 /// The examples of the pages are compiled and run.
 #[cfg(doctest)]

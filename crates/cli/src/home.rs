@@ -76,7 +76,8 @@ pub(crate) fn of_session(
 
 /// Where a session is judged that begins in this place without a hook.
 pub(crate) fn of_new(located: Located, session: &SessionId) -> Result<Located, RuntimeError> {
-    if let Err(StoreError::Missing { .. }) = SqliteStore::open_read_only(&located.place.state) {
+    if let Err(StoreError::Missing { .. }) = SqliteStore::open_store_read_only(&located.place.state)
+    {
         return Ok(located);
     }
     let store = engine::store(&located.place)?;
@@ -94,7 +95,7 @@ fn says_here(
     store: &SqliteStore,
     session: &SessionId,
 ) -> Result<bool, StoreError> {
-    let newest = store.tasks(Some(session), 1)?;
+    let newest = store.newest_task_summaries(Some(session), 1)?;
     Ok(newest
         .first()
         .is_some_and(|row| Path::new(&row.root) == located.place.root))
@@ -145,8 +146,8 @@ fn known_in(
     session: &SessionId,
     busy: Duration,
 ) -> Result<Option<(Settled, PathBuf)>, RuntimeError> {
-    let knows = match SqliteStore::open_read_only(&located.place.state) {
-        Ok(store) => store.knows(session)?,
+    let knows = match SqliteStore::open_store_read_only(&located.place.state) {
+        Ok(store) => store.has_session(session)?,
         Err(_) => false,
     };
     if !knows {

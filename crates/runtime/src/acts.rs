@@ -8,7 +8,7 @@ use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::{ActReach, Input, NewestCheckRun};
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_core::state::SessionState;
-use checkrein_store::{Act, ActCount, StoreError, Tail};
+use checkrein_store::{ActNumbersForRoot, SessionView, StoreError, ToolAct};
 use checkrein_verifiers::tree::{Limits, TreeError};
 
 use crate::delivery::RequiredRun;
@@ -20,8 +20,12 @@ use crate::workspace::Tracked;
 
 impl Runtime {
     /// The acts that were counted in this root so far, as they concern this session.
-    pub(crate) fn acts(&self, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
-        self.store.acts(&self.place.root_text(), session)
+    pub(crate) fn acts(
+        &self,
+        session: Option<&SessionId>,
+    ) -> Result<ActNumbersForRoot, StoreError> {
+        self.store
+            .count_acts_concerning_session(&self.place.root_text(), session)
     }
 
     /// A tool call comes or has come back while nothing is judged: it may do whatever it likes, and what was
@@ -35,7 +39,7 @@ impl Runtime {
 
     /// Counts an act of which nothing else is recorded.
     pub(crate) fn count_act(&self, session: &SessionId, reach: ActReach) -> Result<(), StoreError> {
-        self.store.count_act(session, &self.act(reach))
+        self.store.increment_act_count(session, &self.act(reach))
     }
 
     /// The tree for a stop of the main conversation. Acts are read first: one that comes while the tree
@@ -55,7 +59,7 @@ impl Runtime {
                 began,
                 took: self.place.system.since(began),
                 reading,
-                acts: acts.counted,
+                acts: acts.total,
             }
         }))
     }
@@ -78,8 +82,8 @@ impl Runtime {
             .collect()
     }
 
-    pub(crate) fn act(&self, reach: ActReach) -> Act {
-        Act {
+    pub(crate) fn act(&self, reach: ActReach) -> ToolAct {
+        ToolAct {
             root: self.place.root_text(),
             reach,
         }
@@ -99,11 +103,11 @@ pub(crate) fn may_run(decision: Option<&Decision>) -> bool {
 /// The newest runs of these, as the log's transaction sees them: what another session finds out meanwhile comes
 /// before it or after.
 pub(crate) fn newest_runs(
-    tail: &dyn Tail,
+    tail: &dyn SessionView,
     required: &[RequiredRun],
 ) -> Result<Box<[NewestCheckRun]>, StoreError> {
     let newest = |required: &RequiredRun| {
-        let kept = tail.evidence(&required.key)?;
+        let kept = tail.read_evidence(&required.key)?;
         Ok(NewestCheckRun {
             verifier: required.verifier.clone(),
             run: kept.map(|kept| kept::run_id(&required.key, &kept).to_short_digest()),

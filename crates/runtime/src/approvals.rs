@@ -19,7 +19,10 @@ use checkrein_core::state::SessionState;
 use checkrein_core::step::StateMachineStep;
 use checkrein_core::tool_action::ToolAction;
 use checkrein_core::transition::PARKED_DETAIL;
-use checkrein_store::{About, Answered, Approval, Batch, Message, Stands, StoreError, Tail};
+use checkrein_store::{
+    AppendBatch, ApprovalAnswer, ApprovalStatus, ApprovalSubject, FinalMessage, SessionView,
+    StoreError, StoredApprovalRequest,
+};
 use checkrein_verifiers::Report;
 
 use crate::delivery::{Delivery, Patience};
@@ -37,7 +40,7 @@ pub(crate) enum Beside<'a> {
     /// A tool request.
     Call(Asked<'a>),
     /// A person's answer to this question.
-    Answer(&'a Approval),
+    Answer(&'a StoredApprovalRequest),
 }
 
 /// A tool request as it came, before anything of it is bounded or hidden: two calls that read
@@ -125,7 +128,7 @@ fn is_heard(asked_in: Option<TaskId>, now: Option<TaskId>) -> bool {
 
 /// A question as the store has it, or as it would be asked.
 pub(crate) struct Question {
-    row: Approval,
+    row: StoredApprovalRequest,
     is_new: bool,
     /// It is known, but was kept by a build that kept less of it.
     is_completed: bool,
@@ -146,8 +149,8 @@ impl Question {
         self,
         made: &StateMachineStep,
         state: &SessionState,
-        batch: &mut Batch,
-    ) -> Option<Approval> {
+        batch: &mut AppendBatch,
+    ) -> Option<StoredApprovalRequest> {
         let mut row = self.row;
         match &made.decision {
             Some(Decision::Tool(ToolDecision::Ask { .. })) if self.is_new => {
@@ -160,7 +163,7 @@ impl Question {
                 if self.is_completed {
                     batch.approvals.push(row.clone());
                 }
-                Some(row).filter(|row| row.is_untold(state.now))
+                Some(row).filter(|row| row.approval_needs_notification(state.now))
             }
             Some(Decision::Tool(decision)) if may_run(decision) && is_approved(made) => {
                 row.used_at = Some(state.now);
@@ -191,7 +194,7 @@ fn is_approved(made: &StateMachineStep) -> bool {
 struct New {
     key: Digest,
     nth: u32,
-    about: About,
+    about: ApprovalSubject,
     why: String,
 }
 
@@ -200,7 +203,7 @@ impl Runtime {
     /// than by the agent.
     pub(crate) fn look_up(
         &self,
-        tail: &dyn Tail,
+        tail: &dyn SessionView,
         policy: &Policy,
         state: &SessionState,
         delivery: &Delivery<'_>,
@@ -218,15 +221,18 @@ impl Runtime {
             return Ok(None);
         }
         let now = clock::now();
-        let holds = |row: &Approval| {
-            let stands = row.stands(now);
-            matches!(stands, Stands::Asked | Stands::Approved | Stands::Denied)
+        let holds = |row: &StoredApprovalRequest| {
+            let stands = row.approval_status_at(now);
+            matches!(
+                stands,
+                ApprovalStatus::Asked | ApprovalStatus::Approved | ApprovalStatus::Denied
+            )
         };
         let folder = folder_of(delivery).filter(|folder| *folder != self.place.root_text());
-        let mut known = tail.approval(&asked.key)?;
+        let mut known = tail.newest_approval(&asked.key)?;
         if known.is_none() && folder.is_none() {
             let earlier = earlier_key(&delivery.session, &request.tool, asked.args);
-            known = tail.approval(&earlier)?.filter(holds);
+            known = tail.newest_approval(&earlier)?.filter(holds);
         }
         let about = || {
             let call = Call {
@@ -238,16 +244,16 @@ impl Runtime {
                 folder: folder.as_deref(),
             };
             let (text, beside) = shown::of_call(&self.redactor, &request.facts, call);
-            About::Call {
+            ApprovalSubject::Call {
                 tool: request.tool.clone(),
                 text,
-                beside: Some(Box::new(beside)),
+                details: Some(Box::new(beside)),
             }
         };
         let question = match known {
             Some(mut row) if holds(&row) => {
-                let is_less = matches!(row.about, About::Call { beside: None, .. });
-                let is_completed = is_less && row.stands(now) == Stands::Asked;
+                let is_less = matches!(row.about, ApprovalSubject::Call { details: None, .. });
+                let is_completed = is_less && row.approval_status_at(now) == ApprovalStatus::Asked;
                 if is_completed {
                     row.about = about();
                 }
@@ -271,7 +277,7 @@ impl Runtime {
                 }
             }
         };
-        if let Some(unseen) = question.row.unseen() {
+        if let Some(unseen) = question.row.unapprovable_reason() {
             let reason = request.facts.reason.get_or_insert_default();
             reason.push_str(&format!(
                 "\nNobody can approve it as it is, since not all of it can be shown to them: {unseen}. Make smaller calls, without secrets in them."
@@ -287,7 +293,7 @@ impl Runtime {
         policy: &Policy,
         state: &SessionState,
         new: New,
-    ) -> Approval {
+    ) -> StoredApprovalRequest {
         let now = clock::now();
         let New {
             key,
@@ -297,7 +303,7 @@ impl Runtime {
         } = new;
         let mut id = Digest::hash_parts([&key.as_bytes()[..], &nth.to_le_bytes()]).to_hex();
         id.truncate(8);
-        Approval {
+        StoredApprovalRequest {
             id: format!("ap-{id}"),
             key,
             nth,
@@ -311,10 +317,10 @@ impl Runtime {
             until: UnixMillis(now.0.saturating_add(policy.approvals.expires_ms)),
             answer: None,
             used_at: None,
-            ran_out_at: None,
-            tell: policy.approvals.notify.is_some(),
-            told_at: None,
-            not_told: None,
+            expiry_reported_at: None,
+            notifies: policy.approvals.notify.is_some(),
+            notified_at: None,
+            notification_error: None,
         }
     }
 
@@ -330,13 +336,13 @@ impl Runtime {
     ) -> Result<Word, RuntimeError> {
         let work = key_of_work(&self.place.root_text(), spec, subject);
         let Some(session) = session else {
-            let rows = self.store.approvals()?.into_iter();
+            let rows = self.store.list_approvals()?.into_iter();
             let newest = rows.filter(|row| row.key == work).max_by_key(|row| row.nth);
             let now = clock::now();
             return Ok(newest.map_or_else(Word::default, |row| Word::of(row, now)));
         };
         let mut found = Ok(Word::default());
-        self.store.transact(session, &mut |tail| {
+        self.store.transact_on_session(session, &mut |tail| {
             let state = match load::state(session, tail) {
                 Ok(loaded) => loaded.state,
                 Err(error) => {
@@ -346,7 +352,7 @@ impl Runtime {
             };
             let tree = (spec.subject == VerdictSubjectKind::Message).then(|| tree_of(&state));
             let key = tree.map_or(work, |tree| key_of_message(work, session, tree));
-            let known = tail.approval(&key)?;
+            let known = tail.newest_approval(&key)?;
             let nth = known.as_ref().map_or(0, |row| row.nth + 1);
             let task = state.task.as_ref().map(|task| task.id);
             if let Some((word, changed)) =
@@ -358,17 +364,17 @@ impl Runtime {
             let human = Human::of(spec);
             let message = tree.map(|tree| {
                 let one = shown::shown(&self.redactor, message.unwrap_or_default());
-                Box::new(Message {
+                Box::new(FinalMessage {
                     text: one.text,
                     tree,
                     hidden: one.hidden,
-                    unseen: one.unseen,
+                    hidden_reason: one.unseen,
                 })
             });
             let new = New {
                 key,
                 nth,
-                about: About::Work {
+                about: ApprovalSubject::Work {
                     verifier: spec.name.as_str().to_owned(),
                     subject,
                     message,
@@ -392,8 +398,8 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn approvals(&self) -> Result<Vec<Approval>, RuntimeError> {
-        Ok(self.store.approvals()?)
+    pub fn approvals(&self) -> Result<Vec<StoredApprovalRequest>, RuntimeError> {
+        Ok(self.store.list_approvals()?)
     }
 
     /// Records what a person says to a question: in the log of the session that asked, and
@@ -404,11 +410,11 @@ impl Runtime {
     /// for a yes to what nobody can see all of.
     pub fn answer(
         &self,
-        question: &Approval,
+        question: &StoredApprovalRequest,
         mut answer: PersonAnswer,
         patience: Patience<'_>,
-    ) -> Result<Approval, RuntimeError> {
-        if let Some(unseen) = question.unseen().filter(|_| answer.approved) {
+    ) -> Result<StoredApprovalRequest, RuntimeError> {
+        if let Some(unseen) = question.unapprovable_reason().filter(|_| answer.approved) {
             return Err(RuntimeError::Unseen {
                 approval: question.id.clone(),
                 why: unseen.to_owned(),
@@ -418,9 +424,9 @@ impl Runtime {
         fit::answer(&self.redactor, &mut answer);
         let now = clock::now();
         let span = question.until.millis_since(question.at);
-        let answered = Approval {
+        let answered = StoredApprovalRequest {
             until: UnixMillis(now.0.saturating_add(span)),
-            answer: Some(Answered {
+            answer: Some(ApprovalAnswer {
                 at: now,
                 answer: answer.clone(),
             }),
@@ -429,14 +435,14 @@ impl Runtime {
         let input = Input::PersonAnswered(PersonAnswered {
             approval: answered.id.clone(),
             what: match &answered.about {
-                About::Call { text, .. } => text.clone(),
-                About::Work {
+                ApprovalSubject::Call { text, .. } => text.clone(),
+                ApprovalSubject::Work {
                     verifier, subject, ..
                 } => format!("{verifier} on {}", subject.to_hex()),
             },
             ends: Some(match &answered.about {
-                About::Call { .. } => PARKED_DETAIL.to_owned(),
-                About::Work { verifier, .. } => verifier.clone(),
+                ApprovalSubject::Call { .. } => PARKED_DETAIL.to_owned(),
+                ApprovalSubject::Work { verifier, .. } => verifier.clone(),
             }),
             until: answered.until,
             answer,
@@ -450,24 +456,24 @@ impl Runtime {
 
 /// A known question about work, and its row where that changes. `None`: it is asked anew.
 fn known_word(
-    mut row: Approval,
+    mut row: StoredApprovalRequest,
     task: Option<TaskId>,
     of_message: bool,
-) -> Option<(Word, Option<Approval>)> {
+) -> Option<(Word, Option<StoredApprovalRequest>)> {
     let now = clock::now();
-    match row.stands(now) {
-        Stands::Expired => {
-            let is_known = row.answer.is_some() || row.ran_out_at.or(row.used_at).is_some();
+    match row.approval_status_at(now) {
+        ApprovalStatus::Expired => {
+            let is_known = row.answer.is_some() || row.expiry_reported_at.or(row.used_at).is_some();
             if is_known {
                 return None;
             }
-            row.ran_out_at = Some(now);
+            row.expiry_reported_at = Some(now);
             Some((Word::of(row.clone(), now), Some(row)))
         }
-        Stands::Used => None,
-        Stands::Asked => {
+        ApprovalStatus::Used => None,
+        ApprovalStatus::Asked => {
             let word = Word {
-                to_tell: row.is_untold(now),
+                to_tell: row.approval_needs_notification(now),
                 ..Word::of(row.clone(), now)
             };
             // Whoever answers now answers the task that asks now.
@@ -475,7 +481,7 @@ fn known_word(
             row.task = task;
             Some((word, moves_on.then_some(row)))
         }
-        Stands::Approved | Stands::Denied => {
+        ApprovalStatus::Approved | ApprovalStatus::Denied => {
             let holds = !of_message || is_heard(row.task, task);
             holds.then(|| (Word::of(row, now), None))
         }
@@ -483,22 +489,29 @@ fn known_word(
 }
 
 /// The question as it stands now, if it can still be answered.
-pub(crate) fn check_open(tail: &dyn Tail, question: &Approval) -> Result<Approval, RuntimeError> {
+pub(crate) fn check_open(
+    tail: &dyn SessionView,
+    question: &StoredApprovalRequest,
+) -> Result<StoredApprovalRequest, RuntimeError> {
     let now = clock::now();
-    match tail.approval(&question.key)? {
-        Some(row) if row.nth == question.nth && row.stands(now) == Stands::Asked => Ok(row),
+    match tail.newest_approval(&question.key)? {
+        Some(row)
+            if row.nth == question.nth && row.approval_status_at(now) == ApprovalStatus::Asked =>
+        {
+            Ok(row)
+        }
         known => Err(RuntimeError::Answered {
             approval: question.id.clone(),
-            stands: known.map_or("gone", |row| row.stands(now).as_str()),
+            stands: known.map_or("gone", |row| row.approval_status_at(now).as_str()),
         }),
     }
 }
 
-fn put(row: Approval) -> Batch {
-    Batch {
+fn put(row: StoredApprovalRequest) -> AppendBatch {
+    AppendBatch {
         approvals: vec![row],
         durable: true,
-        ..Batch::default()
+        ..AppendBatch::default()
     }
 }
 
@@ -524,14 +537,14 @@ impl Human {
 /// A person's word about some work, as it stood when it was looked up.
 #[derive(Debug, Default)]
 pub(crate) struct Word {
-    row: Option<(Approval, Stands)>,
+    row: Option<(StoredApprovalRequest, ApprovalStatus)>,
     /// Somebody has to be told that it waits.
     to_tell: bool,
 }
 
 impl Word {
-    fn of(row: Approval, now: UnixMillis) -> Self {
-        let stands = row.stands(now);
+    fn of(row: StoredApprovalRequest, now: UnixMillis) -> Self {
+        let stands = row.approval_status_at(now);
         Self {
             row: Some((row, stands)),
             to_tell: false,
@@ -539,7 +552,7 @@ impl Word {
     }
 
     /// What a person has to be told of.
-    pub(crate) fn parked(self) -> Option<Approval> {
+    pub(crate) fn parked(self) -> Option<StoredApprovalRequest> {
         self.row.filter(|_| self.to_tell).map(|(row, _)| row)
     }
 }
@@ -553,10 +566,10 @@ pub(crate) fn report(word: &Word) -> Report {
     };
     let id = &row.id;
     let (verdict, said) = match (*stands, &row.answer) {
-        (Stands::Approved | Stands::Used, Some(said)) => (Verdict::Pass, said),
-        (Stands::Denied, Some(said)) => (Verdict::Fail, said),
-        (Stands::Asked, _) => {
-            let how = match row.unseen() {
+        (ApprovalStatus::Approved | ApprovalStatus::Used, Some(said)) => (Verdict::Pass, said),
+        (ApprovalStatus::Denied, Some(said)) => (Verdict::Fail, said),
+        (ApprovalStatus::Asked, _) => {
+            let how = match row.unapprovable_reason() {
                 None => format!("checkrein approve {id}, or: checkrein deny {id}"),
                 Some(unseen) => {
                     format!("checkrein deny {id}; nobody can say yes to it: {unseen}")

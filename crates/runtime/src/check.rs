@@ -90,7 +90,7 @@ impl Runtime {
             began,
             took: self.place.system.since(began),
             reading,
-            acts: acts.counted,
+            acts: acts.total,
         });
         let looks = Looks::new(
             Arc::clone(&self.place.system),

@@ -14,7 +14,7 @@ use checkrein_core::layers::MiddlewareAnswerFact;
 use checkrein_core::policy::VerifiedNoticeMode;
 use checkrein_core::state::SessionState;
 use checkrein_core::transition::Transition;
-use checkrein_store::Approval;
+use checkrein_store::StoredApprovalRequest;
 use checkrein_verifiers::tree::Limits;
 use serde_json::Value;
 
@@ -138,7 +138,7 @@ pub struct Decided {
     /// Said once, when the policy was sealed.
     pub warnings: Vec<String>,
     /// What waits for a person since this answer.
-    pub parked: Vec<Approval>,
+    pub parked: Vec<StoredApprovalRequest>,
     /// The command that tells them, as the sealed policy has it.
     pub notify: Option<String>,
     /// What an accepted stop says in the agent's screen, as the sealed policy has it.

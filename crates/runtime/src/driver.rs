@@ -14,7 +14,7 @@ use checkrein_core::ids::{AgentName, EventSeq, ScopeId, SessionId};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
-use checkrein_store::{Claim, Store, Tail};
+use checkrein_store::{EffectClaim, SessionView, Store};
 
 use crate::config::{Compiled, ConfigError};
 use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
@@ -201,7 +201,7 @@ impl Runtime {
         }
         // It only chooses words: without the log they speak of files.
         let before = EventSeq(stop.0.saturating_sub(1));
-        let rows = self.store.events(session, before).ok()?;
+        let rows = self.store.events_after(session, before).ok()?;
         let events = rows.iter().map(|raw| load::decode(session, raw).ok()?);
         let events: Vec<Event> = events.flatten().collect();
         explain::newest_stop_held_up_cause(&events, scope)
@@ -211,9 +211,9 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn converse(&self, session: &SessionId) -> Result<Option<Claim>, RuntimeError> {
+    pub fn converse(&self, session: &SessionId) -> Result<Option<EffectClaim>, RuntimeError> {
         let key = Digest::hash_parts([&b"conversation"[..], session.as_str().as_bytes()]);
-        Ok(self.store.claim(&key)?)
+        Ok(self.store.try_claim_effect(&key)?)
     }
 
     /// Adds a message to the conversation of an agent of our own.
@@ -221,7 +221,7 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be written.
     pub fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), RuntimeError> {
-        Ok(self.store.put_message(session, body)?)
+        Ok(self.store.put_conversation_message(session, body)?)
     }
 
     /// The text without secrets, as all is kept.
@@ -234,7 +234,7 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be read.
     pub fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, RuntimeError> {
-        Ok(self.store.messages(session, usize::MAX)?)
+        Ok(self.store.read_conversation_messages(session, usize::MAX)?)
     }
 
     /// The policy of a new session is sealed as `change` leaves it.
@@ -254,7 +254,7 @@ impl Runtime {
 
     /// The evidence under this key, if it can be read.
     pub fn evidence(&self, key: &Digest) -> Option<Evidence> {
-        let kept = self.store.evidence(key).ok().flatten()?;
+        let kept = self.store.read_evidence(key).ok().flatten()?;
         kept::evidence_of(&kept.bytes)
     }
 
@@ -267,7 +267,7 @@ impl Runtime {
         session: &SessionId,
     ) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
         self.read_session(session, |tail, state| {
-            let policy = load::policy(session, &state, |digest| tail.blob(digest))?;
+            let policy = load::policy(session, &state, |digest| tail.read_stored_blob(digest))?;
             Ok((state, policy))
         })
     }
@@ -277,7 +277,7 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be written, or somebody else has been writing it for too long.
     pub fn check_writable(&self, session: &SessionId) -> Result<(), RuntimeError> {
-        self.store.transact(session, &mut |_| Ok(None))?;
+        self.store.transact_on_session(session, &mut |_| Ok(None))?;
         Ok(())
     }
 
@@ -300,7 +300,7 @@ impl Runtime {
     pub(crate) fn read_session<T>(
         &self,
         session: &SessionId,
-        find: impl FnOnce(&dyn Tail, SessionState) -> Result<T, RuntimeError>,
+        find: impl FnOnce(&dyn SessionView, SessionState) -> Result<T, RuntimeError>,
     ) -> Result<Option<T>, RuntimeError> {
         load::read_session(&*self.store, session, find)
     }
@@ -324,7 +324,7 @@ mod tests {
 
     use checkrein_core::ids::ScopeId;
     use checkrein_core::input::{Input, SessionStartKind, SessionStarted};
-    use checkrein_store::{Options, SqliteStore};
+    use checkrein_store::{SqliteStore, SqliteStoreOptions};
 
     use super::*;
     use crate::config::{Driver, compile};
@@ -335,10 +335,10 @@ mod tests {
     fn looking_at_a_session_waits_for_no_writer() {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
-        let impatient = Options {
-            patience: Duration::ZERO,
+        let impatient = SqliteStoreOptions {
+            busy_timeout: Duration::ZERO,
         };
-        let store = SqliteStore::open_with(&state, impatient).unwrap();
+        let store = SqliteStore::open_store_with_options(&state, impatient).unwrap();
         let place = Place {
             state: state.clone(),
             ..Place::here(folder.path())
@@ -358,8 +358,8 @@ mod tests {
         };
         let begin = || runtime.take(own(&session, None, started.clone()), patience, &|_| {});
         begin().unwrap();
-        let writer = SqliteStore::open(&state).unwrap();
-        let held = writer.transact(&session, &mut |_| {
+        let writer = SqliteStore::open_store_in_folder(&state).unwrap();
+        let held = writer.transact_on_session(&session, &mut |_| {
             assert!(begin().is_err(), "nobody else writes meanwhile");
             let (state, _) = runtime.peek(&session).unwrap().unwrap();
             assert_eq!(state.agent, Some("test".into()));

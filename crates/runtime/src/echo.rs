@@ -29,7 +29,7 @@ impl Runtime {
             return Ok(false);
         }
         let (mut newest, mut of_stop) = (None, Vec::new());
-        for raw in self.store.events(session, EventSeq(0))? {
+        for raw in self.store.events_after(session, EventSeq(0))? {
             match load::decode(session, &raw)? {
                 Some(Event::DecisionMade(DecisionOnInput {
                     decision: Decision::Stop(StopDecision::Continue { feedback }),

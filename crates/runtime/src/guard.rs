@@ -12,7 +12,7 @@ use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use checkrein_core::input::{ConfigEdited, Input};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
-use checkrein_store::{Batch, NewEvent, StoreError};
+use checkrein_store::{AppendBatch, NewEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Asked, Compiled, Sources};
@@ -227,7 +227,7 @@ impl Runtime {
     /// If the store or the log cannot be read.
     pub fn sealed_as(&self, session: &SessionId) -> Result<Option<SealedAs>, RuntimeError> {
         self.read_session(session, |tail, state| {
-            let guard = state.guarded.map(|(_, blob)| tail.blob(&blob));
+            let guard = state.guarded.map(|(_, blob)| tail.read_stored_blob(&blob));
             let guard = guard.transpose()?.flatten();
             let sealed = guard.and_then(|guard| serde_json::from_slice(&guard).ok());
             Ok(sealed.unwrap_or_default())
@@ -251,7 +251,7 @@ impl Runtime {
         let root = &self.place.root;
         let mut others: Vec<(SessionId, PathBuf)> = self
             .store
-            .tasks(None, 10 * MAX_OTHERS)?
+            .newest_task_summaries(None, 10 * MAX_OTHERS)?
             .into_iter()
             .filter(|row| row.ended_at.is_none() && row.session != *session)
             .map(|row| (row.session, PathBuf::from(row.root)))
@@ -321,7 +321,7 @@ impl Runtime {
         let Some((since, blob)) = state.guarded else {
             return Ok(());
         };
-        let Some(before) = self.store.blob(&blob)? else {
+        let Some(before) = self.store.read_blob(&blob)? else {
             return Ok(());
         };
         let Ok(before) = serde_json::from_slice::<Guard>(&before) else {
@@ -382,7 +382,7 @@ impl Runtime {
         let policy = Digest::hash_bytes(&blob);
         let guard = self.guard(&compiled);
         let mut renewed = Ok(None);
-        self.store.transact(session, &mut |tail| {
+        self.store.transact_on_session(session, &mut |tail| {
             let loaded = match load::state(session, tail) {
                 Ok(loaded) => loaded,
                 Err(error) => {
@@ -400,7 +400,7 @@ impl Runtime {
                 by: by.to_owned(),
             };
             renewed = Ok(Some(policy));
-            Ok(Some(Batch {
+            Ok(Some(AppendBatch {
                 events: vec![NewEvent {
                     kind: event.log_event_kind(),
                     payload: checkrein_core::event::encode_event(&event),
@@ -408,7 +408,7 @@ impl Runtime {
                 }],
                 blobs: std::iter::once(blob.clone()).chain(guard.clone()).collect(),
                 durable: true,
-                ..Batch::default()
+                ..AppendBatch::default()
             }))
         })?;
         renewed

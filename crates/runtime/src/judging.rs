@@ -57,7 +57,7 @@ impl Runtime {
     ) -> Result<Case, RuntimeError> {
         let mut story = Story::default();
         let from = checkrein_core::ids::EventSeq(0);
-        for raw in self.store.events(session, from)? {
+        for raw in self.store.events_after(session, from)? {
             if let Some(event) = load::decode(session, &raw)? {
                 story.hear(&event, scope);
             }

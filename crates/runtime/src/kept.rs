@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use checkrein_core::digest::Digest;
 use checkrein_core::evidence::Evidence;
 use checkrein_core::ids::UnixMillis;
-use checkrein_store::{Standing, Store, StoreError};
+use checkrein_store::{EvidenceFinality, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
@@ -81,7 +81,7 @@ impl Kept {
 }
 
 /// The id of the newest run of this key, of what is kept under it.
-pub(crate) fn run_id(key: &Digest, kept: &checkrein_store::Evidence) -> Digest {
+pub(crate) fn run_id(key: &Digest, kept: &checkrein_store::StoredEvidence) -> Digest {
     let named = serde_json::from_slice::<Newest>(&kept.bytes).ok();
     let named = named.and_then(|newest| Digest::from_hex(&newest.run));
     named.unwrap_or(*key)
@@ -89,13 +89,13 @@ pub(crate) fn run_id(key: &Digest, kept: &checkrein_store::Evidence) -> Digest {
 
 /// The newest run of this key that can be read.
 pub(crate) fn newest(store: &dyn Store, key: &Digest) -> Result<Option<Run>, StoreError> {
-    let Some(kept) = store.evidence(key)? else {
+    let Some(kept) = store.read_evidence(key)? else {
         return Ok(None);
     };
     let id = run_id(key, &kept);
     let bytes = match id == *key {
         true => Some(kept.bytes),
-        false => store.evidence(&id)?.map(|kept| kept.bytes),
+        false => store.read_evidence(&id)?.map(|kept| kept.bytes),
     };
     Ok(bytes.and_then(|bytes| run(id, &bytes)))
 }
@@ -126,7 +126,7 @@ pub(crate) fn put(
     };
     // Plain data: serialising cannot fail.
     let bytes = serde_json::to_vec(&newest).unwrap_or_default();
-    store.put_evidence(key, &bytes, Standing::Inconclusive)?;
+    store.put_evidence(key, &bytes, EvidenceFinality::Inconclusive)?;
     Ok(id)
 }
 
@@ -144,7 +144,7 @@ pub(crate) fn put_apart(
         &std::process::id().to_le_bytes(),
         &RUNS.fetch_add(1, Ordering::Relaxed).to_le_bytes(),
     ]);
-    store.put_evidence(&id, &encode(found, evidence), Standing::Final)?;
+    store.put_evidence(&id, &encode(found, evidence), EvidenceFinality::Final)?;
     Ok(id)
 }
 

@@ -3,7 +3,7 @@
 
 use checkrein_core::ids::ScopeId;
 use checkrein_core::state::SessionState;
-use checkrein_store::{ScopeRow, StoreError, Tail};
+use checkrein_store::{ScopeRow, SessionView, StoreError};
 
 /// One conversation, before its news are folded in.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +21,7 @@ impl KnownScope {
     /// where the state cannot tell. What the state does tell comes first: it is folded from what
     /// every build wrote, and an older one writes no rows.
     pub(crate) fn find(
-        tail: &dyn Tail,
+        tail: &dyn SessionView,
         state: &SessionState,
         scope: &ScopeId,
         has_transcript: bool,
@@ -30,7 +30,7 @@ impl KnownScope {
         let lost_place = has_transcript && known.cursor.is_empty();
         let lost_scope = !scope.is_main_scope() && state.scope_by_id(scope).is_none();
         if (lost_place || lost_scope)
-            && let Some(row) = tail.scope(scope)?
+            && let Some(row) = tail.stored_scope_row(scope)?
         {
             let task = state.task.as_ref().map(|task| task.id);
             known.forgotten_halt = lost_scope && row.halted_in.is_some() && row.halted_in == task;
@@ -73,20 +73,20 @@ impl KnownScope {
 mod tests {
     use checkrein_core::event::{Event, TaskOrigin};
     use checkrein_core::ids::{SessionId, TaskId};
-    use checkrein_store::{Batch, MemoryStore, Store as _};
+    use checkrein_store::{AppendBatch, MemoryStore, Store as _};
 
     use super::*;
 
     fn known(row: Option<ScopeRow>, state: &SessionState, scope: &ScopeId) -> KnownScope {
         let (store, session) = (MemoryStore::new(), SessionId::from("s"));
-        let batch = Batch {
+        let batch = AppendBatch {
             scopes: row.into_iter().collect(),
-            ..Batch::default()
+            ..AppendBatch::default()
         };
-        let put = store.transact(&session, &mut |_| Ok(Some(batch.clone())));
+        let put = store.transact_on_session(&session, &mut |_| Ok(Some(batch.clone())));
         put.unwrap();
         let mut found = None;
-        let look = store.read(&session, &mut |tail| {
+        let look = store.read_session_in_transaction(&session, &mut |tail| {
             found = Some(KnownScope::find(tail, state, scope, true)?);
             Ok(())
         });

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
 use checkrein_core::policy::Policy;
-use checkrein_store::Tail;
+use checkrein_store::SessionView;
 use serde::{Deserialize, Serialize};
 
 use crate::config::{Asked, Compiled, ConfigError, Retention, Sources};
@@ -81,7 +81,10 @@ impl Runtime {
 
     fn last_good(&self, fallback: &Fallback) -> Result<Option<Compiled>, RuntimeError> {
         let root = &self.place.root;
-        let rows = self.store.tasks(None, MOST_TASKS)?.into_iter();
+        let rows = self
+            .store
+            .newest_task_summaries(None, MOST_TASKS)?
+            .into_iter();
         let here = rows.filter(|row| Path::new(&row.root) == root);
         let mut seen = BTreeSet::new();
         let mut newest: Option<Sealed> = None;
@@ -116,27 +119,28 @@ impl Runtime {
         fallback: &Fallback,
     ) -> Result<Option<Sealed>, RuntimeError> {
         let mut found = None;
-        self.store.read(session, &mut |tail| {
-            // Another session's damage is no reason to judge nothing.
-            found = sealed_with(session, tail).ok().flatten();
-            Ok(())
-        })?;
+        self.store
+            .read_session_in_transaction(session, &mut |tail| {
+                // Another session's damage is no reason to judge nothing.
+                found = sealed_with(session, tail).ok().flatten();
+                Ok(())
+            })?;
         Ok(found.and_then(|(policy, guard)| alike(policy, guard, fallback, &self.place.root)))
     }
 }
 
 fn sealed_with(
     session: &SessionId,
-    tail: &dyn Tail,
+    tail: &dyn SessionView,
 ) -> Result<Option<(Policy, Guard)>, RuntimeError> {
-    if tail.last() == EventSeq(0) {
+    if tail.last_seq() == EventSeq(0) {
         return Ok(None);
     }
     let state = load::state(session, tail)?.state;
-    let policy = load::policy(session, &state, |digest| tail.blob(digest))?;
+    let policy = load::policy(session, &state, |digest| tail.read_stored_blob(digest))?;
     let guard = state
         .guarded
-        .map(|(_, blob)| tail.blob(&blob))
+        .map(|(_, blob)| tail.read_stored_blob(&blob))
         .transpose()?;
     let guard = guard
         .flatten()

@@ -2,7 +2,7 @@
 
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::VerdictSubjectKind;
-use checkrein_store::{About, Approval};
+use checkrein_store::{ApprovalSubject, StoredApprovalRequest};
 
 use crate::delivery::Patience;
 use crate::driver::Runtime;
@@ -25,10 +25,10 @@ impl Runtime {
     /// If the store or the tree cannot be read.
     pub fn lies(
         &self,
-        question: &Approval,
+        question: &StoredApprovalRequest,
         patience: Patience<'_>,
     ) -> Result<Option<Lies>, RuntimeError> {
-        let About::Work {
+        let ApprovalSubject::Work {
             verifier,
             subject,
             message,

@@ -4,7 +4,7 @@ use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
-use checkrein_store::{RawEvent, StateCache, Store, StoreError, Tail};
+use checkrein_store::{CachedSessionState, RawEvent, SessionView, Store, StoreError};
 
 use crate::error::RuntimeError;
 
@@ -17,9 +17,9 @@ pub(crate) struct Loaded {
     pub(crate) cached_at: EventSeq,
 }
 
-pub(crate) fn state(session: &SessionId, tail: &dyn Tail) -> Result<Loaded, RuntimeError> {
+pub(crate) fn state(session: &SessionId, tail: &dyn SessionView) -> Result<Loaded, RuntimeError> {
     let cached = tail
-        .cache()?
+        .newest_state_cache()?
         .and_then(|(at, cache)| usable(&cache).map(|state| (at, state)));
     let (cached_at, mut state) = cached.unwrap_or_default();
     for raw in tail.events_after(cached_at)? {
@@ -32,11 +32,11 @@ pub(crate) fn state(session: &SessionId, tail: &dyn Tail) -> Result<Loaded, Runt
 pub(crate) fn read_session<T>(
     store: &dyn Store,
     session: &SessionId,
-    find: impl FnOnce(&dyn Tail, SessionState) -> Result<T, RuntimeError>,
+    find: impl FnOnce(&dyn SessionView, SessionState) -> Result<T, RuntimeError>,
 ) -> Result<Option<T>, RuntimeError> {
     let (mut find, mut found) = (Some(find), Ok(None));
-    store.read(session, &mut |tail| {
-        if tail.last() > EventSeq(0)
+    store.read_session_in_transaction(session, &mut |tail| {
+        if tail.last_seq() > EventSeq(0)
             && let Some(find) = find.take()
         {
             found = state(session, tail).and_then(|loaded| find(tail, loaded.state).map(Some));
@@ -72,7 +72,7 @@ pub(crate) fn decode(session: &SessionId, raw: &RawEvent) -> Result<Option<Event
     }
 }
 
-fn usable(cache: &StateCache) -> Option<SessionState> {
+fn usable(cache: &CachedSessionState) -> Option<SessionState> {
     if cache.core_version != CORE_VERSION {
         return None;
     }
@@ -84,12 +84,12 @@ fn usable(cache: &StateCache) -> Option<SessionState> {
 /// they are answered.
 const LARGEST: usize = 16 * 1024;
 
-pub(crate) fn cache(state: &SessionState) -> Option<StateCache> {
+pub(crate) fn cache(state: &SessionState) -> Option<CachedSessionState> {
     let bytes = postcard::to_stdvec(state).ok()?;
     if bytes.len() > LARGEST {
         return None;
     }
-    Some(StateCache {
+    Some(CachedSessionState {
         core_version: CORE_VERSION,
         policy: state.policy?,
         bytes,

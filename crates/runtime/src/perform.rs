@@ -16,7 +16,7 @@ use checkrein_core::evidence::{
 };
 use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec, VerifierTier};
-use checkrein_store::{Approval, Claim, Standing};
+use checkrein_store::{EffectClaim, EvidenceFinality, StoredApprovalRequest};
 use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::tree::TreeReading;
 use checkrein_verifiers::{Job, Report};
@@ -58,7 +58,7 @@ pub(crate) struct Done {
     /// When the run began that found it.
     pub(crate) began: UnixMillis,
     /// A person has to be told of this.
-    pub(crate) parked: Option<Approval>,
+    pub(crate) parked: Option<StoredApprovalRequest>,
     /// By a run of this process, after which it looked at the tree.
     pub(crate) run_here: bool,
 }
@@ -192,7 +192,7 @@ pub(crate) struct Batch<'a> {
     pub(crate) looks: &'a Looks,
     /// Claims on checks that run once more, alone. Whoever of us waits for another process gives
     /// them back: that one may wait for them.
-    kept: Mutex<Vec<(VerifierName, Claim)>>,
+    kept: Mutex<Vec<(VerifierName, EffectClaim)>>,
 }
 
 pub(crate) enum Found<'a> {
@@ -211,7 +211,7 @@ pub(crate) struct Finished {
 /// Evidence that is there already, or the right to find it.
 enum Turn {
     Known(Box<Done>),
-    Mine(Claim),
+    Mine(EffectClaim),
     Given(Box<Done>),
 }
 
@@ -340,7 +340,7 @@ impl<'a> Batch<'a> {
         spec: &VerifierSpec,
         subject: Digest,
         key: Digest,
-        claim: &Claim,
+        claim: &EffectClaim,
         theirs: bool,
     ) -> Answer<'a> {
         let none = Digest::hash_bytes(b"");
@@ -386,7 +386,7 @@ impl<'a> Batch<'a> {
         let bytes = kept::encode(kept::When::now(self.now()), &evidence);
         self.runtime
             .store
-            .put_evidence(&key, &bytes, Standing::Final)?;
+            .put_evidence(&key, &bytes, EvidenceFinality::Final)?;
         Ok(Done {
             key,
             evidence,
@@ -460,7 +460,7 @@ impl<'a> Batch<'a> {
                 }
                 return Ok(Turn::Known(known(run)));
             }
-            if let Some(claim) = store.claim(&slot)? {
+            if let Some(claim) = store.try_claim_effect(&slot)? {
                 if waited {
                     self.looks.found_elsewhere();
                 }
@@ -560,7 +560,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn run(&self, spec: &VerifierSpec, claim: &Claim) -> Finished {
+    fn run(&self, spec: &VerifierSpec, claim: &EffectClaim) -> Finished {
         let began = self.now();
         let Some(verifier) = checkrein_verifiers::find(&spec.kind) else {
             let why = format!("this build has no verifiers of kind '{}'", spec.kind);
@@ -590,7 +590,7 @@ impl<'a> Batch<'a> {
             cancelled: self.patience.cancelled,
             env: &place.env,
             models: &place.models(),
-            lock: claim.lock(),
+            lock: claim.held_lock_file(),
             redact: &|text| self.runtime.redactor.bytes(text),
         };
         let mut report = self.system().verify(verifier, &job);
@@ -630,7 +630,7 @@ impl<'a> Batch<'a> {
             began,
             took: self.system().since(began),
             reading,
-            acts: acts.counted,
+            acts: acts.total,
         })
     }
 
@@ -810,7 +810,7 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn keep_claim(&self, spec: &VerifierSpec, claim: Claim) {
+    fn keep_claim(&self, spec: &VerifierSpec, claim: EffectClaim) {
         lock(&self.kept).push((spec.name.clone(), claim));
     }
 
@@ -818,7 +818,7 @@ impl<'a> Batch<'a> {
         lock(&self.kept).iter().any(|(name, _)| *name == spec.name)
     }
 
-    fn take_claim(&self, spec: &VerifierSpec) -> Option<Claim> {
+    fn take_claim(&self, spec: &VerifierSpec) -> Option<EffectClaim> {
         let mut kept = lock(&self.kept);
         let at = kept.iter().position(|(name, _)| *name == spec.name)?;
         Some(kept.swap_remove(at).1)

@@ -8,7 +8,7 @@ use checkrein_core::explain::{DecisionExplanation, DecisionFactor};
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName, UnixMillis};
 use checkrein_core::input::{Input, StopRequested, ToolRequested, TreeDigests, TreeReadError};
 use checkrein_core::state::SessionState;
-use checkrein_store::{Stands, Tail};
+use checkrein_store::{ApprovalStatus, SessionView};
 
 use crate::delivery::Delivery;
 use crate::error::RuntimeError;
@@ -47,7 +47,7 @@ pub(crate) struct Known {
 /// first under this id to the last. `asked`: what a person is asked about this call.
 pub(crate) fn find_known(
     session: &SessionId,
-    tail: &dyn Tail,
+    tail: &dyn SessionView,
     delivery: &Delivery<'_>,
     (state, scope, now): (&SessionState, &ScopeId, UnixMillis),
     asked: Option<Digest>,
@@ -56,7 +56,7 @@ pub(crate) fn find_known(
         let first = repeats(session, tail, delivery, state, scope, now)?;
         return Ok(Known { key: None, first });
     };
-    let mut known = tail.find_key(&key)?;
+    let mut known = tail.find_seq_by_idempotency_key(&key)?;
     while let Some(first) = known {
         let approval = match asked {
             Some(asked) => after_a_person(session, tail, (first, asked, now), delivery)?,
@@ -66,7 +66,7 @@ pub(crate) fn find_known(
             Some(approval) => format!("{key}+{approval}"),
             None => format!("{key}#{}", first.0),
         };
-        let behind = tail.find_key(&next)?;
+        let behind = tail.find_seq_by_idempotency_key(&next)?;
         let is_the_last = approval.is_none() && behind.is_none();
         if is_the_last
             && (was_put_to_a_person(session, tail, first, &delivery.input)?
@@ -85,7 +85,7 @@ pub(crate) fn find_known(
 /// that is new whichever delivered the first.
 fn begins_anew(
     session: &SessionId,
-    tail: &dyn Tail,
+    tail: &dyn SessionView,
     first: EventSeq,
     delivery: &Delivery<'_>,
     (state, now): (&SessionState, UnixMillis),
@@ -127,7 +127,7 @@ fn begins_anew(
 /// Whether this call was put to a person: what it is then is for [`after_a_person`] to say.
 fn was_put_to_a_person(
     session: &SessionId,
-    tail: &dyn Tail,
+    tail: &dyn SessionView,
     first: EventSeq,
     input: &Input,
 ) -> Result<bool, RuntimeError> {
@@ -144,7 +144,7 @@ fn was_put_to_a_person(
 /// that a person let through is let through once, for all entries that deliver it together.
 fn after_a_person(
     session: &SessionId,
-    tail: &dyn Tail,
+    tail: &dyn SessionView,
     (first, key, now): (EventSeq, Digest, UnixMillis),
     delivery: &Delivery<'_>,
 ) -> Result<Option<String>, RuntimeError> {
@@ -157,9 +157,10 @@ fn after_a_person(
         ..
     }) = decision
     {
-        let newest = tail.approval(&key)?;
-        let waits =
-            newest.is_some_and(|row| row.id == approval && row.stands(now) == Stands::Asked);
+        let newest = tail.newest_approval(&key)?;
+        let waits = newest.is_some_and(|row| {
+            row.id == approval && row.approval_status_at(now) == ApprovalStatus::Asked
+        });
         return Ok((!waits).then_some(approval));
     }
     let by = why.into_iter().find_map(|why| match why {
@@ -182,7 +183,7 @@ fn after_a_person(
 /// answered, so a stop may come by the next one long after the first: when that has waited for its checks.
 fn repeats(
     session: &SessionId,
-    tail: &dyn Tail,
+    tail: &dyn SessionView,
     delivery: &Delivery<'_>,
     state: &SessionState,
     scope: &ScopeId,
@@ -223,7 +224,7 @@ struct DeliveredStop {
 impl DeliveredStop {
     fn find(
         session: &SessionId,
-        tail: &dyn Tail,
+        tail: &dyn SessionView,
         first: EventSeq,
         scope: &ScopeId,
     ) -> Result<Self, RuntimeError> {
@@ -296,7 +297,7 @@ pub(crate) fn repeated(
 /// What was answered to the input at `known`; inputs that are only noted were noted.
 pub(crate) fn recorded_answer(
     session: &SessionId,
-    tail: &dyn Tail,
+    tail: &dyn SessionView,
     known: EventSeq,
     input: &Input,
 ) -> Result<Option<(Decision, DecisionExplanation)>, RuntimeError> {

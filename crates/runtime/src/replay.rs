@@ -44,7 +44,7 @@ pub fn session(
     session: &SessionId,
     through_cache: bool,
 ) -> Result<Replayed, RuntimeError> {
-    let rows = store.events(session, EventSeq(0))?;
+    let rows = store.events_after(session, EventSeq(0))?;
     let mut state = SessionState::default();
     let mut policy: Option<Policy> = None;
     let mut replayed = Replayed {
@@ -81,7 +81,9 @@ pub fn session(
         };
         let sealed = match &policy {
             Some(policy) => policy,
-            None => policy.insert(load::policy(session, &state, |digest| store.blob(digest))?),
+            None => policy.insert(load::policy(session, &state, |digest| {
+                store.read_blob(digest)
+            })?),
         };
         if through_cache {
             state = through(&state)?;

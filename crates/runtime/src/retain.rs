@@ -10,7 +10,7 @@ use std::time::{Duration, SystemTime};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
-use checkrein_store::{Census, Forget, Store, StoreError};
+use checkrein_store::{PruneSelection, Store, StoreCensus, StoreError};
 
 use crate::config::Retention;
 use crate::error::RuntimeError;
@@ -79,7 +79,7 @@ pub fn retain(
     let mut done = Retained::default();
     let mut tries = TRIES;
     loop {
-        let census = store.census()?;
+        let census = store.store_census()?;
         if done.bytes_before == 0 {
             done.bytes_before = census.bytes;
         }
@@ -92,11 +92,11 @@ pub fn retain(
         if sessions.is_empty() && orphans.is_empty() {
             break;
         }
-        let forget = Forget {
+        let forget = PruneSelection {
             sessions: sessions.iter().cloned().collect(),
-            kept: orphans.iter().map(|(key, _)| *key).collect(),
+            objects: orphans.iter().map(|(key, _)| *key).collect(),
         };
-        if !dry && !store.forget(&census, &forget)? {
+        if !dry && !store.prune_sessions(&census, &forget)? {
             tries -= 1;
             if tries == 0 {
                 let why = "agents are at work here; what may go goes another time";
@@ -121,16 +121,20 @@ pub fn retain(
     done.files += stale_files(place, retention, dry);
     if !dry && (!done.gone.is_empty() || done.orphans > 0) {
         match store.compact() {
-            Ok(()) => done.bytes_after = store.census()?.bytes,
+            Ok(()) => done.bytes_after = store.store_census()?.bytes,
             Err(error) => done.not_compacted = Some(error.to_string()),
         }
     }
     Ok(done)
 }
 
-fn known(store: &dyn Store, census: &Census, now: UnixMillis) -> Result<Vec<Known>, RuntimeError> {
+fn known(
+    store: &dyn Store,
+    census: &StoreCensus,
+    now: UnixMillis,
+) -> Result<Vec<Known>, RuntimeError> {
     let mut rows: BTreeMap<SessionId, (UnixMillis, bool)> = BTreeMap::new();
-    for row in store.tasks(None, usize::MAX)? {
+    for row in store.newest_task_summaries(None, usize::MAX)? {
         let at = row.ended_at.unwrap_or(row.opened_at);
         let (newest, is_open) = rows.entry(row.session).or_default();
         *newest = at.max(*newest);
@@ -156,7 +160,7 @@ fn known(store: &dyn Store, census: &Census, now: UnixMillis) -> Result<Vec<Know
 /// When something last happened: the newest input that can be read says so.
 fn last_at(store: &dyn Store, session: &SessionId, last: EventSeq) -> Option<UnixMillis> {
     for after in [EventSeq(last.0.saturating_sub(LAST_EVENTS)), EventSeq(0)] {
-        for raw in store.events(session, after).ok()?.iter().rev() {
+        for raw in store.events_after(session, after).ok()?.iter().rev() {
             if let Ok(Some(Event::Input(stamped))) = load::decode(session, raw) {
                 return Some(stamped.at);
             }
@@ -175,7 +179,12 @@ fn is_open_at(store: &dyn Store, session: &SessionId, now: UnixMillis) -> bool {
 }
 
 /// Oldest first. `known` is sorted so.
-fn choose(known: &[Known], census: &Census, keep: Retention, now: UnixMillis) -> Vec<GoneSession> {
+fn choose(
+    known: &[Known],
+    census: &StoreCensus,
+    keep: Retention,
+    now: UnixMillis,
+) -> Vec<GoneSession> {
     let Some((_, older)) = known.split_last() else {
         return Vec::new();
     };
@@ -205,7 +214,7 @@ fn choose(known: &[Known], census: &Census, keep: Retention, now: UnixMillis) ->
 /// that goes for its size goes all that only it named.
 fn orphans(
     store: &dyn Store,
-    census: &Census,
+    census: &StoreCensus,
     gone: &BTreeSet<SessionId>,
     named: &BTreeSet<Digest>,
     keep: Retention,
@@ -219,7 +228,7 @@ fn orphans(
         } else {
             &mut staying
         };
-        match store.events(session, EventSeq(0)) {
+        match store.events_after(session, EventSeq(0)) {
             Ok(rows) => names.extend(rows.iter().flat_map(|raw| digests(&raw.payload))),
             // Nobody knows what it names, so nothing is known to be unnamed.
             Err(StoreError::Corrupt { .. }) if !gone.contains(session) => return Ok(Vec::new()),
@@ -228,11 +237,11 @@ fn orphans(
         }
     }
     let mut orphans = Vec::new();
-    for (key, bytes) in &census.kept {
+    for (key, bytes) in &census.objects {
         if staying.contains(key) {
             continue;
         }
-        let found = store.evidence(key)?;
+        let found = store.read_evidence(key)?;
         let at = found.and_then(|found| kept::found_at(&found.bytes));
         let old = at.is_some_and(|at| now.millis_since(at) > keep.keep_ms);
         // What is no evidence is a policy, or what a session was sealed with, that nobody names.

@@ -14,7 +14,7 @@ use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName};
 use checkrein_core::input::{EvidenceArrived, Input, NewestActNumbers, TreeReadingArrived};
 use checkrein_core::policy::{Policy, VerifiedNoticeMode, VerifierTier};
 use checkrein_core::state::{SessionState, Task};
-use checkrein_store::Approval;
+use checkrein_store::StoredApprovalRequest;
 use checkrein_verifiers::judge::Case;
 use checkrein_verifiers::tree::TreeError;
 
@@ -41,7 +41,7 @@ pub(crate) struct Settled {
     pub(crate) repeated: bool,
     pub(crate) rewritten: Rewritten,
     /// What a person has to be told of.
-    pub(crate) parked: Vec<Approval>,
+    pub(crate) parked: Vec<StoredApprovalRequest>,
     /// By this command.
     pub(crate) notify: Option<String>,
     pub(crate) verified_notice: VerifiedNoticeMode,
@@ -70,7 +70,7 @@ impl Runtime {
         let session_continues = first.policy.session_caps.continues;
         let config_error = first.policy.config_error.clone();
         let unread = first.unread.clone();
-        let mut parked: Vec<Approval> = first.parked.iter().cloned().collect();
+        let mut parked: Vec<StoredApprovalRequest> = first.parked.iter().cloned().collect();
         if let Some(answer) = first.answer {
             return Ok(Settled {
                 seq: stop,
@@ -162,7 +162,7 @@ impl Runtime {
         patience: Patience<'_>,
         looks: &Looks,
         progress: &(dyn Fn(Progress) + Sync),
-        parked: &mut Vec<Approval>,
+        parked: &mut Vec<StoredApprovalRequest>,
     ) -> Result<Handled, RuntimeError> {
         // A person may seal anew while a stop is judged: then the same is found out once more.
         let under = Digest::hash_bytes(&policy.to_policy_blob());
@@ -366,7 +366,7 @@ impl Runtime {
             // After the state: if nothing was pending then, the answer is there by now.
             let answer = self
                 .store
-                .events(session, stop)?
+                .events_after(session, stop)?
                 .iter()
                 .filter_map(|raw| load::decode(session, raw).ok().flatten())
                 .find_map(|event| stop_answer(event, stop, scope));

@@ -5,7 +5,7 @@
 use std::borrow::Cow;
 
 use checkrein_core::input::{RuleDecision, ToolRequestFacts};
-use checkrein_store::Beside;
+use checkrein_store::ApprovalCallDetails;
 use serde_json::Value;
 
 use crate::fit;
@@ -73,7 +73,7 @@ pub(crate) fn of_call(
     redactor: &Redactor,
     facts: &ToolRequestFacts,
     call: Call<'_>,
-) -> (String, Beside) {
+) -> (String, ApprovalCallDetails) {
     let (mut hidden, mut unseen) = (0, None);
     let mut of = |text: &str| {
         let one = shown(redactor, text);
@@ -94,12 +94,12 @@ pub(crate) fn of_call(
     if call.args.len() > SHOWN {
         unseen = Some(TOO_LONG.to_owned());
     }
-    let beside = Beside {
+    let beside = ApprovalCallDetails {
         args,
         folder,
         commands,
         hidden,
-        unseen,
+        hidden_reason: unseen,
     };
     (text, beside)
 }
@@ -246,12 +246,12 @@ mod tests {
         };
         let (text, beside) = of_call(&Redactor::default(), &facts, call);
         assert_eq!(text, "ls; git commit -m 'a b'");
-        let expected = Beside {
+        let expected = ApprovalCallDetails {
             args: vec!["dangerouslyDisableSandbox: true".to_owned()],
             folder: Some("/elsewhere".to_owned()),
             commands: vec!["prompt: git commit -m \"a b\"".to_owned(), "ls".to_owned()],
             hidden: 0,
-            unseen: None,
+            hidden_reason: None,
         };
         assert_eq!(beside, expected);
 

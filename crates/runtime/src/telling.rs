@@ -1,7 +1,7 @@
 //! Who has to be told that something waits for them, and what came of telling them. The command
 //! that tells them is the one of the policy that the session is sealed with, whoever asks for it.
 
-use checkrein_store::{Approval, Batch, Store, StoreError};
+use checkrein_store::{AppendBatch, Store, StoreError, StoredApprovalRequest};
 
 use crate::error::RuntimeError;
 use crate::{clock, load};
@@ -10,10 +10,10 @@ use crate::{clock, load};
 ///
 /// # Errors
 /// If the store or a log cannot be read.
-pub fn untold(store: &dyn Store) -> Result<Vec<(Approval, String)>, RuntimeError> {
+pub fn untold(store: &dyn Store) -> Result<Vec<(StoredApprovalRequest, String)>, RuntimeError> {
     let now = clock::now();
-    let mut rows = store.approvals()?;
-    rows.retain(|row| row.is_untold(now));
+    let mut rows = store.list_approvals()?;
+    rows.retain(|row| row.approval_needs_notification(now));
     rows.reverse();
     let mut found = Vec::new();
     for row in rows {
@@ -28,9 +28,9 @@ pub fn untold(store: &dyn Store) -> Result<Vec<(Approval, String)>, RuntimeError
     Ok(found)
 }
 
-fn command(store: &dyn Store, row: &Approval) -> Result<Option<String>, RuntimeError> {
+fn command(store: &dyn Store, row: &StoredApprovalRequest) -> Result<Option<String>, RuntimeError> {
     let notify = load::read_session(store, &row.session, |tail, state| {
-        let policy = load::policy(&row.session, &state, |digest| tail.blob(digest))?;
+        let policy = load::policy(&row.session, &state, |digest| tail.read_stored_blob(digest))?;
         Ok(policy.approvals.notify)
     })?;
     Ok(notify.flatten())
@@ -40,10 +40,10 @@ fn command(store: &dyn Store, row: &Approval) -> Result<Option<String>, RuntimeE
 ///
 /// # Errors
 /// If the store cannot be written.
-pub fn told(store: &dyn Store, rows: &[Approval]) -> Result<(), RuntimeError> {
+pub fn told(store: &dyn Store, rows: &[StoredApprovalRequest]) -> Result<(), RuntimeError> {
     let now = clock::now();
-    note(store, rows, &|row| Approval {
-        told_at: Some(now),
+    note(store, rows, &|row| StoredApprovalRequest {
+        notified_at: Some(now),
         ..row
     })
 }
@@ -52,26 +52,30 @@ pub fn told(store: &dyn Store, rows: &[Approval]) -> Result<(), RuntimeError> {
 ///
 /// # Errors
 /// If the store cannot be written.
-pub fn not_told(store: &dyn Store, rows: &[Approval], why: &str) -> Result<(), RuntimeError> {
-    note(store, rows, &|row| Approval {
-        not_told: Some(why.to_owned()),
+pub fn not_told(
+    store: &dyn Store,
+    rows: &[StoredApprovalRequest],
+    why: &str,
+) -> Result<(), RuntimeError> {
+    note(store, rows, &|row| StoredApprovalRequest {
+        notification_error: Some(why.to_owned()),
         ..row
     })
 }
 
 fn note(
     store: &dyn Store,
-    rows: &[Approval],
-    noted: &dyn Fn(Approval) -> Approval,
+    rows: &[StoredApprovalRequest],
+    noted: &dyn Fn(StoredApprovalRequest) -> StoredApprovalRequest,
 ) -> Result<(), RuntimeError> {
     for row in rows {
-        store.transact(&row.session, &mut |tail| {
-            let known = tail.approval(&row.key)?;
+        store.transact_on_session(&row.session, &mut |tail| {
+            let known = tail.newest_approval(&row.key)?;
             let known = known.filter(|known| known.nth == row.nth);
-            Ok(known.map(|known| Batch {
+            Ok(known.map(|known| AppendBatch {
                 approvals: vec![noted(known)],
                 durable: true,
-                ..Batch::default()
+                ..AppendBatch::default()
             }))
         })?;
     }

@@ -16,7 +16,9 @@ use checkrein_core::input::{
 use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec};
 use checkrein_core::state::{PendingStop, SessionState};
 use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
-use checkrein_store::{Approval, Batch, EffectRow, NewEvent, StoreError, Tail};
+use checkrein_store::{
+    AppendBatch, NewEvent, SessionView, StoreError, StoredApprovalRequest, StoredCheckRequest,
+};
 use checkrein_verifiers::tree::{Limits, TreeError};
 
 use crate::approvals::{Beside, check_open};
@@ -49,7 +51,7 @@ pub(crate) struct Handled {
     /// What layers of middleware made of a result.
     pub(crate) rewritten: Rewritten,
     /// What a person has to be told of.
-    pub(crate) parked: Option<Approval>,
+    pub(crate) parked: Option<StoredApprovalRequest>,
     /// Files of the tree that are too large to be read.
     pub(crate) unread: Vec<String>,
     /// The tree as it was judged on.
@@ -71,7 +73,7 @@ enum Decided {
     /// Somebody is to be asked about it first; as things stand.
     Unwatched(Box<AsItStands>),
     /// It is handled; what is to be written, if anything.
-    Handled(Box<(Handled, Option<Batch>)>),
+    Handled(Box<(Handled, Option<AppendBatch>)>),
 }
 
 impl Runtime {
@@ -129,33 +131,35 @@ impl Runtime {
         loop {
             let mut unwatched = None;
             let mut outcome: Option<Result<Handled, RuntimeError>> = None;
-            let written = self.store.transact(&session, &mut |tail| match self.decide(
-                tail,
-                &delivery,
-                compiled.as_ref(),
-                sealed,
-                beside,
-                watched,
-            ) {
-                Ok(Decided::Unwatched(stands)) => {
-                    unwatched = Some(stands);
-                    Ok(None)
-                }
-                Ok(Decided::Unsealed) => {
-                    outcome = None;
-                    Ok(None)
-                }
-                Ok(Decided::Handled(made)) => {
-                    let (handled, batch) = *made;
-                    outcome = Some(Ok(handled));
-                    Ok(batch)
-                }
-                Err(RuntimeError::Store(error)) => Err(error),
-                Err(error) => {
-                    outcome = Some(Err(error));
-                    Ok(None)
-                }
-            });
+            let written = self
+                .store
+                .transact_on_session(&session, &mut |tail| match self.decide(
+                    tail,
+                    &delivery,
+                    compiled.as_ref(),
+                    sealed,
+                    beside,
+                    watched,
+                ) {
+                    Ok(Decided::Unwatched(stands)) => {
+                        unwatched = Some(stands);
+                        Ok(None)
+                    }
+                    Ok(Decided::Unsealed) => {
+                        outcome = None;
+                        Ok(None)
+                    }
+                    Ok(Decided::Handled(made)) => {
+                        let (handled, batch) = *made;
+                        outcome = Some(Ok(handled));
+                        Ok(batch)
+                    }
+                    Err(RuntimeError::Store(error)) => Err(error),
+                    Err(error) => {
+                        outcome = Some(Err(error));
+                        Ok(None)
+                    }
+                });
             match written {
                 // Somebody recorded the same news between our look and our write: look again.
                 Err(StoreError::DuplicateKey { .. }) => continue,
@@ -277,7 +281,7 @@ impl Runtime {
     /// Inside the transaction.
     fn decide(
         &self,
-        tail: &dyn Tail,
+        tail: &dyn SessionView,
         delivery: &Delivery<'_>,
         compiled: Option<&Sealing>,
         found_under: Option<Digest>,
@@ -287,10 +291,10 @@ impl Runtime {
         let session = &delivery.session;
         let loaded = load::state(session, tail)?;
         let mut state = loaded.state;
-        let mut batch = Batch::default();
+        let mut batch = AppendBatch::default();
         let mut warnings = Vec::new();
         let policy = if state.policy.is_some() {
-            load::policy(session, &state, |digest| tail.blob(digest))?
+            load::policy(session, &state, |digest| tail.read_stored_blob(digest))?
         } else {
             let Some(Sealing {
                 compiled,
@@ -322,7 +326,7 @@ impl Runtime {
         {
             // A person sealed anew meanwhile, and the same was asked for once more.
             let handled = Handled {
-                seq: tail.last(),
+                seq: tail.last_seq(),
                 effects: outstanding(&policy, &state, &scope),
                 scope,
                 answer: None,
@@ -341,7 +345,7 @@ impl Runtime {
         // first.
         if let Beside::Answer(answered) = beside {
             let open = check_open(tail, answered)?;
-            batch.approvals.push(Approval {
+            batch.approvals.push(StoredApprovalRequest {
                 until: answered.until,
                 answer: answered.answer.clone(),
                 ..open
@@ -416,7 +420,7 @@ impl Runtime {
             decision,
         } = made;
         let mut seq = EventSeq(0);
-        let first = tail.last().0 + batch.events.len() as u64;
+        let first = tail.last_seq().0 + batch.events.len() as u64;
         let mut why = DecisionExplanation::new();
         let mut stop_decided = false;
         for (at, event) in events.iter().enumerate() {
@@ -437,7 +441,7 @@ impl Runtime {
         if stop_decided {
             // Whatever was asked for is found or not needed any more.
             batch.settled = tail
-                .pending()?
+                .pending_effects()?
                 .into_iter()
                 .map(|effect| effect.key)
                 .collect();
@@ -576,7 +580,7 @@ impl Runtime {
         state: &SessionState,
         effects: &[Effect],
         stop: EventSeq,
-    ) -> Vec<EffectRow> {
+    ) -> Vec<StoredCheckRequest> {
         effects
             .iter()
             .filter_map(|effect| match effect {
@@ -588,7 +592,7 @@ impl Runtime {
                 } => {
                     let spec = policy.verifier_spec(verifier)?;
                     let (content, _) = content(state, scope, spec, *subject);
-                    Some(EffectRow {
+                    Some(StoredCheckRequest {
                         key: self.content_key(policy, spec, content, EvidenceOrigin::Gate),
                         verifier: verifier.clone(),
                         stop,
@@ -692,7 +696,7 @@ pub(crate) fn outstanding(policy: &Policy, state: &SessionState, scope: &ScopeId
 /// step: without it the listing would show that task as open for ever.
 fn left_behind(
     session: &SessionId,
-    tail: &dyn Tail,
+    tail: &dyn SessionView,
     events: &[Event],
     now: &SessionState,
 ) -> Result<Option<SessionState>, RuntimeError> {

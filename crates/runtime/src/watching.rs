@@ -16,7 +16,7 @@ use checkrein_core::input::{
 use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
 use checkrein_core::state::SessionState;
 use checkrein_core::step::apply_input_and_decide;
-use checkrein_store::Standing;
+use checkrein_store::EvidenceFinality;
 use checkrein_verifiers::second::Second;
 use checkrein_verifiers::veto::{Planned, Verdict};
 use checkrein_verifiers::witness::Asked as Heard;
@@ -130,7 +130,7 @@ impl Runtime {
     ) -> Result<ModelVetoFact, RuntimeError> {
         // Two entries that deliver the same call ask once.
         let _claim = loop {
-            let kept = self.store.evidence(&key)?;
+            let kept = self.store.read_evidence(&key)?;
             let known =
                 kept.and_then(|kept| serde_json::from_slice::<ModelVetoFact>(&kept.bytes).ok());
             if let Some(known) = known {
@@ -140,7 +140,7 @@ impl Runtime {
                     ..known
                 });
             }
-            match self.store.claim(&key)? {
+            match self.store.try_claim_effect(&key)? {
                 Some(claim) => break claim,
                 None if patience.is_over(&*self.place.system) => {
                     let reason = "another process was still asking when the answer was due";
@@ -179,7 +179,8 @@ impl Runtime {
         // What it did not say is asked again, should the call come again.
         if fact.says != ModelVetoVerdict::NoAnswer {
             let bytes = serde_json::to_vec(&fact).unwrap_or_default();
-            self.store.put_evidence(&key, &bytes, Standing::Final)?;
+            self.store
+                .put_evidence(&key, &bytes, EvidenceFinality::Final)?;
         }
         Ok(fact)
     }
@@ -254,7 +255,7 @@ impl Runtime {
     ) -> Result<Story, RuntimeError> {
         let mut story = Story::default();
         if state.last > EventSeq(0) {
-            for raw in self.store.events(session, EventSeq(0))? {
+            for raw in self.store.events_after(session, EventSeq(0))? {
                 if let Some(event) = load::decode(session, &raw)? {
                     story.hear(&event, scope);
                 }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use checkrein_core::event;
 use checkrein_core::ids::SessionId;
 use checkrein_runtime::replay;
-use checkrein_store::{Batch, MemoryStore, NewEvent, Store as _};
+use checkrein_store::{AppendBatch, MemoryStore, NewEvent, Store as _};
 
 fn logs() -> Vec<PathBuf> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../core/tests/golden");
@@ -28,9 +28,9 @@ fn stored(file: &Path, changed: Option<usize>) -> MemoryStore {
         text.lines().map(|line| line.as_bytes().to_vec()).collect()
     };
     let store = MemoryStore::new();
-    let mut batch = Batch {
+    let mut batch = AppendBatch {
         blobs: lines(&file.with_extension("policy.json")),
-        ..Batch::default()
+        ..AppendBatch::default()
     };
     for (at, payload) in lines(file).into_iter().enumerate() {
         let kind = event::decode_event(&payload).unwrap().log_event_kind();
@@ -49,7 +49,7 @@ fn stored(file: &Path, changed: Option<usize>) -> MemoryStore {
     }
     let session = SessionId::from("golden");
     store
-        .transact(&session, &mut |_| Ok(Some(batch.clone())))
+        .transact_on_session(&session, &mut |_| Ok(Some(batch.clone())))
         .unwrap();
     store
 }

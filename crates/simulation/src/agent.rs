@@ -301,7 +301,7 @@ impl Agent {
     fn look_at_feedback(&self, feedback: &StopFeedback, stopped: Time) {
         let world = &self.stage.world;
         for check in &feedback.checks {
-            let kept = self.stage.store.evidence(&check.key).ok().flatten();
+            let kept = self.stage.store.read_evidence(&check.key).ok().flatten();
             let evidence = kept.and_then(|kept| checkrein_runtime::evidence_of(&kept.bytes));
             let Some(evidence) = evidence.filter(|_| check.verdict == Verdict::Fail) else {
                 continue;

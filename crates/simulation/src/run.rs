@@ -13,7 +13,7 @@ use checkrein_runtime::config::{self, Driver, Source};
 use checkrein_runtime::{
     Decided, Delivery, OwnerLink, Patience, Place, Runtime, RuntimeError, ToolFactsBuilder, replay,
 };
-use checkrein_store::{Chain, MemoryStore, SqliteStore, Store};
+use checkrein_store::{HashChainStatus, MemoryStore, SqliteStore, Store};
 
 use crate::agent::Agent;
 use crate::link;
@@ -60,7 +60,7 @@ pub fn run(plan: &Plan) -> std::io::Result<Outcome> {
     let world = World::new(Arc::clone(&scheduler), &root, plan);
     let state = folder.path().join("state");
     let store: Arc<dyn Store> = match plan.is_on_disk {
-        true => Arc::new(SqliteStore::open(&state).map_err(std::io::Error::other)?),
+        true => Arc::new(SqliteStore::open_store_in_folder(&state).map_err(std::io::Error::other)?),
         false => Arc::new(MemoryStore::new()),
     };
     let stage = Arc::new(Stage {
@@ -171,7 +171,11 @@ impl Stage {
             addresses: true,
             system: Arc::new(self.system(process, agent)),
         };
-        let inner = match self.plan.is_on_disk.then(|| SqliteStore::open(&self.state)) {
+        let inner = match self
+            .plan
+            .is_on_disk
+            .then(|| SqliteStore::open_store_in_folder(&self.state))
+        {
             Some(Ok(own)) => Arc::new(own),
             Some(Err(error)) => {
                 self.world.violation(format!("no store: {error}"));
@@ -468,7 +472,7 @@ impl Stage {
         for number in 0..self.plan.agents.len() {
             let session = session(number);
             match self.store.verify_chain(&session) {
-                Ok(Chain::Whole { .. }) => {}
+                Ok(HashChainStatus::Whole { .. }) => {}
                 other => self
                     .world
                     .violation(format!("the log of {session} is {other:?}")),

@@ -7,8 +7,9 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{
-    Act, ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent,
-    ReadWork, Standing, Store, StoreError, TaskRow, Work,
+    ActNumbersForRoot, AppendedEventRange, EffectClaim, EvidenceFinality, EvidencePutOutcome,
+    HashChainStatus, PruneSelection, RawEvent, SessionReadFn, Store, StoreCensus, StoreError,
+    StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
 };
 
 use crate::scheduler::Process;
@@ -33,50 +34,66 @@ impl SimulatedStore {
 }
 
 impl Store for SimulatedStore {
-    fn transact(
+    fn transact_on_session(
         &self,
         session: &SessionId,
-        work: &mut Work<'_>,
-    ) -> Result<Option<Appended>, StoreError> {
+        work: &mut TransactFn<'_>,
+    ) -> Result<Option<AppendedEventRange>, StoreError> {
         self.turn();
-        self.inner.transact(session, work)
+        self.inner.transact_on_session(session, work)
     }
 
-    fn read(&self, session: &SessionId, work: &mut ReadWork<'_>) -> Result<(), StoreError> {
+    fn read_session_in_transaction(
+        &self,
+        session: &SessionId,
+        work: &mut SessionReadFn<'_>,
+    ) -> Result<(), StoreError> {
         self.turn();
-        self.inner.read(session, work)
+        self.inner.read_session_in_transaction(session, work)
     }
 
-    fn events(&self, session: &SessionId, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
+    fn events_after(
+        &self,
+        session: &SessionId,
+        after: EventSeq,
+    ) -> Result<Vec<RawEvent>, StoreError> {
         self.turn();
-        self.inner.events(session, after)
+        self.inner.events_after(session, after)
     }
 
-    fn verify_chain(&self, session: &SessionId) -> Result<Chain, StoreError> {
+    fn verify_chain(&self, session: &SessionId) -> Result<HashChainStatus, StoreError> {
         self.inner.verify_chain(session)
     }
 
-    fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
+    fn count_acts_concerning_session(
+        &self,
+        root: &str,
+        session: Option<&SessionId>,
+    ) -> Result<ActNumbersForRoot, StoreError> {
         self.turn();
-        self.inner.acts(root, session)
+        self.inner.count_acts_concerning_session(root, session)
     }
 
-    fn count_act(&self, session: &SessionId, act: &Act) -> Result<(), StoreError> {
+    fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {
         self.turn();
-        self.inner.count_act(session, act)
+        self.inner.increment_act_count(session, act)
     }
 
-    fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
-        self.inner.tasks(session, limit)
+    fn newest_task_summaries(
+        &self,
+        session: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<TaskRow>, StoreError> {
+        self.inner.newest_task_summaries(session, limit)
     }
 
-    fn approvals(&self) -> Result<Vec<Approval>, StoreError> {
-        self.inner.approvals()
+    fn list_approvals(&self) -> Result<Vec<StoredApprovalRequest>, StoreError> {
+        self.inner.list_approvals()
     }
 
-    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+    fn read_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         self.turn();
-        self.inner.blob(digest)
+        self.inner.read_blob(digest)
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
@@ -84,34 +101,38 @@ impl Store for SimulatedStore {
         self.inner.put_blob(bytes)
     }
 
-    fn evidence(&self, key: &Digest) -> Result<Option<Evidence>, StoreError> {
+    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
         self.turn();
-        self.inner.evidence(key)
+        self.inner.read_evidence(key)
     }
 
     fn put_evidence(
         &self,
         key: &Digest,
         bytes: &[u8],
-        standing: Standing,
-    ) -> Result<Kept, StoreError> {
+        standing: EvidenceFinality,
+    ) -> Result<EvidencePutOutcome, StoreError> {
         self.turn();
         self.inner.put_evidence(key, bytes, standing)
     }
 
-    fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError> {
-        self.inner.put_message(session, body)
+    fn put_conversation_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError> {
+        self.inner.put_conversation_message(session, body)
     }
 
-    fn messages(&self, session: &SessionId, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-        self.inner.messages(session, limit)
+    fn read_conversation_messages(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.inner.read_conversation_messages(session, limit)
     }
 
-    fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError> {
+    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
         self.turn();
         let is_mine = self.world.claim(key, self.process);
         Ok(is_mine.then(|| {
-            Claim::new(Held {
+            EffectClaim::new(Held {
                 world: Arc::clone(&self.world),
                 key: *key,
                 process: self.process,
@@ -119,12 +140,16 @@ impl Store for SimulatedStore {
         }))
     }
 
-    fn census(&self) -> Result<Census, StoreError> {
-        self.inner.census()
+    fn store_census(&self) -> Result<StoreCensus, StoreError> {
+        self.inner.store_census()
     }
 
-    fn forget(&self, census: &Census, gone: &Forget) -> Result<bool, StoreError> {
-        self.inner.forget(census, gone)
+    fn prune_sessions(
+        &self,
+        census: &StoreCensus,
+        gone: &PruneSelection,
+    ) -> Result<bool, StoreError> {
+        self.inner.prune_sessions(census, gone)
     }
 
     fn compact(&self) -> Result<(), StoreError> {

@@ -9,7 +9,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use checkrein_core::ids::{EventSeq, SessionId};
-use checkrein_store::{Batch, NewEvent, SqliteStore, Store, StoreError};
+use checkrein_store::{AppendBatch, NewEvent, SqliteStore, Store, StoreError};
 
 const HOOKS: usize = 400;
 
@@ -51,34 +51,36 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 }
 
 fn hook(folder: &Path, durable: bool) -> Result<(), StoreError> {
-    let store = SqliteStore::open(folder)?;
+    let store = SqliteStore::open_store_in_folder(folder)?;
     append(&store, durable)
 }
 
 fn append(store: &SqliteStore, durable: bool) -> Result<(), StoreError> {
-    store.transact(&SessionId::from("session"), &mut |tail| {
-        let after = tail.cache()?.map_or(EventSeq(0), |(seq, _)| seq);
-        let recent = EventSeq(after.0.max(tail.last().0.saturating_sub(64)));
+    store.transact_on_session(&SessionId::from("session"), &mut |tail| {
+        let after = tail
+            .newest_state_cache()?
+            .map_or(EventSeq(0), |(seq, _)| seq);
+        let recent = EventSeq(after.0.max(tail.last_seq().0.saturating_sub(64)));
         let folded = tail.events_after(recent)?.len();
         let event = |kind: &'static str, key| NewEvent {
             kind,
             payload: vec![b'x'; 900],
             key,
         };
-        let key = Some(format!("toolu_{}", tail.last().0));
+        let key = Some(format!("toolu_{}", tail.last_seq().0));
         let events = vec![event("tool_requested", key), event("decision_made", None)];
         assert!(folded <= 64);
-        Ok(Some(Batch {
+        Ok(Some(AppendBatch {
             events,
             durable,
-            ..Batch::default()
+            ..AppendBatch::default()
         }))
     })?;
     Ok(())
 }
 
 fn fill(folder: &Path, events: usize) -> Result<(), StoreError> {
-    let store = SqliteStore::open(folder)?;
+    let store = SqliteStore::open_store_in_folder(folder)?;
     (0..events / 2).try_for_each(|_| append(&store, false))
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// One question to a person. Kept as JSON: a field that comes later needs a default.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Approval {
+pub struct StoredApprovalRequest {
     /// What a person types: unlikely, not impossible, to be another one's as well.
     pub id: String,
     /// Digest of exactly what was asked about, and for whom.
@@ -23,7 +23,7 @@ pub struct Approval {
     /// The folder it works in.
     pub root: String,
     /// What is asked about.
-    pub about: About,
+    pub about: ApprovalSubject,
     /// Why a person is asked.
     pub why: String,
     /// When.
@@ -31,31 +31,31 @@ pub struct Approval {
     /// When the question, or an answer that nobody made use of, has run out.
     pub until: UnixMillis,
     /// What they said.
-    pub answer: Option<Answered>,
+    pub answer: Option<ApprovalAnswer>,
     /// When the one call that was approved was let through.
     pub used_at: Option<UnixMillis>,
     /// When whoever asked was told that nobody had answered in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "ran_out_at")]
-    pub ran_out_at: Option<UnixMillis>,
+    pub expiry_reported_at: Option<UnixMillis>,
     /// The policy has a command that tells a person of it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     #[serde(rename = "tell")]
-    pub tell: bool,
+    pub notifies: bool,
     /// When that command had told them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "told_at")]
-    pub told_at: Option<UnixMillis>,
+    pub notified_at: Option<UnixMillis>,
     /// Why nobody could be told that it waits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "not_told")]
-    pub not_told: Option<String>,
+    pub notification_error: Option<String>,
 }
 
 /// What a person is asked about.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum About {
+pub enum ApprovalSubject {
     /// A tool call; approved, it goes through once.
     Call {
         /// The tool.
@@ -66,7 +66,7 @@ pub enum About {
         /// which something may be missing.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(rename = "beside")]
-        beside: Option<Box<Beside>>,
+        details: Option<Box<ApprovalCallDetails>>,
     },
     /// Work, for a verifier that asks a person; approved, it is so until it runs out.
     Work {
@@ -76,13 +76,13 @@ pub enum About {
         subject: Digest,
         /// The agent's last message, if that is what is to be looked at.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        message: Option<Box<Message>>,
+        message: Option<Box<FinalMessage>>,
     },
 }
 
 /// What there is to see of a call beside its text: who says yes says it to all of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Beside {
+pub struct ApprovalCallDetails {
     /// The other arguments, each with its name.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub args: Vec<String>,
@@ -98,12 +98,12 @@ pub struct Beside {
     /// Why not all of it can be shown: nobody can say yes to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "unseen")]
-    pub unseen: Option<String>,
+    pub hidden_reason: Option<String>,
 }
 
 /// An agent's last message, as a person is shown it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Message {
+pub struct FinalMessage {
     /// Its text; bounded.
     pub text: String,
     /// The tree that it was said about.
@@ -114,12 +114,12 @@ pub struct Message {
     /// Why not all of it can be shown: nobody can say yes to that.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "unseen")]
-    pub unseen: Option<String>,
+    pub hidden_reason: Option<String>,
 }
 
 /// A person's answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Answered {
+pub struct ApprovalAnswer {
     /// When.
     pub at: UnixMillis,
     /// What, by whom, why.
@@ -129,7 +129,7 @@ pub struct Answered {
 
 /// Where a question stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stands {
+pub enum ApprovalStatus {
     /// Nobody has answered yet.
     Asked,
     /// A person said yes, and it still holds.
@@ -142,7 +142,7 @@ pub enum Stands {
     Expired,
 }
 
-impl Stands {
+impl ApprovalStatus {
     /// The word in listings and in JSON.
     pub fn as_str(self) -> &'static str {
         match self {
@@ -155,49 +155,54 @@ impl Stands {
     }
 }
 
-impl Approval {
+impl StoredApprovalRequest {
     /// Where it stands now.
-    pub fn stands(&self, now: UnixMillis) -> Stands {
+    pub fn approval_status_at(&self, now: UnixMillis) -> ApprovalStatus {
         match &self.answer {
-            Some(_) if self.used_at.is_some() => Stands::Used,
+            Some(_) if self.used_at.is_some() => ApprovalStatus::Used,
             // Earlier builds noted as used that it had run out.
-            None if self.ran_out_at.is_some() || self.used_at.is_some() => Stands::Expired,
-            _ if now >= self.until => Stands::Expired,
-            None => Stands::Asked,
-            Some(answered) if answered.answer.approved => Stands::Approved,
-            Some(_) => Stands::Denied,
+            None if self.expiry_reported_at.is_some() || self.used_at.is_some() => {
+                ApprovalStatus::Expired
+            }
+            _ if now >= self.until => ApprovalStatus::Expired,
+            None => ApprovalStatus::Asked,
+            Some(answered) if answered.answer.approved => ApprovalStatus::Approved,
+            Some(_) => ApprovalStatus::Denied,
         }
     }
 
     /// Whether a person waits to be told that it waits for them.
-    pub fn is_untold(&self, now: UnixMillis) -> bool {
-        let tried = self.told_at.is_some() || self.not_told.is_some();
-        self.tell && !tried && self.stands(now) == Stands::Asked
+    pub fn approval_needs_notification(&self, now: UnixMillis) -> bool {
+        let tried = self.notified_at.is_some() || self.notification_error.is_some();
+        self.notifies && !tried && self.approval_status_at(now) == ApprovalStatus::Asked
     }
 
     /// Why nobody can say yes to it: not all that they would say yes to can be shown.
-    pub fn unseen(&self) -> Option<&str> {
+    pub fn unapprovable_reason(&self) -> Option<&str> {
         match &self.about {
-            About::Call { beside, .. } => match beside {
-                Some(beside) => beside.unseen.as_deref(),
+            ApprovalSubject::Call {
+                details: beside, ..
+            } => match beside {
+                Some(beside) => beside.hidden_reason.as_deref(),
                 None => Some("an earlier version of checkrein did not keep all of it"),
             },
-            About::Work { message, .. } => message.as_ref()?.unseen.as_deref(),
+            ApprovalSubject::Work { message, .. } => message.as_ref()?.hidden_reason.as_deref(),
         }
     }
 
     /// The id with as much behind it as anybody could want: no two questions share it.
-    pub fn long_id(&self) -> String {
+    pub fn long_approval_id(&self) -> String {
         format!("{}{}", self.id, self.key.to_hex())
     }
 
     /// Whether `self` may take the place of `known`, a row of the same key and number: an answer
     /// that was given, or used, is never taken back.
-    pub(crate) fn may_follow(&self, known: &Self) -> bool {
+    pub(crate) fn can_replace_approval(&self, known: &Self) -> bool {
         let answer = known.answer.is_none() || self.answer == known.answer;
         let used = known.used_at.is_none() || self.used_at == known.used_at;
-        let ran_out = known.ran_out_at.is_none() || self.ran_out_at == known.ran_out_at;
-        let told = known.told_at.is_none() || self.told_at == known.told_at;
+        let ran_out = known.expiry_reported_at.is_none()
+            || self.expiry_reported_at == known.expiry_reported_at;
+        let told = known.notified_at.is_none() || self.notified_at == known.notified_at;
         answer && used && ran_out && told
     }
 }
@@ -211,7 +216,7 @@ mod tests {
         "agent":"codex","root":"/repo","about":{"call":{"tool":"Bash","text":"git push"}},
         "why":"it leaves this machine","at":10,"until":110,"answer":null,"used_at":null}"#;
 
-    fn earlier() -> Approval {
+    fn earlier() -> StoredApprovalRequest {
         let key = Digest::hash_bytes(b"earlier").to_hex();
         serde_json::from_str(&EARLIER.replace("KEY", &key)).unwrap()
     }
@@ -219,50 +224,53 @@ mod tests {
     #[test]
     fn a_row_of_an_earlier_build_is_read_and_nobody_says_yes_to_it() {
         let row = earlier();
-        assert_eq!(row.stands(UnixMillis(50)), Stands::Asked);
-        assert!(row.unseen().is_some());
-        assert!(!row.is_untold(UnixMillis(50)));
-        let work = Approval {
-            about: About::Work {
+        assert_eq!(
+            row.approval_status_at(UnixMillis(50)),
+            ApprovalStatus::Asked
+        );
+        assert!(row.unapprovable_reason().is_some());
+        assert!(!row.approval_needs_notification(UnixMillis(50)));
+        let work = StoredApprovalRequest {
+            about: ApprovalSubject::Work {
                 verifier: "review".to_owned(),
                 subject: row.key,
                 message: None,
             },
             ..row
         };
-        assert_eq!(work.unseen(), None);
+        assert_eq!(work.unapprovable_reason(), None);
     }
 
     #[test]
-    fn it_is_untold_until_somebody_tried() {
-        let row = Approval {
-            tell: true,
+    fn an_approval_needs_notification_until_one_was_tried() {
+        let row = StoredApprovalRequest {
+            notifies: true,
             ..earlier()
         };
-        assert!(row.is_untold(UnixMillis(50)));
-        assert!(!row.is_untold(UnixMillis(110)));
-        let told = Approval {
-            told_at: Some(UnixMillis(20)),
+        assert!(row.approval_needs_notification(UnixMillis(50)));
+        assert!(!row.approval_needs_notification(UnixMillis(110)));
+        let told = StoredApprovalRequest {
+            notified_at: Some(UnixMillis(20)),
             ..row.clone()
         };
-        let failed = Approval {
-            not_told: Some("no".to_owned()),
+        let failed = StoredApprovalRequest {
+            notification_error: Some("no".to_owned()),
             ..row.clone()
         };
         for row in [told, failed] {
-            assert!(!row.is_untold(UnixMillis(50)));
+            assert!(!row.approval_needs_notification(UnixMillis(50)));
         }
     }
 
     #[test]
     fn two_ids_that_are_the_same_are_told_apart_by_more_of_them() {
         let one = earlier();
-        let other = Approval {
+        let other = StoredApprovalRequest {
             key: Digest::hash_bytes(b"other"),
             ..one.clone()
         };
         assert_eq!(one.id, other.id);
-        assert_ne!(one.long_id(), other.long_id());
-        assert!(one.long_id().starts_with(&one.id));
+        assert_ne!(one.long_approval_id(), other.long_approval_id());
+        assert!(one.long_approval_id().starts_with(&one.id));
     }
 }

@@ -6,7 +6,7 @@ use checkrein_core::ids::{EventSeq, SessionId};
 
 /// What a walk along a session's chain found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Chain {
+pub enum HashChainStatus {
     /// Every row follows from the one before.
     Whole {
         /// The newest event; `EventSeq(0)` for a session without events.
@@ -23,7 +23,7 @@ pub enum Chain {
 }
 
 /// A row as the chain covers it.
-pub(crate) struct Row<'a> {
+pub(crate) struct HashChainRow<'a> {
     pub(crate) seq: EventSeq,
     pub(crate) kind: &'a str,
     pub(crate) payload: &'a [u8],
@@ -31,12 +31,12 @@ pub(crate) struct Row<'a> {
 }
 
 /// What the first link follows. It names the session, so that rows of one log are not a chain in another.
-pub(crate) fn origin(session: &SessionId) -> Digest {
+pub(crate) fn hash_chain_origin(session: &SessionId) -> Digest {
     Digest::hash_parts([b"checkrein log 1".as_slice(), session.as_str().as_bytes()])
 }
 
 /// The link of `row`, after `previous`.
-pub(crate) fn link(previous: &Digest, row: &Row<'_>) -> Digest {
+pub(crate) fn next_hash_chain_link(previous: &Digest, row: &HashChainRow<'_>) -> Digest {
     let seq = row.seq.0.to_le_bytes();
     let parts = [
         previous.as_bytes().as_slice(),
@@ -49,27 +49,27 @@ pub(crate) fn link(previous: &Digest, row: &Row<'_>) -> Digest {
 }
 
 /// A walk in the order of the log.
-pub(crate) struct Walk {
+pub(crate) struct HashChainWalk {
     last: EventSeq,
     head: Digest,
     broken: Option<EventSeq>,
 }
 
-impl Walk {
-    pub(crate) fn begin(session: &SessionId) -> Self {
+impl HashChainWalk {
+    pub(crate) fn new(session: &SessionId) -> Self {
         Self {
             last: EventSeq(0),
-            head: origin(session),
+            head: hash_chain_origin(session),
             broken: None,
         }
     }
 
     /// Takes the next row and the link stored with it; false once the chain is broken.
-    pub(crate) fn step(&mut self, row: &Row<'_>, stored: &[u8]) -> bool {
+    pub(crate) fn verify_next_row(&mut self, row: &HashChainRow<'_>, stored: &[u8]) -> bool {
         let place = self.last.next_seq();
-        let head = link(&self.head, row);
+        let head = next_hash_chain_link(&self.head, row);
         if row.seq != place || stored != head.as_bytes().as_slice() {
-            self.stop();
+            self.mark_chain_broken();
             return false;
         }
         self.last = place;
@@ -78,14 +78,14 @@ impl Walk {
     }
 
     /// The next row is not what was appended.
-    pub(crate) fn stop(&mut self) {
+    pub(crate) fn mark_chain_broken(&mut self) {
         self.broken = Some(self.last.next_seq());
     }
 
-    pub(crate) fn end(self) -> Chain {
+    pub(crate) fn into_hash_chain_status(self) -> HashChainStatus {
         match self.broken {
-            Some(at) => Chain::Broken { at },
-            None => Chain::Whole {
+            Some(at) => HashChainStatus::Broken { at },
+            None => HashChainStatus::Whole {
                 last: self.last,
                 head: self.head,
             },

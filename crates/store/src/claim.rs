@@ -3,14 +3,14 @@
 use std::fmt;
 use std::fs::File;
 
-/// The right to perform one effect; dropping it gives it back. See [`crate::Store::claim`].
+/// The right to perform one effect; dropping it gives it back. See [`crate::Store::try_claim_effect`].
 #[must_use = "a claim that is not kept is given back at once"]
-pub struct Claim {
+pub struct EffectClaim {
     lock: Option<File>,
     _held: Box<dyn Send + Sync>,
 }
 
-impl Claim {
+impl EffectClaim {
     /// A claim that ends when `held` is dropped; for implementations of [`crate::Store`].
     pub fn new(held: impl Send + Sync + 'static) -> Self {
         Self {
@@ -20,7 +20,7 @@ impl Claim {
     }
 
     /// The same, which does not end before every copy of this handle is closed.
-    pub fn locked(held: impl Send + Sync + 'static, lock: File) -> Self {
+    pub fn claim_with_lock_file(held: impl Send + Sync + 'static, lock: File) -> Self {
         Self {
             lock: Some(lock),
             ..Self::new(held)
@@ -28,12 +28,12 @@ impl Claim {
     }
 
     /// What a process has to have open for the claim to live as long as it.
-    pub fn lock(&self) -> Option<&File> {
+    pub fn held_lock_file(&self) -> Option<&File> {
         self.lock.as_ref()
     }
 }
 
-impl fmt::Debug for Claim {
+impl fmt::Debug for EffectClaim {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Claim").finish_non_exhaustive()
     }

@@ -81,12 +81,16 @@ pub enum StoreError {
 
 impl StoreError {
     /// Wraps what went wrong in the caller's own work.
-    pub fn work(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+    pub fn from_caller_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Self::Work(error.into())
     }
 
     /// An operating system error, told apart by what can be done about it.
-    pub(crate) fn io(doing: &'static str, path: &std::path::Path, source: io::Error) -> Self {
+    pub(crate) fn from_io_error(
+        doing: &'static str,
+        path: &std::path::Path,
+        source: io::Error,
+    ) -> Self {
         let path = path.to_owned();
         match source.kind() {
             io::ErrorKind::ReadOnlyFilesystem | io::ErrorKind::PermissionDenied => {

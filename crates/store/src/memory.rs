@@ -7,55 +7,57 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId, VerifierName};
 use checkrein_core::input::ActReach;
 
-use crate::chain::{self, Chain, Row, Walk};
+use crate::chain::{self, HashChainRow, HashChainStatus, HashChainWalk};
 use crate::{
-    Act, ActCount, Appended, Approval, Census, Claim, EffectRow, Evidence, Forget, Kept, NewEvent,
-    RawEvent, ReadWork, ScopeRow, Standing, StateCache, Store, StoreError, Tail, TaskRow, Work,
+    ActNumbersForRoot, AppendedEventRange, CachedSessionState, EffectClaim, EvidenceFinality,
+    EvidencePutOutcome, NewEvent, PruneSelection, RawEvent, ScopeRow, SessionReadFn, SessionView,
+    Store, StoreCensus, StoreError, StoredApprovalRequest, StoredCheckRequest, StoredEvidence,
+    TaskRow, ToolAct, TransactFn,
 };
 
 /// A store that lives as long as its last clone; clones share it.
 #[derive(Debug, Clone, Default)]
 pub struct MemoryStore {
-    world: Arc<Mutex<World>>,
+    tables: Arc<Mutex<MemoryTables>>,
     // Apart from the world, so that a claim can be dropped while a transaction runs.
     claims: Arc<Mutex<BTreeSet<Digest>>>,
 }
 
 #[derive(Debug, Default)]
-struct World {
-    logs: BTreeMap<SessionId, Log>,
+struct MemoryTables {
+    logs: BTreeMap<SessionId, MemorySessionLog>,
     tasks: BTreeMap<(SessionId, TaskId), TaskRow>,
     blobs: BTreeMap<Digest, Vec<u8>>,
-    evidence: BTreeMap<Digest, Evidence>,
-    approvals: BTreeMap<(Digest, u32), Approval>,
+    evidence: BTreeMap<Digest, StoredEvidence>,
+    approvals: BTreeMap<(Digest, u32), StoredApprovalRequest>,
     messages: BTreeMap<SessionId, Vec<Vec<u8>>>,
-    acts: Vec<(Option<SessionId>, Act)>,
+    acts: Vec<(Option<SessionId>, ToolAct)>,
 }
 
 #[derive(Debug, Default)]
-struct Log {
-    events: Vec<Stored>,
+struct MemorySessionLog {
+    events: Vec<ChainedEvent>,
     keys: BTreeMap<String, EventSeq>,
     pending: BTreeMap<(EventSeq, Digest), VerifierName>,
-    cache: Option<(EventSeq, StateCache)>,
+    cache: Option<(EventSeq, CachedSessionState)>,
     scopes: BTreeMap<ScopeId, ScopeRow>,
 }
 
 #[derive(Debug)]
-struct Stored {
+struct ChainedEvent {
     event: RawEvent,
     key: Option<String>,
     link: Digest,
 }
 
-impl Log {
-    fn last(&self) -> EventSeq {
+impl MemorySessionLog {
+    fn last_event_seq(&self) -> EventSeq {
         self.events
             .last()
             .map_or(EventSeq(0), |stored| stored.event.seq)
     }
 
-    fn after(&self, after: EventSeq) -> Vec<RawEvent> {
+    fn events_after(&self, after: EventSeq) -> Vec<RawEvent> {
         let newer = self.events.iter().filter(|stored| stored.event.seq > after);
         newer.map(|stored| stored.event.clone()).collect()
     }
@@ -69,8 +71,8 @@ impl MemoryStore {
 
     /// Changes the bytes of an event behind the chain's back, as damage would.
     #[cfg(test)]
-    pub(crate) fn damage(&self, session: &SessionId, seq: EventSeq) {
-        let mut world = lock(&self.world);
+    pub(crate) fn tamper_with_stored_event(&self, session: &SessionId, seq: EventSeq) {
+        let mut world = lock_unpoisoned(&self.tables);
         let events = world
             .logs
             .get_mut(session)
@@ -82,20 +84,20 @@ impl MemoryStore {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // Every change is made in one go after everything that can fail, so a panic
     // elsewhere leaves a state that is whole.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Store for MemoryStore {
-    fn transact(
+    fn transact_on_session(
         &self,
         session: &SessionId,
-        work: &mut Work<'_>,
-    ) -> Result<Option<Appended>, StoreError> {
-        let mut world = lock(&self.world);
-        let World {
+        work: &mut TransactFn<'_>,
+    ) -> Result<Option<AppendedEventRange>, StoreError> {
+        let mut world = lock_unpoisoned(&self.tables);
+        let MemoryTables {
             logs,
             tasks,
             blobs,
@@ -104,9 +106,9 @@ impl Store for MemoryStore {
             acts,
             ..
         } = &mut *world;
-        let none = Log::default();
+        let none = MemorySessionLog::default();
         let log = logs.get(session).unwrap_or(&none);
-        let Some(batch) = work(&MemoryTail {
+        let Some(batch) = work(&MemorySessionView {
             log,
             blobs,
             evidence,
@@ -117,11 +119,11 @@ impl Store for MemoryStore {
         };
 
         // All that can fail comes first.
-        let after = log.last();
+        let after = log.last_event_seq();
         let mut head = log
             .events
             .last()
-            .map_or_else(|| chain::origin(session), |s| s.link);
+            .map_or_else(|| chain::hash_chain_origin(session), |s| s.link);
         let mut seq = after;
         let mut rows = Vec::with_capacity(batch.events.len());
         let mut keys = BTreeMap::new();
@@ -138,19 +140,19 @@ impl Store for MemoryStore {
                     return Err(StoreError::DuplicateKey { session, key, seq });
                 }
             }
-            let row = Row {
+            let row = HashChainRow {
                 seq,
                 kind,
                 payload: &payload,
                 key: key.as_deref(),
             };
-            head = chain::link(&head, &row);
+            head = chain::next_hash_chain_link(&head, &row);
             let event = RawEvent {
                 seq,
                 kind: kind.to_owned(),
                 payload,
             };
-            rows.push(Stored {
+            rows.push(ChainedEvent {
                 event,
                 key,
                 link: head,
@@ -191,23 +193,27 @@ impl Store for MemoryStore {
             let place = (row.key, row.nth);
             if approvals
                 .get(&place)
-                .is_none_or(|known| row.may_follow(known))
+                .is_none_or(|known| row.can_replace_approval(known))
             {
                 approvals.insert(place, row);
             }
         }
         acts.extend(batch.act.map(|act| (Some(session.clone()), act)));
-        Ok(Some(Appended {
+        Ok(Some(AppendedEventRange {
             after,
             last: seq,
             head,
         }))
     }
 
-    fn read(&self, session: &SessionId, work: &mut ReadWork<'_>) -> Result<(), StoreError> {
-        let world = lock(&self.world);
-        let none = Log::default();
-        work(&MemoryTail {
+    fn read_session_in_transaction(
+        &self,
+        session: &SessionId,
+        work: &mut SessionReadFn<'_>,
+    ) -> Result<(), StoreError> {
+        let world = lock_unpoisoned(&self.tables);
+        let none = MemorySessionLog::default();
+        work(&MemorySessionView {
             log: world.logs.get(session).unwrap_or(&none),
             blobs: &world.blobs,
             evidence: &world.evidence,
@@ -215,42 +221,50 @@ impl Store for MemoryStore {
         })
     }
 
-    fn events(&self, session: &SessionId, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
-        let world = lock(&self.world);
+    fn events_after(
+        &self,
+        session: &SessionId,
+        after: EventSeq,
+    ) -> Result<Vec<RawEvent>, StoreError> {
+        let world = lock_unpoisoned(&self.tables);
         Ok(world
             .logs
             .get(session)
-            .map(|log| log.after(after))
+            .map(|log| log.events_after(after))
             .unwrap_or_default())
     }
 
-    fn verify_chain(&self, session: &SessionId) -> Result<Chain, StoreError> {
-        let world = lock(&self.world);
-        let mut walk = Walk::begin(session);
+    fn verify_chain(&self, session: &SessionId) -> Result<HashChainStatus, StoreError> {
+        let world = lock_unpoisoned(&self.tables);
+        let mut walk = HashChainWalk::new(session);
         for stored in world
             .logs
             .get(session)
             .into_iter()
             .flat_map(|log| &log.events)
         {
-            let row = Row {
+            let row = HashChainRow {
                 seq: stored.event.seq,
                 kind: &stored.event.kind,
                 payload: &stored.event.payload,
                 key: stored.key.as_deref(),
             };
-            if !walk.step(&row, stored.link.as_bytes()) {
+            if !walk.verify_next_row(&row, stored.link.as_bytes()) {
                 break;
             }
         }
-        Ok(walk.end())
+        Ok(walk.into_hash_chain_status())
     }
 
-    fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
-        let world = lock(&self.world);
-        let mut count = ActCount::default();
+    fn count_acts_concerning_session(
+        &self,
+        root: &str,
+        session: Option<&SessionId>,
+    ) -> Result<ActNumbersForRoot, StoreError> {
+        let world = lock_unpoisoned(&self.tables);
+        let mut count = ActNumbersForRoot::default();
         for (number, (of, act)) in (1..).zip(&world.acts) {
-            count.counted = number;
+            count.total = number;
             if act.root != root {
                 continue;
             }
@@ -265,14 +279,18 @@ impl Store for MemoryStore {
         Ok(count)
     }
 
-    fn count_act(&self, session: &SessionId, act: &Act) -> Result<(), StoreError> {
-        let mut world = lock(&self.world);
+    fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {
+        let mut world = lock_unpoisoned(&self.tables);
         world.acts.push((Some(session.clone()), act.clone()));
         Ok(())
     }
 
-    fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
-        let world = lock(&self.world);
+    fn newest_task_summaries(
+        &self,
+        session: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<TaskRow>, StoreError> {
+        let world = lock_unpoisoned(&self.tables);
         let wanted = |row: &&TaskRow| session.is_none_or(|session| row.session == *session);
         let mut rows: Vec<_> = world.tasks.values().filter(wanted).cloned().collect();
         rows.sort_by(|a, b| {
@@ -282,74 +300,92 @@ impl Store for MemoryStore {
         Ok(rows)
     }
 
-    fn approvals(&self) -> Result<Vec<Approval>, StoreError> {
-        let mut rows: Vec<_> = lock(&self.world).approvals.values().cloned().collect();
+    fn list_approvals(&self) -> Result<Vec<StoredApprovalRequest>, StoreError> {
+        let mut rows: Vec<_> = lock_unpoisoned(&self.tables)
+            .approvals
+            .values()
+            .cloned()
+            .collect();
         rows.sort_by_key(|row| (std::cmp::Reverse(row.at), row.key, row.nth));
         Ok(rows)
     }
 
-    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        Ok(lock(&self.world).blobs.get(digest).cloned())
+    fn read_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(lock_unpoisoned(&self.tables).blobs.get(digest).cloned())
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
         let digest = Digest::hash_bytes(bytes);
-        lock(&self.world).blobs.insert(digest, bytes.to_vec());
+        lock_unpoisoned(&self.tables)
+            .blobs
+            .insert(digest, bytes.to_vec());
         Ok(digest)
     }
 
-    fn evidence(&self, key: &Digest) -> Result<Option<Evidence>, StoreError> {
-        Ok(lock(&self.world).evidence.get(key).cloned())
+    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
+        Ok(lock_unpoisoned(&self.tables).evidence.get(key).cloned())
     }
 
     fn put_evidence(
         &self,
         key: &Digest,
         bytes: &[u8],
-        standing: Standing,
-    ) -> Result<Kept, StoreError> {
-        let mut world = lock(&self.world);
-        match world.evidence.get(key).map(|evidence| evidence.standing) {
-            Some(Standing::Final) => Ok(Kept::Earlier),
-            Some(Standing::Inconclusive) | None => {
+        standing: EvidenceFinality,
+    ) -> Result<EvidencePutOutcome, StoreError> {
+        let mut world = lock_unpoisoned(&self.tables);
+        match world.evidence.get(key).map(|evidence| evidence.finality) {
+            Some(EvidenceFinality::Final) => Ok(EvidencePutOutcome::KeptEarlier),
+            Some(EvidenceFinality::Inconclusive) | None => {
                 world.evidence.insert(
                     *key,
-                    Evidence {
-                        standing,
+                    StoredEvidence {
+                        finality: standing,
                         bytes: bytes.to_vec(),
                     },
                 );
-                Ok(Kept::New)
+                Ok(EvidencePutOutcome::Stored)
             }
         }
     }
 
-    fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError> {
-        let mut world = lock(&self.world);
+    fn put_conversation_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError> {
+        let mut world = lock_unpoisoned(&self.tables);
         let messages = world.messages.entry(session.clone()).or_default();
         messages.push(body.to_vec());
         Ok(())
     }
 
-    fn messages(&self, session: &SessionId, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-        let world = lock(&self.world);
+    fn read_conversation_messages(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
+        let world = lock_unpoisoned(&self.tables);
         let messages = world.messages.get(session).into_iter().flatten();
         Ok(messages.take(limit).cloned().collect())
     }
 
-    fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError> {
-        let free = lock(&self.claims).insert(*key);
+    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
+        let free = lock_unpoisoned(&self.claims).insert(*key);
         let claims = Arc::clone(&self.claims);
-        Ok(free.then(|| Claim::new(Held { claims, key: *key })))
+        Ok(free.then(|| EffectClaim::new(MemoryEffectClaim { claims, key: *key })))
     }
 
-    fn census(&self) -> Result<Census, StoreError> {
-        Ok(lock(&self.world).census())
+    fn store_census(&self) -> Result<StoreCensus, StoreError> {
+        Ok(lock_unpoisoned(&self.tables).take_store_census())
     }
 
-    fn forget(&self, census: &Census, gone: &Forget) -> Result<bool, StoreError> {
-        let mut world = lock(&self.world);
-        if !world.census().mark().eq(census.mark()) {
+    fn prune_sessions(
+        &self,
+        census: &StoreCensus,
+        gone: &PruneSelection,
+    ) -> Result<bool, StoreError> {
+        let mut world = lock_unpoisoned(&self.tables);
+        if !world
+            .take_store_census()
+            .last_seq_of_each_session()
+            .eq(census.last_seq_of_each_session())
+        {
             return Ok(false);
         }
         for session in &gone.sessions {
@@ -357,11 +393,11 @@ impl Store for MemoryStore {
             world.messages.remove(session);
             world.tasks.retain(|(of, _), _| of != session);
             world.approvals.retain(|_, row| row.session != *session);
-            let theirs = |of: &&mut (Option<SessionId>, Act)| of.0.as_ref() == Some(session);
+            let theirs = |of: &&mut (Option<SessionId>, ToolAct)| of.0.as_ref() == Some(session);
             let acts = world.acts.iter_mut().filter(theirs);
             acts.for_each(|(of, _)| *of = None);
         }
-        for key in &gone.kept {
+        for key in &gone.objects {
             world.blobs.remove(key);
             world.evidence.remove(key);
         }
@@ -373,8 +409,8 @@ impl Store for MemoryStore {
     }
 }
 
-impl World {
-    fn census(&self) -> Census {
+impl MemoryTables {
+    fn take_store_census(&self) -> StoreCensus {
         let sessions = self.logs.iter().map(|(session, log)| {
             let bytes = log
                 .events
@@ -382,7 +418,11 @@ impl World {
                 .map(|stored| stored.event.payload.len() as u64);
             let said = self.messages.get(session).into_iter().flatten();
             let said: u64 = said.map(|body| body.len() as u64).sum();
-            (session.clone(), log.last(), bytes.sum::<u64>() + said)
+            (
+                session.clone(),
+                log.last_event_seq(),
+                bytes.sum::<u64>() + said,
+            )
         });
         let sessions: Vec<_> = sessions.collect();
         let blobs = self
@@ -397,52 +437,52 @@ impl World {
         kept.sort();
         let bytes = sessions.iter().map(|(_, _, bytes)| bytes).sum::<u64>()
             + kept.iter().map(|(_, bytes)| bytes).sum::<u64>();
-        Census {
+        StoreCensus {
             sessions,
-            kept,
+            objects: kept,
             bytes,
         }
     }
 }
 
-struct Held {
+struct MemoryEffectClaim {
     claims: Arc<Mutex<BTreeSet<Digest>>>,
     key: Digest,
 }
 
-impl Drop for Held {
+impl Drop for MemoryEffectClaim {
     fn drop(&mut self) {
-        lock(&self.claims).remove(&self.key);
+        lock_unpoisoned(&self.claims).remove(&self.key);
     }
 }
 
-struct MemoryTail<'a> {
-    log: &'a Log,
+struct MemorySessionView<'a> {
+    log: &'a MemorySessionLog,
     blobs: &'a BTreeMap<Digest, Vec<u8>>,
-    evidence: &'a BTreeMap<Digest, Evidence>,
-    approvals: &'a BTreeMap<(Digest, u32), Approval>,
+    evidence: &'a BTreeMap<Digest, StoredEvidence>,
+    approvals: &'a BTreeMap<(Digest, u32), StoredApprovalRequest>,
 }
 
-impl Tail for MemoryTail<'_> {
-    fn last(&self) -> EventSeq {
-        self.log.last()
+impl SessionView for MemorySessionView<'_> {
+    fn last_seq(&self) -> EventSeq {
+        self.log.last_event_seq()
     }
 
-    fn cache(&self) -> Result<Option<(EventSeq, StateCache)>, StoreError> {
+    fn newest_state_cache(&self) -> Result<Option<(EventSeq, CachedSessionState)>, StoreError> {
         Ok(self.log.cache.clone())
     }
 
     fn events_after(&self, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
-        Ok(self.log.after(after))
+        Ok(self.log.events_after(after))
     }
 
-    fn find_key(&self, key: &str) -> Result<Option<EventSeq>, StoreError> {
+    fn find_seq_by_idempotency_key(&self, key: &str) -> Result<Option<EventSeq>, StoreError> {
         Ok(self.log.keys.get(key).copied())
     }
 
-    fn pending(&self) -> Result<Vec<EffectRow>, StoreError> {
+    fn pending_effects(&self) -> Result<Vec<StoredCheckRequest>, StoreError> {
         let rows = self.log.pending.iter();
-        let rows = rows.map(|((stop, key), verifier)| EffectRow {
+        let rows = rows.map(|((stop, key), verifier)| StoredCheckRequest {
             key: *key,
             verifier: verifier.clone(),
             stop: *stop,
@@ -450,20 +490,20 @@ impl Tail for MemoryTail<'_> {
         Ok(rows.collect())
     }
 
-    fn scope(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
+    fn stored_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
         Ok(self.log.scopes.get(scope).cloned())
     }
 
-    fn approval(&self, key: &Digest) -> Result<Option<Approval>, StoreError> {
+    fn newest_approval(&self, key: &Digest) -> Result<Option<StoredApprovalRequest>, StoreError> {
         let mut of_key = self.approvals.range((*key, 0)..=(*key, u32::MAX));
         Ok(of_key.next_back().map(|(_, row)| row.clone()))
     }
 
-    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+    fn read_stored_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         Ok(self.blobs.get(digest).cloned())
     }
 
-    fn evidence(&self, key: &Digest) -> Result<Option<Evidence>, StoreError> {
+    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
         Ok(self.evidence.get(key).cloned())
     }
 }

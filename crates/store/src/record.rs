@@ -7,7 +7,7 @@ use checkrein_core::ids::{
 use checkrein_core::input::{ActReach, NewestActNumbers};
 use serde::{Deserialize, Serialize};
 
-use crate::Approval;
+use crate::StoredApprovalRequest;
 
 /// An event to append. Its place is given by the store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -33,33 +33,33 @@ pub struct RawEvent {
 
 /// What one transaction appends: all of it or nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Batch {
+pub struct AppendBatch {
     /// Events, in order.
     pub events: Vec<NewEvent>,
     /// Keys of this session's effects that need not be performed any more, whichever
     /// stop asked: their evidence is in these events, or nobody waits for it.
     pub settled: Vec<Digest>,
     /// Effects that these events ask for; one that is settled as well is asked for anew.
-    pub effects: Vec<EffectRow>,
+    pub effects: Vec<StoredCheckRequest>,
     /// Blobs that these events name by digest.
     pub blobs: Vec<Vec<u8>>,
     /// The state with these events folded in.
-    pub cache: Option<StateCache>,
+    pub cache: Option<CachedSessionState>,
     /// Rows of conversations that changed, whole.
     pub scopes: Vec<ScopeRow>,
     /// Summary rows that changed; they are the transaction's session's, whatever they say.
     pub tasks: Vec<TaskRow>,
     /// What a person is asked, and what became of it. An answer is never taken back.
-    pub approvals: Vec<Approval>,
+    pub approvals: Vec<StoredApprovalRequest>,
     /// A tool call that may have changed what checks find, at its request or its outcome.
-    pub act: Option<Act>,
+    pub act: Option<ToolAct>,
     /// Whether it must survive a power cut: stop decisions, approvals.
     pub durable: bool,
 }
 
 /// A tool call that may have changed what checks find.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Act {
+pub struct ToolAct {
     /// The root that it was made in.
     pub root: String,
     /// How far it may reach.
@@ -68,16 +68,16 @@ pub struct Act {
 
 /// Acts in one root. All are numbered in one row, and a later one has the larger number.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct ActCount {
+pub struct ActNumbersForRoot {
     /// The number of the newest act of all roots.
-    pub counted: u64,
+    pub total: u64,
     /// The newest acts that concern who asks.
     pub newest: NewestActNumbers,
 }
 
 /// What a transaction appended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Appended {
+pub struct AppendedEventRange {
     /// Newest event before it; the batch's own begin right after.
     pub after: EventSeq,
     /// Newest event now.
@@ -88,7 +88,7 @@ pub struct Appended {
 
 /// An effect that was asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct EffectRow {
+pub struct StoredCheckRequest {
     /// Content key: of the evidence it leads to and of the claim on it.
     pub key: Digest,
     /// Which verifier.
@@ -110,7 +110,7 @@ pub struct ScopeRow {
 
 /// A folded state, for starting the fold late.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct StateCache {
+pub struct CachedSessionState {
     /// Version of the core that folded it; another one folds from the start.
     pub core_version: u32,
     /// Policy it was folded under.
@@ -121,7 +121,7 @@ pub struct StateCache {
 
 /// Whether evidence can still be replaced.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum EvidenceFinality {
     /// It found out: nothing replaces it.
     Final,
     /// It could not tell: the next evidence replaces it.
@@ -130,20 +130,20 @@ pub enum Standing {
 
 /// Evidence as kept under its content key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Evidence {
+pub struct StoredEvidence {
     /// Whether it stays.
-    pub standing: Standing,
+    pub finality: EvidenceFinality,
     /// Its bytes.
     pub bytes: Vec<u8>,
 }
 
 /// What became of evidence that was put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kept {
+pub enum EvidencePutOutcome {
     /// It is what the key stands for now.
-    New,
+    Stored,
     /// Final evidence was there before and stays; read that one.
-    Earlier,
+    KeptEarlier,
 }
 
 /// One task in one row, for listings. Derived from the log, never read to decide. Kept as

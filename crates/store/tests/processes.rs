@@ -11,24 +11,24 @@ use std::process::{Child, ChildStderr, Command, Stdio};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
-use checkrein_store::{Batch, Chain, NewEvent, SqliteStore, Store, StoreError};
+use checkrein_store::{AppendBatch, HashChainStatus, NewEvent, SqliteStore, Store, StoreError};
 
 fn session() -> SessionId {
     SessionId::from("session")
 }
 
 fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<EventSeq, StoreError> {
-    let appended = store.transact(&session(), &mut |tail| {
-        assert_eq!(tail.events_after(tail.last())?, []);
+    let appended = store.transact_on_session(&session(), &mut |tail| {
+        assert_eq!(tail.events_after(tail.last_seq())?, []);
         let event = NewEvent {
             kind: "note",
             payload: payload.into(),
             key: None,
         };
-        Ok(Some(Batch {
+        Ok(Some(AppendBatch {
             events: vec![event],
             durable,
-            ..Batch::default()
+            ..AppendBatch::default()
         }))
     })?;
     Ok(appended.unwrap().last)
@@ -36,13 +36,13 @@ fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<EventSeq, S
 
 /// Every event of the session, which has no gap and a whole chain.
 fn log(store: &dyn Store) -> Vec<String> {
-    let events = store.events(&session(), EventSeq(0)).unwrap();
+    let events = store.events_after(&session(), EventSeq(0)).unwrap();
     for (event, place) in events.iter().zip(1..) {
         assert_eq!(event.seq, EventSeq(place));
     }
     let (chain, count) = (store.verify_chain(&session()).unwrap(), events.len() as u64);
     assert!(
-        matches!(chain, Chain::Whole { last, .. } if last == EventSeq(count)),
+        matches!(chain, HashChainStatus::Whole { last, .. } if last == EventSeq(count)),
         "{chain:?}"
     );
     events
@@ -53,12 +53,12 @@ fn log(store: &dyn Store) -> Vec<String> {
 
 /// A process of this binary. It speaks on stderr, where the test harness does not, and
 /// waits for a line on stdin where it says so.
-struct Process {
+struct ChildProcess {
     child: Child,
     said: Lines<BufReader<ChildStderr>>,
 }
 
-impl Process {
+impl ChildProcess {
     fn spawn(role: &str, folder: &Path, prepare: impl FnOnce(Command) -> Command) -> Self {
         let mut command = prepare(Command::new(env::current_exe().unwrap()));
         command.args(["child", "--exact", "--ignored", "--nocapture"]);
@@ -119,12 +119,12 @@ fn child() {
             wait_for_go();
             for n in 0..20 {
                 // A new handle each time, as hooks have it.
-                let store = SqliteStore::open(&folder).unwrap();
+                let store = SqliteStore::open_store_in_folder(&folder).unwrap();
                 append(&store, &format!("{} {n}", std::process::id()), n % 10 == 9).unwrap();
             }
         }
         "append for ever" => {
-            let store = SqliteStore::open(&folder).unwrap();
+            let store = SqliteStore::open_store_in_folder(&folder).unwrap();
             loop {
                 let payload = "x".repeat(random(5000));
                 let seq = append(&store, &payload, random(8) == 0).unwrap();
@@ -132,17 +132,21 @@ fn child() {
             }
         }
         "claim" => {
-            let store = SqliteStore::open(&folder).unwrap();
-            let _held = store.claim(&Digest::hash_bytes(b"key")).unwrap().unwrap();
+            let store = SqliteStore::open_store_in_folder(&folder).unwrap();
+            let _held = store
+                .try_claim_effect(&Digest::hash_bytes(b"key"))
+                .unwrap()
+                .unwrap();
             eprintln!("claimed");
             wait_for_go();
         }
         "read" => {
-            match SqliteStore::open_read_only(&folder) {
+            match SqliteStore::open_store_read_only(&folder) {
                 Ok(store) => eprintln!("read {}", log(&store).join(",")),
                 Err(error) => eprintln!("not read: {error}"),
             }
-            let written = SqliteStore::open(&folder).and_then(|store| append(&store, "no", false));
+            let written = SqliteStore::open_store_in_folder(&folder)
+                .and_then(|store| append(&store, "no", false));
             eprintln!("{}", matches!(written, Err(StoreError::ReadOnly { .. })));
         }
         role => panic!("no role {role}"),
@@ -158,12 +162,12 @@ fn sixteen_processes_make_one_store_and_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let folder = dir.path().join("state/repo");
     let mut processes: Vec<_> = (0..16)
-        .map(|_| Process::spawn("append 20", &folder, |command| command))
+        .map(|_| ChildProcess::spawn("append 20", &folder, |command| command))
         .collect();
     processes
         .iter_mut()
         .for_each(|process| process.hears("ready"));
-    processes.iter_mut().for_each(Process::go);
+    processes.iter_mut().for_each(ChildProcess::go);
     let mut expected: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for process in processes {
         let id = process.child.id().to_string();
@@ -172,7 +176,7 @@ fn sixteen_processes_make_one_store_and_lose_nothing() {
     }
 
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
-    for event in log(&SqliteStore::open(&folder).unwrap()) {
+    for event in log(&SqliteStore::open_store_in_folder(&folder).unwrap()) {
         let (id, n) = event.split_once(' ').unwrap();
         found.entry(id.to_owned()).or_default().push(n.to_owned());
     }
@@ -196,7 +200,7 @@ fn killed_appenders_leave_a_whole_log_with_all_they_were_told_is_written() {
     let dir = tempfile::tempdir().unwrap();
     let mut before = 0;
     for round in 0..50 {
-        let mut process = Process::spawn("append for ever", dir.path(), |command| command);
+        let mut process = ChildProcess::spawn("append for ever", dir.path(), |command| command);
         let mut told: u64 = 0;
         for _ in 0..random(40) {
             told = process.said.next().unwrap().unwrap().parse().unwrap();
@@ -209,7 +213,7 @@ fn killed_appenders_leave_a_whole_log_with_all_they_were_told_is_written() {
             .map_while(Result::ok)
             .filter_map(|line| line.parse().ok());
         told = last.fold(told, u64::max);
-        let events = log(&SqliteStore::open(dir.path()).unwrap()).len() as u64;
+        let events = log(&SqliteStore::open_store_in_folder(dir.path()).unwrap()).len() as u64;
         assert!(
             events >= told.max(before),
             "round {round}: {events} events, told {told}"
@@ -222,18 +226,28 @@ fn killed_appenders_leave_a_whole_log_with_all_they_were_told_is_written() {
 #[test]
 fn a_claim_ends_when_its_holder_is_killed() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(dir.path()).unwrap();
-    let mut holder = Process::spawn("claim", dir.path(), |command| command);
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
+    let mut holder = ChildProcess::spawn("claim", dir.path(), |command| command);
     holder.hears("claimed");
-    assert!(store.claim(&Digest::hash_bytes(b"key")).unwrap().is_none());
     assert!(
         store
-            .claim(&Digest::hash_bytes(b"other"))
+            .try_claim_effect(&Digest::hash_bytes(b"key"))
+            .unwrap()
+            .is_none()
+    );
+    assert!(
+        store
+            .try_claim_effect(&Digest::hash_bytes(b"other"))
             .unwrap()
             .is_some()
     );
     holder.kill();
-    assert!(store.claim(&Digest::hash_bytes(b"key")).unwrap().is_some());
+    assert!(
+        store
+            .try_claim_effect(&Digest::hash_bytes(b"key"))
+            .unwrap()
+            .is_some()
+    );
 }
 
 /// Root may write anywhere, so as root the reader is run as somebody else.
@@ -254,7 +268,7 @@ fn a_read_only_folder_can_be_read_and_says_that_it_cannot_be_written() {
 
     for what in ["log", "no log", "empty log"] {
         let folder = dir.path().join(what).join("odd name %3f?#");
-        let store = SqliteStore::open(&folder).unwrap();
+        let store = SqliteStore::open_store_in_folder(&folder).unwrap();
         append(&store, "one", false).unwrap();
         append(&store, "two", true).unwrap();
         drop(store);
@@ -278,7 +292,7 @@ fn a_read_only_folder_can_be_read_and_says_that_it_cannot_be_written() {
         set_permissions(&folder, Permissions::from_mode(0o555)).unwrap();
         set_permissions(folder.parent().unwrap(), Permissions::from_mode(0o555)).unwrap();
 
-        let reader = Process::spawn("read", &folder, |_| {
+        let reader = ChildProcess::spawn("read", &folder, |_| {
             let mut command = Command::new(&binary);
             command.current_dir("/");
             if is_root {

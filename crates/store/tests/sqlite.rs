@@ -8,8 +8,8 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId, UnixMillis};
 use checkrein_store::{
-    Batch, Chain, Forget, NewEvent, Options, ScopeRow, SqliteStore, Standing, Store, StoreError,
-    TaskRow,
+    AppendBatch, EvidenceFinality, HashChainStatus, NewEvent, PruneSelection, ScopeRow,
+    SqliteStore, SqliteStoreOptions, Store, StoreError, TaskRow,
 };
 use rusqlite::Connection;
 
@@ -18,16 +18,16 @@ fn session() -> SessionId {
 }
 
 fn append(store: &dyn Store, payload: &str, key: Option<&str>) -> Result<Digest, StoreError> {
-    let appended = store.transact(&session(), &mut |_| {
+    let appended = store.transact_on_session(&session(), &mut |_| {
         let key = key.map(str::to_owned);
         let event = NewEvent {
             kind: "note",
             payload: payload.into(),
             key,
         };
-        Ok(Some(Batch {
+        Ok(Some(AppendBatch {
             events: vec![event],
-            ..Batch::default()
+            ..AppendBatch::default()
         }))
     })?;
     Ok(appended.unwrap().head)
@@ -44,15 +44,15 @@ fn sql(folder: &Path, sql: &str) {
 fn every_change_to_the_log_shows_where_it_is() {
     fn check(change: &str, expected: Option<u64>) {
         let dir = tempfile::tempdir().unwrap();
-        let store = SqliteStore::open(dir.path()).unwrap();
+        let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
         let mut head = Digest::hash_bytes(b"");
         for (payload, key) in [("1", None), ("2", Some("k")), ("3", None), ("4", Some(""))] {
             head = append(&store, payload, key).unwrap();
         }
         sql(dir.path(), change);
         let expected = match expected {
-            Some(at) => Chain::Broken { at: EventSeq(at) },
-            None => Chain::Whole {
+            Some(at) => HashChainStatus::Broken { at: EventSeq(at) },
+            None => HashChainStatus::Whole {
                 last: EventSeq(4),
                 head,
             },
@@ -101,7 +101,7 @@ fn every_change_to_the_log_shows_where_it_is() {
 #[test]
 fn damage_to_one_session_stops_at_it() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(dir.path()).unwrap();
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     let other = SessionId::from("other");
     for session in [session(), other.clone()] {
         let row = |task| TaskRow {
@@ -123,12 +123,12 @@ fn damage_to_one_session_stops_at_it() {
             goal: None,
             root: "/".to_owned(),
         };
-        let batch = Batch {
+        let batch = AppendBatch {
             tasks: vec![row(1), row(2)],
-            ..Batch::default()
+            ..AppendBatch::default()
         };
         store
-            .transact(&session, &mut |_| Ok(Some(batch.clone())))
+            .transact_on_session(&session, &mut |_| Ok(Some(batch.clone())))
             .unwrap();
     }
     append(&store, "1", None).unwrap();
@@ -139,34 +139,34 @@ fn damage_to_one_session_stops_at_it() {
          UPDATE task SET row = '{' WHERE session = 1 AND task = 2;
          INSERT INTO approval VALUES (x'00', 0, '{')",
     );
-    let tasks = store.tasks(None, 10).unwrap().into_iter();
+    let tasks = store.newest_task_summaries(None, 10).unwrap().into_iter();
     let tasks: Vec<_> = tasks.map(|row| (row.session, row.task.0)).collect();
     let expected = [(other.clone(), 2), (other.clone(), 1), (session(), 1)];
     assert_eq!(tasks, expected);
-    assert_eq!(store.unreadable_tasks().unwrap(), [session()]);
-    let broken = Chain::Broken { at: EventSeq(2) };
+    assert_eq!(store.sessions_with_unreadable_tasks().unwrap(), [session()]);
+    let broken = HashChainStatus::Broken { at: EventSeq(2) };
     assert_eq!(store.verify_chain(&session()).unwrap(), broken);
-    let census = store.census().unwrap();
-    let gone = Forget {
+    let census = store.store_census().unwrap();
+    let gone = PruneSelection {
         sessions: vec![session()],
-        ..Forget::default()
+        ..PruneSelection::default()
     };
-    assert!(store.forget(&census, &gone).unwrap());
-    assert_eq!(store.unreadable_tasks().unwrap(), []);
-    assert_eq!(store.tasks(None, 10).unwrap().len(), 2);
+    assert!(store.prune_sessions(&census, &gone).unwrap());
+    assert_eq!(store.sessions_with_unreadable_tasks().unwrap(), []);
+    assert_eq!(store.newest_task_summaries(None, 10).unwrap().len(), 2);
 }
 
 #[test]
 fn a_lost_end_shows_against_a_head_kept_elsewhere() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(dir.path()).unwrap();
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     let first = append(&store, "1", None).unwrap();
     let second = append(&store, "2", None).unwrap();
     sql(dir.path(), "DELETE FROM event WHERE id & 255 = 2");
     let now = store.verify_chain(&session()).unwrap();
     assert_eq!(
         now,
-        Chain::Whole {
+        HashChainStatus::Whole {
             last: EventSeq(1),
             head: first
         }
@@ -179,14 +179,14 @@ fn a_lost_end_shows_against_a_head_kept_elsewhere() {
 #[test]
 fn a_reader_waits_for_no_writer_and_sees_one_state() {
     let dir = tempfile::tempdir().unwrap();
-    let impatient = Options {
-        patience: Duration::ZERO,
+    let impatient = SqliteStoreOptions {
+        busy_timeout: Duration::ZERO,
     };
-    let writer = SqliteStore::open(dir.path()).unwrap();
+    let writer = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     append(&writer, "1", None).unwrap();
     let readers = [
-        SqliteStore::open_with(dir.path(), impatient).unwrap(),
-        SqliteStore::open_read_only(dir.path()).unwrap(),
+        SqliteStore::open_store_with_options(dir.path(), impatient).unwrap(),
+        SqliteStore::open_store_read_only(dir.path()).unwrap(),
     ];
     let locked = Connection::open(dir.path().join("store.db")).unwrap();
     locked.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -194,8 +194,8 @@ fn a_reader_waits_for_no_writer_and_sees_one_state() {
     assert!(matches!(held, Err(StoreError::Locked { .. })), "{held:?}");
     for reader in &readers {
         let mut seen = Vec::new();
-        let read = reader.read(&session(), &mut |tail| {
-            seen.push((tail.last(), tail.events_after(EventSeq(0))?.len()));
+        let read = reader.read_session_in_transaction(&session(), &mut |tail| {
+            seen.push((tail.last_seq(), tail.events_after(EventSeq(0))?.len()));
             Ok(())
         });
         read.unwrap();
@@ -204,20 +204,22 @@ fn a_reader_waits_for_no_writer_and_sees_one_state() {
     locked.execute_batch("ROLLBACK").unwrap();
     for (reader, before) in readers.iter().zip(1..) {
         let mut seen = Vec::new();
-        let read = reader.read(&session(), &mut |tail| {
-            seen.push((tail.last(), tail.events_after(EventSeq(0))?.len()));
+        let read = reader.read_session_in_transaction(&session(), &mut |tail| {
+            seen.push((tail.last_seq(), tail.events_after(EventSeq(0))?.len()));
             append(&writer, "between", Some(&before.to_string())).unwrap();
-            let key = tail.find_key(&before.to_string())?;
+            let key = tail.find_seq_by_idempotency_key(&before.to_string())?;
             assert_eq!(key, None, "it came after");
-            seen.push((tail.last(), tail.events_after(EventSeq(0))?.len()));
+            seen.push((tail.last_seq(), tail.events_after(EventSeq(0))?.len()));
             Ok(())
         });
         read.unwrap();
         assert_eq!(seen, [(EventSeq(before), before as usize); 2]);
         // A failed reading leaves no transaction behind, either.
-        let failed = reader.read(&session(), &mut |_| Err(StoreError::work("no")));
+        let failed = reader.read_session_in_transaction(&session(), &mut |_| {
+            Err(StoreError::from_caller_error("no"))
+        });
         assert!(matches!(failed, Err(StoreError::Work(_))), "{failed:?}");
-        let again = reader.events(&session(), EventSeq(0)).unwrap();
+        let again = reader.events_after(&session(), EventSeq(0)).unwrap();
         assert_eq!(again.len() as u64, before + 1);
     }
 }
@@ -225,11 +227,11 @@ fn a_reader_waits_for_no_writer_and_sees_one_state() {
 #[test]
 fn a_changed_blob_is_not_given_out() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(dir.path()).unwrap();
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     let digest = store.put_blob(b"strict").unwrap();
     sql(dir.path(), "UPDATE kept SET bytes = CAST('loose' AS BLOB)");
     assert!(matches!(
-        store.blob(&digest),
+        store.read_blob(&digest),
         Err(StoreError::Corrupt { .. })
     ));
 }
@@ -237,20 +239,28 @@ fn a_changed_blob_is_not_given_out() {
 #[test]
 fn a_newer_store_asks_for_an_upgrade_only_if_it_would_be_misread() {
     let dir = tempfile::tempdir().unwrap();
-    append(&SqliteStore::open(dir.path()).unwrap(), "1", None).unwrap();
+    append(
+        &SqliteStore::open_store_in_folder(dir.path()).unwrap(),
+        "1",
+        None,
+    )
+    .unwrap();
     sql(
         dir.path(),
         "UPDATE meta SET schema = 7; ALTER TABLE event ADD COLUMN later TEXT",
     );
-    let store = SqliteStore::open(dir.path()).unwrap();
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     append(&store, "2", None).unwrap();
-    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 2);
+    assert_eq!(
+        store.events_after(&session(), EventSeq(0)).unwrap().len(),
+        2
+    );
     drop(store);
 
     sql(dir.path(), "UPDATE meta SET min_reader = 7");
     for opened in [
-        SqliteStore::open(dir.path()),
-        SqliteStore::open_read_only(dir.path()),
+        SqliteStore::open_store_in_folder(dir.path()),
+        SqliteStore::open_store_read_only(dir.path()),
     ] {
         let error = opened.unwrap_err();
         assert!(
@@ -273,24 +283,24 @@ fn a_newer_store_asks_for_an_upgrade_only_if_it_would_be_misread() {
 #[test]
 fn a_session_has_no_rows_of_one_that_an_older_build_removed() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(dir.path()).unwrap();
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     let row = ScopeRow {
         scope: ScopeId::main_scope(),
         cursor: "900:m".to_owned(),
         halted_in: None,
     };
-    let batch = Batch {
+    let batch = AppendBatch {
         scopes: vec![row],
-        ..Batch::default()
+        ..AppendBatch::default()
     };
-    let put = store.transact(&session(), &mut |_| Ok(Some(batch.clone())));
+    let put = store.transact_on_session(&session(), &mut |_| Ok(Some(batch.clone())));
     put.unwrap();
     sql(dir.path(), "DELETE FROM session");
     let next = SessionId::from("next");
-    let begin = store.transact(&next, &mut |_| Ok(Some(Batch::default())));
+    let begin = store.transact_on_session(&next, &mut |_| Ok(Some(AppendBatch::default())));
     begin.unwrap();
-    let look = store.transact(&next, &mut |tail| {
-        assert_eq!(tail.scope(&ScopeId::main_scope())?, None);
+    let look = store.transact_on_session(&next, &mut |tail| {
+        assert_eq!(tail.stored_scope_row(&ScopeId::main_scope())?, None);
         Ok(None)
     });
     look.unwrap();
@@ -299,8 +309,8 @@ fn a_session_has_no_rows_of_one_that_an_older_build_removed() {
 #[test]
 fn what_is_no_store_is_told_apart() {
     let dir = tempfile::tempdir().unwrap();
-    let open = |name: &str| SqliteStore::open(&dir.path().join(name));
-    let read = |name: &str| SqliteStore::open_read_only(&dir.path().join(name));
+    let open = |name: &str| SqliteStore::open_store_in_folder(&dir.path().join(name));
+    let read = |name: &str| SqliteStore::open_store_read_only(&dir.path().join(name));
     assert!(matches!(read("none"), Err(StoreError::Missing { .. })));
     assert!(!dir.path().join("none").exists(), "reading makes nothing");
 
@@ -330,7 +340,13 @@ fn what_is_no_store_is_told_apart() {
 fn a_busy_store_is_waited_for_up_to_a_bound_and_can_be_read_meanwhile() {
     let dir = tempfile::tempdir().unwrap();
     let patience = Duration::from_millis(30);
-    let store = SqliteStore::open_with(dir.path(), Options { patience }).unwrap();
+    let store = SqliteStore::open_store_with_options(
+        dir.path(),
+        SqliteStoreOptions {
+            busy_timeout: patience,
+        },
+    )
+    .unwrap();
     append(&store, "1", None).unwrap();
     let other = Connection::open(dir.path().join("store.db")).unwrap();
     other.execute_batch("BEGIN IMMEDIATE").unwrap();
@@ -341,28 +357,34 @@ fn a_busy_store_is_waited_for_up_to_a_bound_and_can_be_read_meanwhile() {
         "{denied:?}"
     );
     let key = Digest::hash_bytes(b"key");
-    let denied = store.put_evidence(&key, b"pass", Standing::Final);
+    let denied = store.put_evidence(&key, b"pass", EvidenceFinality::Final);
     assert!(matches!(denied, Err(StoreError::Locked { .. })));
-    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 1);
-    SqliteStore::open(dir.path()).unwrap();
+    assert_eq!(
+        store.events_after(&session(), EventSeq(0)).unwrap().len(),
+        1
+    );
+    SqliteStore::open_store_in_folder(dir.path()).unwrap();
 
     other.execute_batch("COMMIT").unwrap();
     append(&store, "2", None).unwrap();
-    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 2);
+    assert_eq!(
+        store.events_after(&session(), EventSeq(0)).unwrap().len(),
+        2
+    );
 }
 
 #[test]
 fn a_synced_batch_is_decided_once_if_nobody_came_between() {
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(dir.path()).unwrap();
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     for durable in [true, false, true, true] {
         let mut calls = 0;
-        let batch = Batch {
+        let batch = AppendBatch {
             durable,
-            ..Batch::default()
+            ..AppendBatch::default()
         };
         store
-            .transact(&session(), &mut |_| {
+            .transact_on_session(&session(), &mut |_| {
                 calls += 1;
                 Ok(Some(batch.clone()))
             })
@@ -379,7 +401,7 @@ fn hooks_that_come_alone_keep_the_log_short() {
     let mut longest = 0;
     for n in 0..600 {
         append(
-            &SqliteStore::open(dir.path()).unwrap(),
+            &SqliteStore::open_store_in_folder(dir.path()).unwrap(),
             &payload,
             Some(&n.to_string()),
         )
@@ -387,22 +409,34 @@ fn hooks_that_come_alone_keep_the_log_short() {
         longest = longest.max(dir.path().join("store.db-wal").metadata().unwrap().len());
     }
     assert!((128 * 1024..=304 * 1024).contains(&longest), "{longest}");
-    let store = SqliteStore::open_read_only(dir.path()).unwrap();
-    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 600);
+    let store = SqliteStore::open_store_read_only(dir.path()).unwrap();
+    assert_eq!(
+        store.events_after(&session(), EventSeq(0)).unwrap().len(),
+        600
+    );
 }
 
 #[test]
 fn a_store_opened_to_read_writes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    append(&SqliteStore::open(dir.path()).unwrap(), "1", None).unwrap();
-    let store = SqliteStore::open_read_only(dir.path()).unwrap();
+    append(
+        &SqliteStore::open_store_in_folder(dir.path()).unwrap(),
+        "1",
+        None,
+    )
+    .unwrap();
+    let store = SqliteStore::open_store_read_only(dir.path()).unwrap();
     let denied = [
         append(&store, "2", None).err(),
         store.put_blob(b"blob").err(),
         store
-            .put_evidence(&Digest::hash_bytes(b"key"), b"pass", Standing::Final)
+            .put_evidence(
+                &Digest::hash_bytes(b"key"),
+                b"pass",
+                EvidenceFinality::Final,
+            )
             .err(),
-        store.claim(&Digest::hash_bytes(b"key")).err(),
+        store.try_claim_effect(&Digest::hash_bytes(b"key")).err(),
     ];
     for error in denied {
         assert!(
@@ -410,5 +444,8 @@ fn a_store_opened_to_read_writes_nothing() {
             "{error:?}"
         );
     }
-    assert_eq!(store.events(&session(), EventSeq(0)).unwrap().len(), 1);
+    assert_eq!(
+        store.events_after(&session(), EventSeq(0)).unwrap().len(),
+        1
+    );
 }

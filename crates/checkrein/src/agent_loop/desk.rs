@@ -10,7 +10,7 @@ use checkrein_core::input::{Input, SessionStartKind};
 use checkrein_core::state::Task;
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_runtime::RuntimeError;
-use checkrein_store::{Claim, Store, StoreError};
+use checkrein_store::{EffectClaim, Store, StoreError};
 use futures_channel::oneshot;
 
 use super::LoopError;
@@ -84,7 +84,7 @@ pub fn conversation(
     store: &dyn Store,
     session: &SessionId,
 ) -> Result<Option<Conversation>, StoreError> {
-    let said = store.messages(session, 1)?;
+    let said = store.read_conversation_messages(session, 1)?;
     let begun = said.first().map(|body| serde_json::from_slice(body));
     Ok(match begun {
         Some(Ok(Entry::Begun { model, errand })) => Some(Conversation { model, errand }),
@@ -181,7 +181,7 @@ fn begun<'a>(
     engine: &'a Engine,
     begin: Begin,
     unpriced: Option<&str>,
-) -> Result<(Session<'a>, Opened, Claim), LoopError> {
+) -> Result<(Session<'a>, Opened, EffectClaim), LoopError> {
     let mine = |id: &SessionId| {
         let claim = engine.runtime().converse(id)?;
         claim.ok_or_else(|| LoopError::Busy(id.clone()))

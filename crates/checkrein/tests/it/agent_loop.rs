@@ -785,7 +785,7 @@ fn a_conversation_that_cannot_be_read_is_not_taken_up() {
     let agent = agent.store(store.clone());
     let session = ends(&agent).session;
     store
-        .put_message(&session, br#"{"type":"of a newer build"}"#)
+        .put_conversation_message(&session, br#"{"type":"of a newer build"}"#)
         .unwrap();
     let again = wait(agent.resume(session.clone(), Some("more"))).unwrap_err();
     assert!(

@@ -108,7 +108,10 @@ impl Bench {
 
     /// All that layers said, in order.
     fn facts(&self, result: &LoopResult) -> Vec<MiddlewareAnswerFact> {
-        let rows = self.store.events(&result.session, EventSeq(0)).unwrap();
+        let rows = self
+            .store
+            .events_after(&result.session, EventSeq(0))
+            .unwrap();
         let events = rows
             .iter()
             .map(|row| checkrein_core::event::decode_event(&row.payload).unwrap());

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use checkrein_core::input::PersonAnswer;
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Lies, Patience};
-use checkrein_store::{About, Approval, Stands};
+use checkrein_store::{ApprovalStatus, ApprovalSubject, StoredApprovalRequest};
 
 use crate::args::Answer;
 use crate::commands::trust::asked;
@@ -35,10 +35,10 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
     let rows = approvals::all(&located)?;
     let row = find(&rows, &args.id)?;
     let now = checkrein_runtime::now();
-    let stands = row.stands(now);
-    if stands != Stands::Asked {
+    let stands = row.approval_status_at(now);
+    if stands != ApprovalStatus::Asked {
         return Err(CommandError::failed(match stands {
-            Stands::Expired => format!(
+            ApprovalStatus::Expired => format!(
                 "{} ran out at {}: the agent has to ask again",
                 row.id,
                 clock(row.until, now)
@@ -54,8 +54,8 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
         cancelled: &signals::CANCELLED,
     };
     let lies = match &row.about {
-        About::Call { .. } => None,
-        About::Work { .. } => Some(runtime.lies(row, patience)?),
+        ApprovalSubject::Call { .. } => None,
+        ApprovalSubject::Work { .. } => Some(runtime.lies(row, patience)?),
     };
     show(row, lies.as_ref().and_then(Option::as_ref));
     if approved {
@@ -77,22 +77,22 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
     let answered = runtime.answer(row, answer, patience)?;
     let until = clock(answered.until, checkrein_runtime::now());
     ui::answer(&match (approved, &row.about) {
-        (true, About::Call { .. }) => {
+        (true, ApprovalSubject::Call { .. }) => {
             format!("approved: exactly this call may be made once, until {until}")
         }
-        (true, About::Work { .. }) => {
+        (true, ApprovalSubject::Work { .. }) => {
             format!("approved: exactly this, until {until}; an edit voids it")
         }
-        (false, About::Call { .. }) => {
+        (false, ApprovalSubject::Call { .. }) => {
             format!("denied: exactly this call is refused, until {until}")
         }
-        (false, About::Work { .. }) => format!("denied: exactly this, until {until}"),
+        (false, ApprovalSubject::Work { .. }) => format!("denied: exactly this, until {until}"),
     });
     match &row.about {
-        About::Work { message: None, .. } if approved => {
+        ApprovalSubject::Work { message: None, .. } if approved => {
             ui::say("The agent's next stop is judged by it: prompt it again, or run it again.");
         }
-        About::Work { .. } if approved => {
+        ApprovalSubject::Work { .. } if approved => {
             ui::say(
                 "The session's next stop is judged by it, on this tree: prompt it again, or checkrein run --resume ID.",
             );
@@ -103,9 +103,12 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
 }
 
 /// Whether a person can say yes to it: they see all of it, and what lies here is what it is about.
-fn can_be_approved(row: &Approval, lies: Option<&Option<Lies>>) -> Result<(), CommandError> {
+fn can_be_approved(
+    row: &StoredApprovalRequest,
+    lies: Option<&Option<Lies>>,
+) -> Result<(), CommandError> {
     let id = &row.id;
-    if let Some(unseen) = row.unseen() {
+    if let Some(unseen) = row.unapprovable_reason() {
         return Err(CommandError::failed(format!(
             "{id} cannot be approved: {unseen}. The agent has to ask again, for what can be shown; checkrein deny {id} refuses this"
         )));
@@ -123,13 +126,16 @@ fn can_be_approved(row: &Approval, lies: Option<&Option<Lies>>) -> Result<(), Co
 }
 
 /// The question that is meant, with or without its `ap-`.
-fn find<'a>(rows: &'a [Approval], id: &str) -> Result<&'a Approval, CommandError> {
+fn find<'a>(
+    rows: &'a [StoredApprovalRequest],
+    id: &str,
+) -> Result<&'a StoredApprovalRequest, CommandError> {
     let wanted = id.trim_start_matches("ap-");
-    let fits = |row: &&Approval| {
-        let long = row.long_id();
+    let fits = |row: &&StoredApprovalRequest| {
+        let long = row.long_approval_id();
         !wanted.is_empty() && long.trim_start_matches("ap-").starts_with(wanted)
     };
-    let fitting: Vec<&Approval> = rows.iter().filter(fits).collect();
+    let fitting: Vec<&StoredApprovalRequest> = rows.iter().filter(fits).collect();
     match fitting.as_slice() {
         [] => Err(CommandError::usage(
             format!("nothing that was asked here is known as '{id}'"),
@@ -138,7 +144,7 @@ fn find<'a>(rows: &'a [Approval], id: &str) -> Result<&'a Approval, CommandError
         [one] => Ok(one),
         several => {
             let named = several.iter().map(|row| {
-                let mut long = row.long_id();
+                let mut long = row.long_approval_id();
                 long.truncate((id.len() + 8).max(16));
                 format!(
                     "{long} ({})",
@@ -162,7 +168,7 @@ const COMMAND: usize = 160;
 const BLANKS: usize = 20;
 
 /// Everything, as it will be recorded: the agent's word for it does not count.
-fn show(row: &Approval, lies: Option<&Lies>) {
+fn show(row: &StoredApprovalRequest, lies: Option<&Lies>) {
     let row_of = |name: &str, text: &str| ui::answer(&format!("  {name:<9}{text}"));
     let line = |name: &str, text: &str| row_of(name, &printable(text));
     let lines = |name: &str, text: &str| {
@@ -180,7 +186,11 @@ fn show(row: &Approval, lies: Option<&Lies>) {
     };
     ui::answer(Line::painted(Paint::Strong, &row.id));
     match &row.about {
-        About::Call { tool, text, beside } => {
+        ApprovalSubject::Call {
+            tool,
+            text,
+            details: beside,
+        } => {
             line("tool", tool);
             lines("call", text);
             if let Some(beside) = beside {
@@ -189,7 +199,7 @@ fn show(row: &Approval, lies: Option<&Lies>) {
                 hidden(beside.hidden);
             }
         }
-        About::Work {
+        ApprovalSubject::Work {
             verifier,
             subject,
             message,
@@ -217,7 +227,12 @@ fn show(row: &Approval, lies: Option<&Lies>) {
         ),
     );
     // Nearest to the question, however long the call is.
-    if let About::Call { text, beside, .. } = &row.about {
+    if let ApprovalSubject::Call {
+        text,
+        details: beside,
+        ..
+    } = &row.about
+    {
         let commands = beside.as_ref().map_or(&[][..], |beside| &beside.commands);
         if !commands.is_empty() {
             let of = counted(text.lines().count() as u64, "line");
@@ -322,7 +337,7 @@ mod tests {
 
     #[test]
     fn two_questions_of_one_id_can_be_told_apart() {
-        let row = |key: &str| -> Approval {
+        let row = |key: &str| -> StoredApprovalRequest {
             let key = Digest::hash_bytes(key.as_bytes()).to_hex();
             let text = format!(
                 r#"{{"id":"ap-00000001","key":"{key}","nth":0,"session":"s","task":1,"agent":"codex","root":"/r",
@@ -335,7 +350,7 @@ mod tests {
             assert!(find(&rows, id).is_err(), "{id}");
         }
         for row in &rows {
-            let mut more = row.long_id();
+            let mut more = row.long_approval_id();
             more.truncate(20);
             assert_eq!(find(&rows, &more).ok(), Some(row));
         }

@@ -3,7 +3,9 @@
 use std::process::ExitCode;
 
 use checkrein_core::ids::UnixMillis;
-use checkrein_store::{About, Approval, SqliteStore, Stands, Store as _, StoreError};
+use checkrein_store::{
+    ApprovalStatus, ApprovalSubject, SqliteStore, Store as _, StoreError, StoredApprovalRequest,
+};
 use serde_json::json;
 
 use crate::args::Approvals;
@@ -30,14 +32,14 @@ pub(crate) fn run(args: &Approvals) -> Result<ExitCode, CommandError> {
         ui::json(&json!({ "schema": "checkrein/approvals/1", "approvals": rows }));
         return Ok(exit_code::exit(exit_code::YES));
     }
-    let (open, past): (Vec<&Approval>, Vec<&Approval>) = rows
+    let (open, past): (Vec<&StoredApprovalRequest>, Vec<&StoredApprovalRequest>) = rows
         .iter()
-        .partition(|row| row.stands(now) == Stands::Asked);
+        .partition(|row| row.approval_status_at(now) == ApprovalStatus::Asked);
     if open.is_empty() {
         ui::say("Nothing waits for a person here.");
     }
     let more = past.len().saturating_sub(SHOWN);
-    let shown: Vec<&Approval> = open
+    let shown: Vec<&StoredApprovalRequest> = open
         .iter()
         .copied()
         .chain(past.into_iter().take(SHOWN))
@@ -45,7 +47,7 @@ pub(crate) fn run(args: &Approvals) -> Result<ExitCode, CommandError> {
     for line in table(&shown, now) {
         ui::answer(line);
     }
-    let answerable = open.iter().find(|row| row.unseen().is_none());
+    let answerable = open.iter().find(|row| row.unapprovable_reason().is_none());
     if let Some(first) = answerable.or(open.first()) {
         ui::say(&format!(
             "To answer, in a terminal: checkrein approve {id}, or: checkrein deny {id}",
@@ -61,19 +63,21 @@ pub(crate) fn run(args: &Approvals) -> Result<ExitCode, CommandError> {
 }
 
 /// Everything that was asked here, newest first.
-pub(super) fn all(located: &Located) -> Result<Vec<Approval>, CommandError> {
-    match SqliteStore::open_read_only(&located.place.state) {
-        Ok(store) => Ok(store.approvals()?),
+pub(super) fn all(located: &Located) -> Result<Vec<StoredApprovalRequest>, CommandError> {
+    match SqliteStore::open_store_read_only(&located.place.state) {
+        Ok(store) => Ok(store.list_approvals()?),
         Err(StoreError::Missing { .. }) => Ok(Vec::new()),
         Err(error) => Err(error.into()),
     }
 }
 
 /// What is asked about, in a few words. An agent's text must not write over its surroundings.
-pub(crate) fn what(row: &Approval) -> String {
+pub(crate) fn what(row: &StoredApprovalRequest) -> String {
     match &row.about {
-        About::Call { tool, text, .. } => format!("{}: {}", printable(tool), printable(text)),
-        About::Work {
+        ApprovalSubject::Call { tool, text, .. } => {
+            format!("{}: {}", printable(tool), printable(text))
+        }
+        ApprovalSubject::Work {
             verifier, message, ..
         } => {
             let said = message.as_ref().map(|said| format!(" {}", said.text));
@@ -83,21 +87,21 @@ pub(crate) fn what(row: &Approval) -> String {
     }
 }
 
-fn table(rows: &[&Approval], now: UnixMillis) -> Vec<Line> {
+fn table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Line> {
     if rows.is_empty() {
         return Vec::new();
     }
     let mut cells = vec![["ID", "STATE", "ASKED", "EXPIRES", "AGENT"].map(Line::from)];
     cells.extend(rows.iter().map(|row| {
-        let stands = row.stands(now);
+        let stands = row.approval_status_at(now);
         let left = row.until.millis_since(now);
         [
             Line::from(&row.id),
             Line::from(stands.as_str()),
             Line::from(&format!("{} ago", duration(now.millis_since(row.at)))),
             Line::from(&match stands {
-                Stands::Used => String::new(),
-                Stands::Expired => clock(row.until, now),
+                ApprovalStatus::Used => String::new(),
+                ApprovalStatus::Expired => clock(row.until, now),
                 _ => format!("in {}", duration(left)),
             }),
             Line::from(row.agent.as_str()),
@@ -141,13 +145,13 @@ fn table(rows: &[&Approval], now: UnixMillis) -> Vec<Line> {
                 let why = said.answer.reason.as_deref().unwrap_or("no reason given");
                 format!("{}: {}", said.answer.by, printable(why))
             }),
-            one.not_told
+            one.notification_error
                 .as_ref()
                 .map(|why| format!("! nobody was told of it: {}", printable(why))),
-            one.is_untold(now)
+            one.approval_needs_notification(now)
                 .then(|| "! nobody was told of it yet".to_owned()),
-            (one.stands(now) == Stands::Asked)
-                .then(|| one.unseen())
+            (one.approval_status_at(now) == ApprovalStatus::Asked)
+                .then(|| one.unapprovable_reason())
                 .flatten()
                 .map(|why| format!("! it can only be denied: {why}")),
         ];
@@ -167,10 +171,10 @@ fn wrapped(line: Line, terminal: Option<usize>) -> Vec<Line> {
 }
 
 /// As a document.
-pub(super) fn document(row: &Approval, now: UnixMillis) -> serde_json::Value {
+pub(super) fn document(row: &StoredApprovalRequest, now: UnixMillis) -> serde_json::Value {
     json!({
         "id": row.id,
-        "state": row.stands(now).as_str(),
+        "state": row.approval_status_at(now).as_str(),
         "session": row.session,
         "task": row.task,
         "agent": row.agent,
@@ -181,7 +185,7 @@ pub(super) fn document(row: &Approval, now: UnixMillis) -> serde_json::Value {
         "expires_at": row.until,
         "answer": row.answer,
         "used_at": row.used_at,
-        "told_at": row.told_at,
-        "not_told": row.not_told,
+        "told_at": row.notified_at,
+        "not_told": row.notification_error,
     })
 }

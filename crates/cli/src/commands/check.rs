@@ -336,7 +336,7 @@ pub(super) fn found_last(store: &SqliteStore, events: &[(EventSeq, Event)]) -> s
     for (_, event) in events {
         if let Event::Input(stamped) = event
             && let Input::EvidenceArrived(arrived) = &stamped.input
-            && let Some(kept) = store.evidence(&arrived.evidence.key).ok().flatten()
+            && let Some(kept) = store.read_evidence(&arrived.evidence.key).ok().flatten()
             && let Some(evidence) = checkrein_runtime::evidence_of(&kept.bytes)
         {
             newest.insert(&arrived.evidence.verifier, found(&evidence));

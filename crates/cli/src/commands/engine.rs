@@ -6,14 +6,14 @@ use std::time::Duration;
 use checkrein::{Engine, Progress};
 use checkrein_runtime::config::Driver;
 use checkrein_runtime::{Fallback, Look, Place, Runtime, Seal, Stages};
-use checkrein_store::{Options, SqliteStore, StoreError};
+use checkrein_store::{SqliteStore, SqliteStoreOptions, StoreError};
 
 use crate::locate::Located;
 use crate::{guarded, signals, sources};
 
 /// The store of this place, made when missing.
 pub(crate) fn store(place: &Place) -> Result<Arc<SqliteStore>, StoreError> {
-    SqliteStore::open(&place.state).map(Arc::new)
+    SqliteStore::open_store_in_folder(&place.state).map(Arc::new)
 }
 
 /// The same for who cannot wait long while others keep it busy.
@@ -21,7 +21,13 @@ pub(crate) fn store_within(
     place: &Place,
     patience: Duration,
 ) -> Result<Arc<SqliteStore>, StoreError> {
-    SqliteStore::open_with(&place.state, Options { patience }).map(Arc::new)
+    SqliteStore::open_store_with_options(
+        &place.state,
+        SqliteStoreOptions {
+            busy_timeout: patience,
+        },
+    )
+    .map(Arc::new)
 }
 
 /// A runtime whose new sessions are sealed with this place's config.

@@ -22,14 +22,14 @@ pub(crate) fn run(args: &Gc) -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
     let retention = located.compile(Driver::Hook)?.retention;
     // Opened to read first: where nothing is recorded, nothing is made.
-    match SqliteStore::open_read_only(&located.place.state) {
+    match SqliteStore::open_store_read_only(&located.place.state) {
         Err(StoreError::Missing { .. }) => {
             ui::say("Nothing is recorded for this repo yet.");
             return Ok(exit_code::exit(exit_code::YES));
         }
         opened => drop(opened?),
     }
-    let store = SqliteStore::open(&located.place.state)?;
+    let store = SqliteStore::open_store_in_folder(&located.place.state)?;
     let named = named_outside(&located.place.state);
     let done = retain(&store, &located.place, retention, &named, args.dry_run)?;
     let now = checkrein_runtime::now();

@@ -9,7 +9,7 @@ use checkrein_core::explain::{self, DecisionFactor, StopHoldupCause};
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId};
 use checkrein_core::input::Input;
 use checkrein_core::transition::Transition;
-use checkrein_store::{Chain, SqliteStore, Store as _, StoreError, TaskRow};
+use checkrein_store::{HashChainStatus, SqliteStore, Store as _, StoreError, TaskRow};
 
 use crate::ui::errors::CommandError;
 
@@ -18,7 +18,7 @@ const LOOK_BACK: usize = 10_000;
 
 /// The task meant by `id`; the newest one without.
 pub(crate) fn task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, CommandError> {
-    let rows = store.tasks(None, LOOK_BACK)?;
+    let rows = store.newest_task_summaries(None, LOOK_BACK)?;
     let (session, number) = match id.map(|id| id.rsplit_once('/').unwrap_or((id, ""))) {
         None => ("", None),
         Some((session, "")) => (session, None),
@@ -81,7 +81,7 @@ pub(crate) fn prompts(
 ) -> Result<BTreeMap<TaskId, String>, CommandError> {
     let mut prompts = BTreeMap::new();
     let mut newest = None;
-    let rows = match store.events(session, EventSeq(0)) {
+    let rows = match store.events_after(session, EventSeq(0)) {
         Err(StoreError::Corrupt { .. }) => return Ok(prompts),
         rows => rows?,
     };
@@ -113,8 +113,8 @@ pub(crate) fn broken_at(
     session: &SessionId,
 ) -> Result<Option<EventSeq>, CommandError> {
     Ok(match store.verify_chain(session)? {
-        Chain::Broken { at } => Some(at),
-        Chain::Whole { .. } => None,
+        HashChainStatus::Broken { at } => Some(at),
+        HashChainStatus::Whole { .. } => None,
     })
 }
 
@@ -128,7 +128,7 @@ pub(crate) fn events(
     let mut current = TaskId(0);
     let mut found = Vec::new();
     let mut news: Option<(EventSeq, Event)> = None;
-    let rows = match store.events(session, EventSeq(0)) {
+    let rows = match store.events_after(session, EventSeq(0)) {
         Err(StoreError::Corrupt { .. }) => return Ok(found),
         rows => rows?,
     };

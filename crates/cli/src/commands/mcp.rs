@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use checkrein_store::{SqliteStore, Stands};
+use checkrein_store::{ApprovalStatus, SqliteStore};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
     JsonObject, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, Tool,
@@ -216,7 +216,7 @@ fn verify(asked: &Verify, profile: Option<&str>, cancelled: &AtomicBool) -> Answ
 
 fn evidence(asked: &Evidence) -> Answer {
     let located = locate::locate(&std::env::current_dir()?, None);
-    let store = SqliteStore::open_read_only(&located.place.state)?;
+    let store = SqliteStore::open_store_read_only(&located.place.state)?;
     let row = lookup::task(&store, asked.task.as_deref())?;
     let events = lookup::events(&store, &row.session, row.task)?;
     let why = show::why(&row, lookup::transition(&row).as_ref(), &events);
@@ -234,7 +234,7 @@ fn waiting() -> Answer {
     let located = locate::locate(&std::env::current_dir()?, None);
     let now = checkrein_runtime::now();
     let mut rows = approvals::all(&located)?;
-    rows.retain(|row| row.stands(now) == Stands::Asked);
+    rows.retain(|row| row.approval_status_at(now) == ApprovalStatus::Asked);
     let mut lines: Vec<String> = rows
         .iter()
         .map(|row| one_line(&format!("{}: {}", row.id, approvals::what(row))))

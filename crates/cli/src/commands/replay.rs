@@ -76,7 +76,7 @@ fn policy(args: &Replay) -> Result<Policy, CommandError> {
 
 fn session(id: &str, as_json: bool) -> Result<bool, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
-    let store = SqliteStore::open_read_only(&located.place.state)?;
+    let store = SqliteStore::open_store_read_only(&located.place.state)?;
     let row = lookup::task(&store, Some(id))?;
     let mut same = true;
     for through_cache in [false, true] {

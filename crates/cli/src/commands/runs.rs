@@ -26,7 +26,7 @@ const COUNT_LIMIT: Duration = Duration::from_secs(2);
 /// A line for each stop at which checks were judged.
 pub(super) fn lines(store: &SqliteStore, row: &TaskRow) -> Result<Vec<String>, CommandError> {
     let events = session_events(store, row)?;
-    let policy = |digest: &_| Policy::from_sealed_policy_blob(&store.blob(digest).ok()??).ok();
+    let policy = |digest: &_| Policy::from_sealed_policy_blob(&store.read_blob(digest).ok()??).ok();
     let placed = events.iter().map(|(seq, event)| (*seq, event));
     let stops = explain::check_runs_at_each_stop(placed, &policy);
     let judged = stops
@@ -52,7 +52,7 @@ fn session_events(
     store: &SqliteStore,
     row: &TaskRow,
 ) -> Result<Vec<(EventSeq, Event)>, CommandError> {
-    let rows = store.events(&row.session, EventSeq(0))?;
+    let rows = store.events_after(&row.session, EventSeq(0))?;
     let events = rows
         .iter()
         .filter_map(|raw| Some((raw.seq, event::decode_event(&raw.payload).ok()?)));
@@ -64,7 +64,7 @@ pub(super) fn left_out(place: &Place, store: &SqliteStore, row: &TaskRow) -> Opt
     if place.root.to_string_lossy() != row.root.as_str() {
         return None;
     }
-    let blob = store.blob(&row.policy).ok().flatten()?;
+    let blob = store.read_blob(&row.policy).ok().flatten()?;
     let policy = Policy::from_sealed_policy_blob(&blob).ok()?;
     let Some(left_out) = place.left_out(&row.session, &policy, COUNT_LIMIT) else {
         return Some("left out of the tree: it could not be counted in 2 s".to_owned());
@@ -192,7 +192,7 @@ fn call_words(events: &[(EventSeq, Event)], request: EventSeq) -> Option<String>
 /// How it was run, where that is no matter of course.
 fn how(store: &SqliteStore, check: &CheckOutcomeAtStop) -> Vec<String> {
     let evidence = check.evidence.and_then(|key| {
-        let kept = store.evidence(&key).ok()??;
+        let kept = store.read_evidence(&key).ok()??;
         checkrein_runtime::evidence_of(&kept.bytes)
     });
     let Some(evidence) = evidence else {

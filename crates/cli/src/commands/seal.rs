@@ -67,7 +67,7 @@ pub(crate) fn run() -> Result<ExitCode, CommandError> {
 /// Renews the sessions of this checkout that somebody may still be at; says how many. What
 /// `run` drives keeps what it began with: its command line is part of it.
 fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
-    match SqliteStore::open_read_only(&located.place.state) {
+    match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(_) => {}
         Err(StoreError::Missing { .. }) => return Ok(0),
         Err(error) => return Err(error.into()),
@@ -75,7 +75,7 @@ fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
     let store = engine::store(&located.place)?;
     let root = located.place.root.display().to_string();
     let sessions: BTreeSet<_> = store
-        .tasks(None, LOOK_BACK)?
+        .newest_task_summaries(None, LOOK_BACK)?
         .into_iter()
         .filter(|row| row.root == root)
         .map(|row| row.session)

@@ -23,13 +23,13 @@ const SHOWN: usize = 40;
 pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
     let wanted = wanted(args)?;
     let located = locate::locate(&std::env::current_dir()?, None);
-    let store = match SqliteStore::open_read_only(&located.place.state) {
+    let store = match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(store) => Some(store),
         Err(StoreError::Missing { .. }) => None,
         Err(error) => return Err(error.into()),
     };
     let rows = match &store {
-        Some(store) => store.tasks(None, usize::MAX)?,
+        Some(store) => store.newest_task_summaries(None, usize::MAX)?,
         None => Vec::new(),
     };
     if let Some(off) = off::in_force(&located.place.state) {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         None => Vec::new(),
     };
     let damaged = match &store {
-        Some(store) => store.unreadable_tasks()?,
+        Some(store) => store.sessions_with_unreadable_tasks()?,
         None => Vec::new(),
     };
     for session in &damaged {
@@ -150,7 +150,7 @@ pub(crate) fn listed(store: &SqliteStore, rows: Vec<TaskRow>) -> Result<Vec<List
 
 /// What was wrong with the config in whose place the policy of this task goes on.
 fn config_error(store: &SqliteStore, row: &TaskRow) -> Option<String> {
-    let blob = store.blob(&row.policy).ok().flatten()?;
+    let blob = store.read_blob(&row.policy).ok().flatten()?;
     Policy::from_sealed_policy_blob(&blob).ok()?.config_error
 }
 

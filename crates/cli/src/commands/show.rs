@@ -26,7 +26,7 @@ const SHOWN_FINDINGS: usize = 5;
 
 pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
-    let store = SqliteStore::open_read_only(&located.place.state)?;
+    let store = SqliteStore::open_store_read_only(&located.place.state)?;
     let row = lookup::task(&store, args.id.as_deref())?;
     let Some(one) = sessions::listed(&store, vec![row])?.pop() else {
         return Ok(exit_code::exit(exit_code::YES));
@@ -131,7 +131,7 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     let Input::EvidenceArrived(arrived) = &stamped.input else {
         return Vec::new();
     };
-    let kept = store.evidence(&arrived.evidence.key).ok().flatten();
+    let kept = store.read_evidence(&arrived.evidence.key).ok().flatten();
     let Some(found) = kept.and_then(|kept| checkrein_runtime::evidence_of(&kept.bytes)) else {
         return Vec::new();
     };

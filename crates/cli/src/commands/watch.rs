@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Watch) -> Result<ExitCode, CommandError> {
 }
 
 fn opened(state: &Path) -> Result<Option<SqliteStore>, CommandError> {
-    match SqliteStore::open_read_only(state) {
+    match SqliteStore::open_store_read_only(state) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Missing { .. }) => Ok(None),
         Err(error) => Err(error.into()),
@@ -85,7 +85,7 @@ fn next(
     now: Option<&Following>,
 ) -> Result<Option<TaskRow>, CommandError> {
     let Some(asked) = asked else {
-        let rows = store.tasks(None, NEWEST)?;
+        let rows = store.newest_task_summaries(None, NEWEST)?;
         let newest = rows.into_iter().find(|row| row.ended_at.is_none());
         return Ok(newest.filter(|row| {
             // A session tells of its own next task.
@@ -123,7 +123,7 @@ impl Following {
 
     /// Tells what is new; false if nobody listens.
     fn tell(&mut self, store: &SqliteStore) -> Result<bool, CommandError> {
-        for raw in store.events(&self.session, self.told)? {
+        for raw in store.events_after(&self.session, self.told)? {
             self.told = raw.seq;
             // What a newer version wrote and we do not know cannot be shown.
             let Ok(event) = event::decode_event(&raw.payload) else {
@@ -200,7 +200,7 @@ fn line(typed: Option<&str>) -> Result<String, CommandError> {
         Some(id) => Some(lookup::task(&store, Some(id))?),
         None => {
             let session = told.session_id.map(SessionId::new);
-            store.tasks(session.as_ref(), 1)?.pop()
+            store.newest_task_summaries(session.as_ref(), 1)?.pop()
         }
     };
     let Some(row) = found else {

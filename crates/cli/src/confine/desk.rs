@@ -74,7 +74,7 @@ impl Desk {
         }
         let begins = self
             .store
-            .events(session, EventSeq(0))
+            .events_after(session, EventSeq(0))
             .is_ok_and(|events| events.is_empty());
         if begins {
             self.expect(session);

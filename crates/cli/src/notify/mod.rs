@@ -15,7 +15,7 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use checkrein_runtime::Decided;
-use checkrein_store::{Approval, SqliteStore};
+use checkrein_store::{SqliteStore, StoredApprovalRequest};
 use checkrein_verifiers::process::{self, Ended};
 
 use self::turn::Turn;
@@ -69,8 +69,8 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
 /// was told a moment ago is told of all the rest at once: an agent can make many calls.
 fn tell_all(state: &Path) -> Result<(), String> {
     // Nothing is made where nothing is.
-    drop(SqliteStore::open_read_only(state).map_err(|error| error.to_string())?);
-    let store = SqliteStore::open(state).map_err(|error| error.to_string())?;
+    drop(SqliteStore::open_store_read_only(state).map_err(|error| error.to_string())?);
+    let store = SqliteStore::open_store_in_folder(state).map_err(|error| error.to_string())?;
     let untold = || checkrein_runtime::untold(&store).map_err(|error| error.to_string());
     while !untold()?.is_empty() {
         let Some(mut turn) = Turn::take(state).map_err(|error| error.to_string())? else {
@@ -82,7 +82,7 @@ fn tell_all(state: &Path) -> Result<(), String> {
         let Some((_, command)) = waiting.first() else {
             continue;
         };
-        let rows: Vec<Approval> = waiting
+        let rows: Vec<StoredApprovalRequest> = waiting
             .iter()
             .filter(|(_, own)| own == command)
             .map(|(row, _)| row.clone())
@@ -99,7 +99,7 @@ fn tell_all(state: &Path) -> Result<(), String> {
 }
 
 /// Runs the command with what is asked on its stdin.
-fn tell(state: &Path, rows: &[Approval], command: &str) -> Result<(), String> {
+fn tell(state: &Path, rows: &[StoredApprovalRequest], command: &str) -> Result<(), String> {
     let text: Vec<String> = rows.iter().map(asks).collect();
     let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
     let first = rows.first().map(what).unwrap_or_default();
@@ -146,7 +146,7 @@ fn tell(state: &Path, rows: &[Approval], command: &str) -> Result<(), String> {
     }
 }
 
-fn asks(row: &Approval) -> String {
+fn asks(row: &StoredApprovalRequest) -> String {
     format!(
         "{} waits for a person: {}\nwhy: {}\nto answer, in {}: checkrein approve {id}, or: checkrein deny {id}\n",
         row.agent,

@@ -115,10 +115,10 @@ fn each_criterion_is_listed_with_its_evidence() {
     assert_eq!(criteria[0]["verdict"], "pass");
     assert_eq!(criteria[0]["what"], "grep -q right notes");
     let evidence = criteria[0]["evidence"].as_str().unwrap();
-    let store = checkrein_store::SqliteStore::open_read_only(&world.store_folder()).unwrap();
+    let store = checkrein_store::SqliteStore::open_store_read_only(&world.store_folder()).unwrap();
     let key = serde_json::from_value(evidence.into()).unwrap();
     assert!(
-        checkrein_store::Store::evidence(&store, &key)
+        checkrein_store::Store::read_evidence(&store, &key)
             .unwrap()
             .is_some(),
         "{evidence}"

@@ -2,7 +2,7 @@
 //! days, and entries that fire one after the other.
 
 use checkrein_core::digest::Digest;
-use checkrein_store::{SqliteStore, Standing, Store as _};
+use checkrein_store::{EvidenceFinality, SqliteStore, Store as _};
 use serde_json::Value;
 
 use crate::agent::{Agent, Answer};
@@ -72,12 +72,12 @@ fn a_pass_that_a_clock_ahead_found_is_not_believed() {
         world.runs("tests")
     };
     assert_eq!(again("next"), 1);
-    let store = SqliteStore::open(&world.store_folder()).unwrap();
+    let store = SqliteStore::open_store_in_folder(&world.store_folder()).unwrap();
     let kept = |key: &Digest| -> Option<Value> {
-        serde_json::from_slice(&store.evidence(key).unwrap()?.bytes).ok()
+        serde_json::from_slice(&store.read_evidence(key).unwrap()?.bytes).ok()
     };
-    let census = store.census().unwrap();
-    let named = census.kept.iter().find_map(|(key, _)| {
+    let census = store.store_census().unwrap();
+    let named = census.objects.iter().find_map(|(key, _)| {
         let newest = kept(key).filter(|newest| newest["run"].is_string())?;
         Some((*key, newest))
     });
@@ -96,8 +96,8 @@ fn a_pass_that_a_clock_ahead_found_is_not_believed() {
             .put_evidence(key, value.to_string().as_bytes(), standing)
             .unwrap();
     };
-    put(&id, &ahead, Standing::Final);
-    put(&key, &newest, Standing::Inconclusive);
+    put(&id, &ahead, EvidenceFinality::Final);
+    put(&key, &newest, EvidenceFinality::Inconclusive);
     drop(store);
     assert_eq!(again("last"), 2);
 }

@@ -1,7 +1,7 @@
 //! Retention: whole sessions go, nothing that a session which stays needs goes with them.
 
 use checkrein_core::ids::SessionId;
-use checkrein_store::{Batch, NewEvent, SqliteStore, Store as _};
+use checkrein_store::{AppendBatch, NewEvent, SqliteStore, Store as _};
 
 use serde_json::json;
 
@@ -107,13 +107,13 @@ fn old_sessions_go_as_a_whole_and_the_rest_is_as_it_was() {
 fn the_newest_session_stays_however_old_it_is() {
     let world = worked("[store]\nkeep = \"1d\"");
     copies(&world, &[40, 20]);
-    let store = SqliteStore::open(&world.store_folder()).unwrap();
-    let census = store.census().unwrap();
-    let gone = checkrein_store::Forget {
+    let store = SqliteStore::open_store_in_folder(&world.store_folder()).unwrap();
+    let census = store.store_census().unwrap();
+    let gone = checkrein_store::PruneSelection {
         sessions: vec![SessionId::from("claude-code-session")],
-        kept: Vec::new(),
+        objects: Vec::new(),
     };
-    assert!(store.forget(&census, &gone).unwrap());
+    assert!(store.prune_sessions(&census, &gone).unwrap());
     drop(store);
     let said = gc(&world, &[]);
     assert!(said.stdout.contains("removed 1 session of 2"), "{said:?}");
@@ -201,18 +201,19 @@ fn a_session_with_an_open_call_stays_for_a_week() {
 fn a_session_that_cannot_be_read_stops_no_other() {
     let world = worked("[store]\nkeep = \"10d\"");
     copies(&world, &[40, 20, 6, 5, 4]);
-    let store = SqliteStore::open(&world.store_folder()).unwrap();
+    let store = SqliteStore::open_store_in_folder(&world.store_folder()).unwrap();
     for name in ["40-days-ago", "6-days-ago"] {
         let bad = NewEvent {
             kind: "prompt_submitted",
             payload: b"{\"at\": oh".to_vec(),
             key: None,
         };
-        let batch = Batch {
+        let batch = AppendBatch {
             events: vec![bad],
-            ..Batch::default()
+            ..AppendBatch::default()
         };
-        let put = store.transact(&SessionId::from(name), &mut |_| Ok(Some(batch.clone())));
+        let put =
+            store.transact_on_session(&SessionId::from(name), &mut |_| Ok(Some(batch.clone())));
         put.unwrap();
     }
     drop(store);

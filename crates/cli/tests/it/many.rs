@@ -217,9 +217,9 @@ fn who_only_looks_waits_for_no_writer() {
     agent.prompt("mend it");
     world.write("work", "1");
     agent.stop().sent_back();
-    let store = SqliteStore::open(&world.store_folder()).unwrap();
+    let store = SqliteStore::open_store_in_folder(&world.store_folder()).unwrap();
     let session = SessionId::from(agent.session.as_str());
-    let held = store.transact(&session, &mut |_| {
+    let held = store.transact_on_session(&session, &mut |_| {
         for command in [
             &["sessions"][..],
             &["show", "--why"],

@@ -272,9 +272,9 @@ fn no_event_is_longer_than_64_kib() {
         world.write("work", "1");
         agent.stop_saying(&"m\n".repeat(HUGE / 16)).sent_back();
 
-        let store = SqliteStore::open_read_only(&world.store_folder()).unwrap();
+        let store = SqliteStore::open_store_read_only(&world.store_folder()).unwrap();
         let rows = store
-            .events(
+            .events_after(
                 &checkrein_core::ids::SessionId::from(agent.session.as_str()),
                 checkrein_core::ids::EventSeq(0),
             )

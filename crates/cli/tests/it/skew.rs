@@ -3,7 +3,7 @@
 //! builds are in `golden/stores.rs`.
 
 use checkrein_core::ids::{EventSeq, SessionId};
-use checkrein_store::{Batch, NewEvent, SqliteStore, Store as _};
+use checkrein_store::{AppendBatch, NewEvent, SqliteStore, Store as _};
 use rusqlite::Connection;
 
 use crate::agent::{Agent, Answer, BOTH};
@@ -89,20 +89,20 @@ fn events_of_unknown_kind_are_kept_and_passed_over() {
         br#"{"dreamt":{"of":["sheep"]}}"#,
     );
     let kept = |store: &SqliteStore| {
-        let rows = store.events(&session, EventSeq(0)).unwrap();
+        let rows = store.events_after(&session, EventSeq(0)).unwrap();
         rows.into_iter().find(|row| row.kind == "dreamt").unwrap()
     };
-    let store = SqliteStore::open(&world.store_folder()).unwrap();
+    let store = SqliteStore::open_store_in_folder(&world.store_folder()).unwrap();
     store
-        .transact(&session, &mut |_| {
+        .transact_on_session(&session, &mut |_| {
             let event = NewEvent {
                 kind: "dreamt",
                 payload: payload.to_vec(),
                 key: None,
             };
-            Ok(Some(Batch {
+            Ok(Some(AppendBatch {
                 events: vec![event],
-                ..Batch::default()
+                ..AppendBatch::default()
             }))
         })
         .unwrap();
@@ -116,7 +116,7 @@ fn events_of_unknown_kind_are_kept_and_passed_over() {
     world.replays(&agent.session);
     let shown = world.says(&["show", "--json"]);
     assert_eq!(shown.code, Some(0), "{shown:?}");
-    let store = SqliteStore::open_read_only(&world.store_folder()).unwrap();
+    let store = SqliteStore::open_store_read_only(&world.store_folder()).unwrap();
     assert_eq!(kept(&store), written);
     assert_eq!(written.payload, payload);
 }

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
 use checkrein_core::input::Input;
-use checkrein_store::{Batch, Chain, NewEvent, SqliteStore, Store as _, TaskRow};
+use checkrein_store::{AppendBatch, HashChainStatus, NewEvent, SqliteStore, Store as _, TaskRow};
 use serde_json::Value;
 
 /// The variable by which all that a world started is known.
@@ -217,14 +217,14 @@ impl World {
 
     /// All events of a session: no gap, a whole chain, every one readable.
     pub(crate) fn log(&self, session: &str) -> Vec<Event> {
-        let store = SqliteStore::open_read_only(&self.store_folder()).unwrap();
+        let store = SqliteStore::open_store_read_only(&self.store_folder()).unwrap();
         let session = SessionId::from(session);
-        let rows = store.events(&session, EventSeq(0)).unwrap();
+        let rows = store.events_after(&session, EventSeq(0)).unwrap();
         for (row, place) in rows.iter().zip(1..) {
             assert_eq!(row.seq, EventSeq(place), "a gap in the log");
         }
         let chain = store.verify_chain(&session).unwrap();
-        assert!(matches!(chain, Chain::Whole { .. }), "{chain:?}");
+        assert!(matches!(chain, HashChainStatus::Whole { .. }), "{chain:?}");
         rows.iter()
             .map(|row| event::decode_event(&row.payload).unwrap())
             .collect()
@@ -250,27 +250,28 @@ impl World {
     /// Records a session once more under another name, as if it had been at other times: `at` says for each
     /// time that its log and its rows name when that was.
     pub(crate) fn record_again(&self, session: &str, name: &str, at: impl Fn(u64) -> u64) {
-        let store = SqliteStore::open(&self.store_folder()).unwrap();
+        let store = SqliteStore::open_store_in_folder(&self.store_folder()).unwrap();
         let session = SessionId::from(session);
-        let rows = store.events(&session, EventSeq(0)).unwrap();
+        let rows = store.events_after(&session, EventSeq(0)).unwrap();
         let events = rows.iter().map(|row| NewEvent {
             kind: Box::leak(row.kind.clone().into_boxed_str()),
             payload: at_other_times(&row.payload, &at),
             key: None,
         });
-        let tasks = store.tasks(Some(&session), 10).unwrap();
+        let tasks = store.newest_task_summaries(Some(&session), 10).unwrap();
         let then = |time: UnixMillis| UnixMillis(at(time.0));
         let tasks = tasks.iter().map(|row| TaskRow {
             opened_at: then(row.opened_at),
             ended_at: row.ended_at.map(then),
             ..row.clone()
         });
-        let batch = Batch {
+        let batch = AppendBatch {
             events: events.collect(),
             tasks: tasks.collect(),
-            ..Batch::default()
+            ..AppendBatch::default()
         };
-        let recorded = store.transact(&SessionId::from(name), &mut |_| Ok(Some(batch.clone())));
+        let recorded =
+            store.transact_on_session(&SessionId::from(name), &mut |_| Ok(Some(batch.clone())));
         recorded.unwrap();
     }
 

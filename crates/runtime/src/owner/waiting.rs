@@ -169,7 +169,7 @@ impl<'a> Batch<'a> {
     }
 
     fn found_by_owner(&self, wanted: &[Wanted], run: Digest) -> Result<Option<Done>, RuntimeError> {
-        let kept = self.runtime.store.evidence(&run)?;
+        let kept = self.runtime.store.read_evidence(&run)?;
         let found = kept.and_then(|kept| kept::run(run, &kept.bytes));
         let is_wanted = |run: &kept::Run| {
             let mut wanted = wanted.iter();

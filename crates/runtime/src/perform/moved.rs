@@ -102,7 +102,7 @@ impl<'a> Batch<'a> {
         let key = Digest::hash_bytes(b"");
         slots.try_fold(false, |runs, spec| {
             let slot = self.slot(spec, key);
-            Ok(runs || self.runtime.store.claim(&slot)?.is_none())
+            Ok(runs || self.runtime.store.try_claim_effect(&slot)?.is_none())
         })
     }
 

@@ -3,10 +3,13 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId, TaskId, UnixMillis};
 
-use super::{Subject, append, events, look};
-use crate::{Batch, Evidence, Forget, Kept, ScopeRow, Standing, StoreError, TaskRow};
+use super::{StoreUnderTest, append_batch, batch_of_note_events, with_session_view};
+use crate::{
+    AppendBatch, EvidenceFinality, EvidencePutOutcome, PruneSelection, ScopeRow, StoreError,
+    StoredEvidence, TaskRow,
+};
 
-pub(super) fn task(session: &str, ordinal: u32, opened_at: u64) -> TaskRow {
+pub(super) fn sample_task_row(session: &str, ordinal: u32, opened_at: u64) -> TaskRow {
     TaskRow {
         session: SessionId::from(session),
         task: TaskId(ordinal),
@@ -28,25 +31,29 @@ pub(super) fn task(session: &str, ordinal: u32, opened_at: u64) -> TaskRow {
     }
 }
 
-pub(super) fn tasks_newest_first(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s, t) = (subject.open()?, SessionId::from("s"), SessionId::from("t"));
-    assert_eq!(store.tasks(None, 10)?, []);
+pub(super) fn test_task_rows_newest_first(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (store, s, t) = (
+        subject.open_store()?,
+        SessionId::from("s"),
+        SessionId::from("t"),
+    );
+    assert_eq!(store.newest_task_summaries(None, 10)?, []);
     // A row belongs to the transaction's session, whatever it says.
-    let rows = vec![task("wrong", 1, 10), task("s", 2, 30)];
-    append(
+    let rows = vec![sample_task_row("wrong", 1, 10), sample_task_row("s", 2, 30)];
+    append_batch(
         &*store,
         &s,
-        &Batch {
+        &AppendBatch {
             tasks: rows,
-            ..events(&["one"])
+            ..batch_of_note_events(&["one"])
         },
     )?;
-    append(
+    append_batch(
         &*store,
         &t,
-        &Batch {
-            tasks: vec![task("t", 1, 20)],
-            ..events(&["one"])
+        &AppendBatch {
+            tasks: vec![sample_task_row("t", 1, 20)],
+            ..batch_of_note_events(&["one"])
         },
     )?;
     let ended = TaskRow {
@@ -61,44 +68,53 @@ pub(super) fn tasks_newest_first(subject: &dyn Subject) -> Result<(), StoreError
         rounds: Some(0),
         output_tokens: Some(5_000_000_000),
         goal: Some("make it work".to_owned()),
-        ..task("s", 1, 10)
+        ..sample_task_row("s", 1, 10)
     };
-    append(
+    append_batch(
         &*store,
         &s,
-        &Batch {
+        &AppendBatch {
             tasks: vec![ended.clone()],
-            ..events(&["two"])
+            ..batch_of_note_events(&["two"])
         },
     )?;
 
-    let (s2, t1) = (task("s", 2, 30), task("t", 1, 20));
+    let (s2, t1) = (sample_task_row("s", 2, 30), sample_task_row("t", 1, 20));
     assert_eq!(
-        store.tasks(None, 10)?,
+        store.newest_task_summaries(None, 10)?,
         [s2.clone(), t1.clone(), ended.clone()]
     );
-    assert_eq!(store.tasks(None, 2)?, [s2.clone(), t1]);
-    assert_eq!(store.tasks(Some(&s), 10)?, [s2, ended]);
-    assert_eq!(store.tasks(Some(&SessionId::from("u")), 10)?, []);
+    assert_eq!(store.newest_task_summaries(None, 2)?, [s2.clone(), t1]);
+    assert_eq!(store.newest_task_summaries(Some(&s), 10)?, [s2, ended]);
+    assert_eq!(
+        store.newest_task_summaries(Some(&SessionId::from("u")), 10)?,
+        []
+    );
     Ok(())
 }
 
-pub(super) fn conversations_have_rows(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s, t) = (subject.open()?, SessionId::from("s"), SessionId::from("t"));
+pub(super) fn test_stored_scope_rows_found(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (store, s, t) = (
+        subject.open_store()?,
+        SessionId::from("s"),
+        SessionId::from("t"),
+    );
     let row = |scope: &str, cursor: &str, halted_in| ScopeRow {
         scope: ScopeId::new(scope),
         cursor: cursor.to_owned(),
         halted_in,
     };
     let put = |session, scopes: &[ScopeRow]| {
-        let batch = Batch {
+        let batch = AppendBatch {
             scopes: scopes.to_vec(),
-            ..events(&["read"])
+            ..batch_of_note_events(&["read"])
         };
-        append(&*store, session, &batch)
+        append_batch(&*store, session, &batch)
     };
     let find = |session, scope: &str| {
-        let found = look(&*store, session, |tail| tail.scope(&ScopeId::new(scope)))?;
+        let found = with_session_view(&*store, session, |tail| {
+            tail.stored_scope_row(&ScopeId::new(scope))
+        })?;
         Ok::<_, StoreError>(found.flatten())
     };
     assert_eq!(find(&s, "a")?, None);
@@ -121,52 +137,77 @@ pub(super) fn conversations_have_rows(subject: &dyn Subject) -> Result<(), Store
     }
     assert_eq!(find(&t, "7")?, None, "sessions are apart");
 
-    let gone = Forget {
+    let gone = PruneSelection {
         sessions: vec![s.clone()],
-        kept: Vec::new(),
+        objects: Vec::new(),
     };
-    assert!(store.forget(&store.census()?, &gone)?);
-    append(&*store, &s, &events(&["anew"]))?;
+    assert!(store.prune_sessions(&store.store_census()?, &gone)?);
+    append_batch(&*store, &s, &batch_of_note_events(&["anew"]))?;
     assert_eq!(find(&s, "a")?, None, "they go with their session");
     assert_eq!(find(&t, "a")?, Some(row("a", "4", Some(TaskId(1)))));
     Ok(())
 }
 
-pub(super) fn blobs_by_content(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s) = (subject.open()?, SessionId::from("s"));
-    assert_eq!(store.blob(&Digest::hash_bytes(b"policy"))?, None);
+pub(super) fn test_blobs_kept_by_content(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (store, s) = (subject.open_store()?, SessionId::from("s"));
+    assert_eq!(store.read_blob(&Digest::hash_bytes(b"policy"))?, None);
     for _ in 0..2 {
         assert_eq!(store.put_blob(b"policy")?, Digest::hash_bytes(b"policy"));
-        let batch = Batch {
+        let batch = AppendBatch {
             blobs: vec![b"policy".to_vec(), vec![]],
-            ..events(&["sealed"])
+            ..batch_of_note_events(&["sealed"])
         };
-        append(&*store, &s, &batch)?;
+        append_batch(&*store, &s, &batch)?;
     }
     for bytes in [b"policy".as_slice(), b""] {
         let digest = Digest::hash_bytes(bytes);
-        assert_eq!(store.blob(&digest)?.as_deref(), Some(bytes));
+        assert_eq!(store.read_blob(&digest)?.as_deref(), Some(bytes));
         assert_eq!(
-            look(&*store, &s, |tail| tail.blob(&digest))?,
+            with_session_view(&*store, &s, |tail| tail.read_stored_blob(&digest))?,
             Some(Some(bytes.to_vec()))
         );
     }
     Ok(())
 }
 
-pub(super) fn final_evidence_stays(subject: &dyn Subject) -> Result<(), StoreError> {
+pub(super) fn test_final_evidence_stays(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
     let (store, s, key) = (
-        subject.open()?,
+        subject.open_store()?,
         SessionId::from("s"),
         Digest::hash_bytes(b"key"),
     );
-    assert_eq!(store.evidence(&key)?, None);
+    assert_eq!(store.read_evidence(&key)?, None);
     let steps = [
-        (Standing::Inconclusive, "timeout", Kept::New, "timeout"),
-        (Standing::Inconclusive, "crash", Kept::New, "crash"),
-        (Standing::Final, "pass", Kept::New, "pass"),
-        (Standing::Final, "fail", Kept::Earlier, "pass"),
-        (Standing::Inconclusive, "timeout", Kept::Earlier, "pass"),
+        (
+            EvidenceFinality::Inconclusive,
+            "timeout",
+            EvidencePutOutcome::Stored,
+            "timeout",
+        ),
+        (
+            EvidenceFinality::Inconclusive,
+            "crash",
+            EvidencePutOutcome::Stored,
+            "crash",
+        ),
+        (
+            EvidenceFinality::Final,
+            "pass",
+            EvidencePutOutcome::Stored,
+            "pass",
+        ),
+        (
+            EvidenceFinality::Final,
+            "fail",
+            EvidencePutOutcome::KeptEarlier,
+            "pass",
+        ),
+        (
+            EvidenceFinality::Inconclusive,
+            "timeout",
+            EvidencePutOutcome::KeptEarlier,
+            "pass",
+        ),
     ];
     for (standing, bytes, kept, then) in steps {
         assert_eq!(
@@ -174,74 +215,105 @@ pub(super) fn final_evidence_stays(subject: &dyn Subject) -> Result<(), StoreErr
             kept,
             "{bytes}"
         );
-        let now = store.evidence(&key)?;
+        let now = store.read_evidence(&key)?;
         assert_eq!(
             now.as_ref().map(|e| e.bytes.as_slice()),
             Some(then.as_bytes())
         );
-        assert_eq!(look(&*store, &s, |tail| tail.evidence(&key))?, Some(now));
+        assert_eq!(
+            with_session_view(&*store, &s, |tail| tail.read_evidence(&key))?,
+            Some(now)
+        );
     }
-    let evidence = Evidence {
-        standing: Standing::Final,
+    let evidence = StoredEvidence {
+        finality: EvidenceFinality::Final,
         bytes: b"pass".to_vec(),
     };
-    assert_eq!(store.evidence(&key)?, Some(evidence));
-    assert_eq!(store.evidence(&Digest::hash_bytes(b"other"))?, None);
+    assert_eq!(store.read_evidence(&key)?, Some(evidence));
+    assert_eq!(store.read_evidence(&Digest::hash_bytes(b"other"))?, None);
     Ok(())
 }
 
-pub(super) fn conversations_are_kept(subject: &dyn Subject) -> Result<(), StoreError> {
+pub(super) fn test_messages_are_kept(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
     let (a, b) = (SessionId::from("a"), SessionId::from("b"));
-    let store = subject.open()?;
-    append(&*store, &a, &events(&["begun"]))?;
-    append(&*store, &b, &events(&["begun"]))?;
-    let before = store.census()?;
+    let store = subject.open_store()?;
+    append_batch(&*store, &a, &batch_of_note_events(&["begun"]))?;
+    append_batch(&*store, &b, &batch_of_note_events(&["begun"]))?;
+    let before = store.store_census()?;
     for body in ["one", "two", "one"] {
-        store.put_message(&a, body.as_bytes())?;
+        store.put_conversation_message(&a, body.as_bytes())?;
     }
-    store.put_message(&b, b"other")?;
-    let again = subject.open()?;
-    again.put_message(&a, b"")?;
+    store.put_conversation_message(&b, b"other")?;
+    let again = subject.open_store()?;
+    again.put_conversation_message(&a, b"")?;
     let said: [&[u8]; 4] = [b"one", b"two", b"one", b""];
-    assert_eq!(store.messages(&a, usize::MAX)?, said, "in order, none lost");
-    assert_eq!(store.messages(&a, 2)?, said[..2], "no more than wanted");
-    assert_eq!(again.messages(&b, usize::MAX)?, [b"other"]);
+    assert_eq!(
+        store.read_conversation_messages(&a, usize::MAX)?,
+        said,
+        "in order, none lost"
+    );
+    assert_eq!(
+        store.read_conversation_messages(&a, 2)?,
+        said[..2],
+        "no more than wanted"
+    );
+    assert_eq!(
+        again.read_conversation_messages(&b, usize::MAX)?,
+        [b"other"]
+    );
     assert!(
         store
-            .messages(&SessionId::from("c"), usize::MAX)?
+            .read_conversation_messages(&SessionId::from("c"), usize::MAX)?
             .is_empty()
     );
 
-    let census = store.census()?;
-    let bytes = |census: &crate::Census| census.sessions.iter().map(|(_, _, bytes)| bytes).sum();
+    let census = store.store_census()?;
+    let bytes =
+        |census: &crate::StoreCensus| census.sessions.iter().map(|(_, _, bytes)| bytes).sum();
     let (less, more): (u64, u64) = (bytes(&before), bytes(&census));
     assert!(more >= less + 14, "they count: {less} then {more}");
-    let gone = Forget {
+    let gone = PruneSelection {
         sessions: vec![a.clone()],
-        kept: Vec::new(),
+        objects: Vec::new(),
     };
-    assert!(store.forget(&census, &gone)?);
+    assert!(store.prune_sessions(&census, &gone)?);
     assert!(
-        store.messages(&a, usize::MAX)?.is_empty(),
+        store.read_conversation_messages(&a, usize::MAX)?.is_empty(),
         "they go with their session"
     );
-    assert_eq!(store.messages(&b, usize::MAX)?, [b"other"]);
+    assert_eq!(
+        store.read_conversation_messages(&b, usize::MAX)?,
+        [b"other"]
+    );
     Ok(())
 }
 
-pub(super) fn claims_exclude(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (a, b) = (subject.open()?, subject.open()?);
+pub(super) fn test_claims_are_exclusive(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (a, b) = (subject.open_store()?, subject.open_store()?);
     let (key, other) = (Digest::hash_bytes(b"key"), Digest::hash_bytes(b"other"));
     for _ in 0..3 {
-        let held = a.claim(&key)?;
+        let held = a.try_claim_effect(&key)?;
         assert!(held.is_some(), "free at first, and given back");
-        assert!(a.claim(&key)?.is_none(), "held by the same handle");
-        assert!(b.claim(&key)?.is_none(), "held by another handle");
-        assert!(b.claim(&other)?.is_some(), "another key is another claim");
+        assert!(
+            a.try_claim_effect(&key)?.is_none(),
+            "held by the same handle"
+        );
+        assert!(
+            b.try_claim_effect(&key)?.is_none(),
+            "held by another handle"
+        );
+        assert!(
+            b.try_claim_effect(&other)?.is_some(),
+            "another key is another claim"
+        );
         // A claim outlives the handle that took it, and does not stop anybody from writing.
-        append(&*b, &SessionId::from("s"), &events(&["meanwhile"]))?;
+        append_batch(
+            &*b,
+            &SessionId::from("s"),
+            &batch_of_note_events(&["meanwhile"]),
+        )?;
         drop(held);
-        assert!(b.claim(&key)?.is_some(), "given back");
+        assert!(b.try_claim_effect(&key)?.is_some(), "given back");
     }
     Ok(())
 }

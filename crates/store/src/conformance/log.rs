@@ -3,18 +3,24 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId, VerifierName};
 
-use super::kept::task;
-use super::{Subject, append, event, events, look, raw};
-use crate::{Batch, Chain, EffectRow, NewEvent, RawEvent, Standing, StateCache, Store, StoreError};
+use super::kept::sample_task_row;
+use super::{
+    StoreUnderTest, append_batch, batch_of_note_events, sample_log_event, sample_raw_store_event,
+    with_session_view,
+};
+use crate::{
+    AppendBatch, CachedSessionState, EvidenceFinality, HashChainStatus, NewEvent, RawEvent, Store,
+    StoreError, StoredCheckRequest,
+};
 
-pub(super) fn append_and_read(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s) = (subject.open()?, SessionId::from("s"));
-    assert_eq!(store.events(&s, EventSeq(0))?, []);
+pub(super) fn test_append_and_read(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (store, s) = (subject.open_store()?, SessionId::from("s"));
+    assert_eq!(store.events_after(&s, EventSeq(0))?, []);
     let whole = store.verify_chain(&s)?;
     assert!(
         matches!(
             whole,
-            Chain::Whole {
+            HashChainStatus::Whole {
                 last: EventSeq(0),
                 ..
             }
@@ -22,7 +28,7 @@ pub(super) fn append_and_read(subject: &dyn Subject) -> Result<(), StoreError> {
         "{whole:?}"
     );
 
-    let first = append(&*store, &s, &events(&["one", "two"]))?;
+    let first = append_batch(&*store, &s, &batch_of_note_events(&["one", "two"]))?;
     assert_eq!(
         first.map(|a| (a.after, a.last)),
         Some((EventSeq(0), EventSeq(2)))
@@ -32,13 +38,13 @@ pub(super) fn append_and_read(subject: &dyn Subject) -> Result<(), StoreError> {
         payload: vec![0, 255, b'\''],
         key: None,
     };
-    let second = append(
+    let second = append_batch(
         &*store,
         &s,
-        &Batch {
+        &AppendBatch {
             events: vec![odd.clone()],
             durable: true,
-            ..Batch::default()
+            ..AppendBatch::default()
         },
     )?;
     assert_eq!(
@@ -51,23 +57,27 @@ pub(super) fn append_and_read(subject: &dyn Subject) -> Result<(), StoreError> {
         kind: odd.kind.to_owned(),
         payload: odd.payload,
     };
-    let all = [raw(1, "note", "one"), raw(2, "note", "two"), odd];
+    let all = [
+        sample_raw_store_event(1, "note", "one"),
+        sample_raw_store_event(2, "note", "two"),
+        odd,
+    ];
     for (after, expected) in [
         (0, all.as_slice()),
         (2, all.as_slice().get(2..).unwrap_or(&[])),
     ] {
-        assert_eq!(store.events(&s, EventSeq(after))?, expected);
+        assert_eq!(store.events_after(&s, EventSeq(after))?, expected);
         assert_eq!(
-            look(&*store, &s, |tail| tail.events_after(EventSeq(after)))?,
+            with_session_view(&*store, &s, |tail| tail.events_after(EventSeq(after)))?,
             Some(expected.into())
         );
     }
-    assert_eq!(store.events(&s, EventSeq(3))?, []);
+    assert_eq!(store.events_after(&s, EventSeq(3))?, []);
     assert_eq!(
-        look(&*store, &s, |tail| Ok(tail.last()))?,
+        with_session_view(&*store, &s, |tail| Ok(tail.last_seq()))?,
         Some(EventSeq(3))
     );
-    let head = second.map(|a| Chain::Whole {
+    let head = second.map(|a| HashChainStatus::Whole {
         last: a.last,
         head: a.head,
     });
@@ -75,43 +85,53 @@ pub(super) fn append_and_read(subject: &dyn Subject) -> Result<(), StoreError> {
     Ok(())
 }
 
-pub(super) fn no_batch_changes_nothing(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s) = (subject.open()?, SessionId::from("s"));
-    assert_eq!(store.transact(&s, &mut |_| Ok(None))?, None);
-    let empty = append(&*store, &s, &Batch::default())?;
+pub(super) fn test_no_batch_changes_nothing(
+    subject: &dyn StoreUnderTest,
+) -> Result<(), StoreError> {
+    let (store, s) = (subject.open_store()?, SessionId::from("s"));
+    assert_eq!(store.transact_on_session(&s, &mut |_| Ok(None))?, None);
+    let empty = append_batch(&*store, &s, &AppendBatch::default())?;
     assert_eq!(
         empty.map(|a| (a.after, a.last)),
         Some((EventSeq(0), EventSeq(0)))
     );
-    let next = append(&*store, &s, &events(&["one"]))?;
+    let next = append_batch(&*store, &s, &batch_of_note_events(&["one"]))?;
     assert_eq!(
         next.map(|a| (a.after, a.last)),
         Some((EventSeq(0), EventSeq(1)))
     );
-    let again = append(&*store, &s, &Batch::default())?;
+    let again = append_batch(&*store, &s, &AppendBatch::default())?;
     assert_eq!(again.map(|a| a.head), next.map(|a| a.head));
     Ok(())
 }
 
-pub(super) fn failed_work_changes_nothing(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s) = (subject.open()?, SessionId::from("s"));
-    append(&*store, &s, &events(&["one"]))?;
-    let failed = store.transact(&s, &mut |_| Err(StoreError::work("no")));
+pub(super) fn test_failed_work_rolls_back(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (store, s) = (subject.open_store()?, SessionId::from("s"));
+    append_batch(&*store, &s, &batch_of_note_events(&["one"]))?;
+    let failed = store.transact_on_session(&s, &mut |_| Err(StoreError::from_caller_error("no")));
     assert!(matches!(&failed, Err(StoreError::Work(why)) if why.to_string() == "no"));
-    assert_eq!(store.events(&s, EventSeq(0))?, [raw(1, "note", "one")]);
-    append(&*store, &s, &events(&["two"]))?;
-    assert_eq!(store.events(&s, EventSeq(1))?, [raw(2, "note", "two")]);
+    assert_eq!(
+        store.events_after(&s, EventSeq(0))?,
+        [sample_raw_store_event(1, "note", "one")]
+    );
+    append_batch(&*store, &s, &batch_of_note_events(&["two"]))?;
+    assert_eq!(
+        store.events_after(&s, EventSeq(1))?,
+        [sample_raw_store_event(2, "note", "two")]
+    );
     Ok(())
 }
 
-pub(super) fn a_key_counts_once(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s) = (subject.open()?, SessionId::from("s"));
-    let keyed = |payload: &str, key: &str| event("note", payload, Some(key));
-    let batch = Batch {
+pub(super) fn test_idempotency_key_counts_once(
+    subject: &dyn StoreUnderTest,
+) -> Result<(), StoreError> {
+    let (store, s) = (subject.open_store()?, SessionId::from("s"));
+    let keyed = |payload: &str, key: &str| sample_log_event("note", payload, Some(key));
+    let batch = AppendBatch {
         events: vec![keyed("one", "k1"), keyed("two", "k2")],
-        ..Batch::default()
+        ..AppendBatch::default()
     };
-    append(&*store, &s, &batch)?;
+    append_batch(&*store, &s, &batch)?;
     for (key, expected) in [
         ("k1", Some(EventSeq(1))),
         ("k2", Some(EventSeq(2))),
@@ -119,25 +139,25 @@ pub(super) fn a_key_counts_once(subject: &dyn Subject) -> Result<(), StoreError>
         ("", None),
     ] {
         assert_eq!(
-            look(&*store, &s, |tail| tail.find_key(key))?,
+            with_session_view(&*store, &s, |tail| tail.find_seq_by_idempotency_key(key))?,
             Some(expected),
             "{key}"
         );
     }
 
     // The second key is new, the first is not: neither its event nor anything else is written.
-    let refused = Batch {
+    let refused = AppendBatch {
         events: vec![keyed("three", "k3"), keyed("again", "k2")],
         blobs: vec![b"refused".to_vec()],
         durable: true,
-        ..Batch::default()
+        ..AppendBatch::default()
     };
-    let within = Batch {
+    let within = AppendBatch {
         events: vec![keyed("a", "k4"), keyed("b", "k4")],
-        ..Batch::default()
+        ..AppendBatch::default()
     };
     for (batch, key, at) in [(refused, "k2", EventSeq(2)), (within, "k4", EventSeq(3))] {
-        match append(&*store, &s, &batch) {
+        match append_batch(&*store, &s, &batch) {
             Err(StoreError::DuplicateKey {
                 session,
                 key: found,
@@ -148,77 +168,99 @@ pub(super) fn a_key_counts_once(subject: &dyn Subject) -> Result<(), StoreError>
             other => assert!(other.is_err(), "{key} was taken twice"),
         }
         assert_eq!(
-            look(&*store, &s, |tail| Ok(tail.last()))?,
+            with_session_view(&*store, &s, |tail| Ok(tail.last_seq()))?,
             Some(EventSeq(2))
         );
     }
-    assert_eq!(store.blob(&Digest::hash_bytes(b"refused"))?, None);
+    assert_eq!(store.read_blob(&Digest::hash_bytes(b"refused"))?, None);
     // A key is the session's own.
-    append(&*store, &SessionId::from("t"), &batch)?;
+    append_batch(&*store, &SessionId::from("t"), &batch)?;
     Ok(())
 }
 
-pub(super) fn sessions_are_apart(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s, t) = (subject.open()?, SessionId::from("s"), SessionId::from("t"));
-    let rich = Batch {
-        events: vec![event("note", "one", Some("k"))],
-        effects: vec![effect("tests", 1)],
-        cache: Some(cache(1)),
-        ..Batch::default()
+pub(super) fn test_sessions_are_isolated(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (store, s, t) = (
+        subject.open_store()?,
+        SessionId::from("s"),
+        SessionId::from("t"),
+    );
+    let rich = AppendBatch {
+        events: vec![sample_log_event("note", "one", Some("k"))],
+        effects: vec![sample_pending_check_row("tests", 1)],
+        cache: Some(make_test_state_cache(1)),
+        ..AppendBatch::default()
     };
-    let in_s = append(&*store, &s, &rich)?;
-    let empty = look(&*store, &t, |tail| {
-        let nothing = (tail.last(), tail.find_key("k")?, tail.cache()?);
-        Ok((nothing, tail.pending()?, tail.events_after(EventSeq(0))?))
+    let in_s = append_batch(&*store, &s, &rich)?;
+    let empty = with_session_view(&*store, &t, |tail| {
+        let nothing = (
+            tail.last_seq(),
+            tail.find_seq_by_idempotency_key("k")?,
+            tail.newest_state_cache()?,
+        );
+        Ok((
+            nothing,
+            tail.pending_effects()?,
+            tail.events_after(EventSeq(0))?,
+        ))
     })?;
     assert_eq!(empty, Some(((EventSeq(0), None, None), vec![], vec![])));
 
-    append(&*store, &t, &events(&["other"]))?;
-    append(
+    append_batch(&*store, &t, &batch_of_note_events(&["other"]))?;
+    append_batch(
         &*store,
         &t,
-        &Batch {
-            settled: vec![effect("tests", 1).key],
-            ..Batch::default()
+        &AppendBatch {
+            settled: vec![sample_pending_check_row("tests", 1).key],
+            ..AppendBatch::default()
         },
     )?;
-    let here = look(&*store, &s, |tail| Ok((tail.last(), tail.pending()?)))?;
-    assert_eq!(here, Some((EventSeq(1), vec![effect("tests", 1)])));
+    let here = with_session_view(&*store, &s, |tail| {
+        Ok((tail.last_seq(), tail.pending_effects()?))
+    })?;
+    assert_eq!(
+        here,
+        Some((EventSeq(1), vec![sample_pending_check_row("tests", 1)]))
+    );
     // The same events in another session are another chain.
-    let in_u = append(&*store, &SessionId::from("u"), &rich)?;
+    let in_u = append_batch(&*store, &SessionId::from("u"), &rich)?;
     assert_ne!(in_s.map(|a| a.head), in_u.map(|a| a.head));
     Ok(())
 }
 
-pub(super) fn effect(verifier: &str, stop: u64) -> EffectRow {
+pub(super) fn sample_pending_check_row(verifier: &str, stop: u64) -> StoredCheckRequest {
     let key = Digest::hash_bytes(verifier.as_bytes());
-    EffectRow {
+    StoredCheckRequest {
         key,
         verifier: VerifierName::from(verifier),
         stop: EventSeq(stop),
     }
 }
 
-pub(super) fn effects_until_settled(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s) = (subject.open()?, SessionId::from("s"));
-    let change = |settled: &[&str], effects: &[EffectRow]| {
+pub(super) fn test_effects_pend_until_settled(
+    subject: &dyn StoreUnderTest,
+) -> Result<(), StoreError> {
+    let (store, s) = (subject.open_store()?, SessionId::from("s"));
+    let change = |settled: &[&str], effects: &[StoredCheckRequest]| {
         let settled = settled
             .iter()
             .map(|name| Digest::hash_bytes(name.as_bytes()))
             .collect();
-        let batch = Batch {
+        let batch = AppendBatch {
             settled,
             effects: effects.to_vec(),
-            ..events(&["change"])
+            ..batch_of_note_events(&["change"])
         };
-        append(&*store, &s, &batch)?;
-        look(&*store, &s, |tail| tail.pending())
+        append_batch(&*store, &s, &batch)?;
+        with_session_view(&*store, &s, |tail| tail.pending_effects())
     };
-    let rows = |mut rows: Vec<EffectRow>| {
+    let rows = |mut rows: Vec<StoredCheckRequest>| {
         rows.sort_by_key(|row| (row.stop, row.key));
         Some(rows)
     };
-    let (lint, tests) = (effect("lint", 1), effect("tests", 1));
+    let (lint, tests) = (
+        sample_pending_check_row("lint", 1),
+        sample_pending_check_row("tests", 1),
+    );
     let both = rows(vec![lint.clone(), tests.clone()]);
     assert_eq!(change(&[], &[lint.clone(), tests.clone()])?, both);
     assert_eq!(
@@ -230,12 +272,12 @@ pub(super) fn effects_until_settled(subject: &dyn Subject) -> Result<(), StoreEr
         change(&["lint", "unknown"], &[])?,
         rows(vec![tests.clone()])
     );
-    let later = effect("tests", 4);
+    let later = sample_pending_check_row("tests", 4);
     assert_eq!(
         change(&[], std::slice::from_ref(&later))?,
         rows(vec![tests, later])
     );
-    let anew = effect("tests", 5);
+    let anew = sample_pending_check_row("tests", 5);
     assert_eq!(
         change(&["tests"], std::slice::from_ref(&anew))?,
         rows(vec![anew]),
@@ -245,99 +287,118 @@ pub(super) fn effects_until_settled(subject: &dyn Subject) -> Result<(), StoreEr
     Ok(())
 }
 
-pub(super) fn cache(n: u8) -> StateCache {
-    StateCache {
+pub(super) fn make_test_state_cache(n: u8) -> CachedSessionState {
+    CachedSessionState {
         core_version: u32::from(n),
         policy: Digest::hash_bytes(&[n]),
         bytes: vec![n, 0, 255],
     }
 }
 
-pub(super) fn cache_is_the_newest(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s) = (subject.open()?, SessionId::from("s"));
-    let cached = || look(&*store, &s, |tail| tail.cache());
+pub(super) fn test_newest_state_cache_wins(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (store, s) = (subject.open_store()?, SessionId::from("s"));
+    let cached = || with_session_view(&*store, &s, |tail| tail.newest_state_cache());
     assert_eq!(cached()?, Some(None));
-    append(
+    append_batch(
         &*store,
         &s,
-        &Batch {
-            cache: Some(cache(1)),
-            ..events(&["one", "two"])
+        &AppendBatch {
+            cache: Some(make_test_state_cache(1)),
+            ..batch_of_note_events(&["one", "two"])
         },
     )?;
-    assert_eq!(cached()?, Some(Some((EventSeq(2), cache(1)))));
-    append(&*store, &s, &events(&["three"]))?;
-    assert_eq!(cached()?, Some(Some((EventSeq(2), cache(1)))));
-    append(
+    assert_eq!(
+        cached()?,
+        Some(Some((EventSeq(2), make_test_state_cache(1))))
+    );
+    append_batch(&*store, &s, &batch_of_note_events(&["three"]))?;
+    assert_eq!(
+        cached()?,
+        Some(Some((EventSeq(2), make_test_state_cache(1))))
+    );
+    append_batch(
         &*store,
         &s,
-        &Batch {
-            cache: Some(cache(2)),
-            ..events(&["four"])
+        &AppendBatch {
+            cache: Some(make_test_state_cache(2)),
+            ..batch_of_note_events(&["four"])
         },
     )?;
-    assert_eq!(cached()?, Some(Some((EventSeq(4), cache(2)))));
+    assert_eq!(
+        cached()?,
+        Some(Some((EventSeq(4), make_test_state_cache(2))))
+    );
     Ok(())
 }
 
-pub(super) fn reopened_is_the_same(subject: &dyn Subject) -> Result<(), StoreError> {
+pub(super) fn test_reopened_store_is_same(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
     let s = SessionId::from("s");
     let key = Digest::hash_bytes(b"key");
-    let batch = Batch {
-        events: vec![event("note", "one", Some("k"))],
-        effects: vec![effect("tests", 1)],
+    let batch = AppendBatch {
+        events: vec![sample_log_event("note", "one", Some("k"))],
+        effects: vec![sample_pending_check_row("tests", 1)],
         blobs: vec![b"policy".to_vec()],
-        cache: Some(cache(1)),
-        tasks: vec![task("s", 1, 10)],
-        ..Batch::default()
+        cache: Some(make_test_state_cache(1)),
+        tasks: vec![sample_task_row("s", 1, 10)],
+        ..AppendBatch::default()
     };
-    let before = subject.open()?;
-    append(&*before, &s, &batch)?;
-    before.put_evidence(&key, b"pass", Standing::Final)?;
+    let before = subject.open_store()?;
+    append_batch(&*before, &s, &batch)?;
+    before.put_evidence(&key, b"pass", EvidenceFinality::Final)?;
     let chain = before.verify_chain(&s)?;
     // Kept in a variable: a store in memory lives as long as somebody has it.
-    let after = subject.open()?;
+    let after = subject.open_store()?;
     drop(before);
 
-    assert_eq!(after.events(&s, EventSeq(0))?, [raw(1, "note", "one")]);
-    assert_eq!(after.verify_chain(&s)?, chain);
-    assert_eq!(after.tasks(None, 10)?, [task("s", 1, 10)]);
     assert_eq!(
-        after.blob(&Digest::hash_bytes(b"policy"))?,
+        after.events_after(&s, EventSeq(0))?,
+        [sample_raw_store_event(1, "note", "one")]
+    );
+    assert_eq!(after.verify_chain(&s)?, chain);
+    assert_eq!(
+        after.newest_task_summaries(None, 10)?,
+        [sample_task_row("s", 1, 10)]
+    );
+    assert_eq!(
+        after.read_blob(&Digest::hash_bytes(b"policy"))?,
         Some(b"policy".to_vec())
     );
     assert_eq!(
-        after.evidence(&key)?.map(|e| e.bytes),
+        after.read_evidence(&key)?.map(|e| e.bytes),
         Some(b"pass".to_vec())
     );
-    let tail = look(&*after, &s, |tail| {
-        Ok((tail.find_key("k")?, tail.cache()?, tail.pending()?))
+    let tail = with_session_view(&*after, &s, |tail| {
+        Ok((
+            tail.find_seq_by_idempotency_key("k")?,
+            tail.newest_state_cache()?,
+            tail.pending_effects()?,
+        ))
     })?;
     assert_eq!(
         tail,
         Some((
             Some(EventSeq(1)),
-            Some((EventSeq(1), cache(1))),
-            vec![effect("tests", 1)]
+            Some((EventSeq(1), make_test_state_cache(1))),
+            vec![sample_pending_check_row("tests", 1)]
         ))
     );
     Ok(())
 }
 
-pub(super) fn handles_take_turns(subject: &dyn Subject) -> Result<(), StoreError> {
+pub(super) fn test_writers_take_turns(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
     const HANDLES: u64 = 4;
     const EACH: u64 = 25;
     let s = SessionId::from("s");
     let handles: Vec<_> = (0..HANDLES)
-        .map(|_| subject.open())
+        .map(|_| subject.open_store())
         .collect::<Result<_, _>>()?;
     // Each appends what it saw: a lost turn would show as a number that comes twice.
     let turn = |store: &dyn Store, durable: bool| {
-        store.transact(&s, &mut |tail| {
-            let seen = tail.last().0.to_string();
-            Ok(Some(Batch {
+        store.transact_on_session(&s, &mut |tail| {
+            let seen = tail.last_seq().0.to_string();
+            Ok(Some(AppendBatch {
                 durable,
-                ..events(&[&seen])
+                ..batch_of_note_events(&[&seen])
             }))
         })
     };
@@ -354,16 +415,16 @@ pub(super) fn handles_take_turns(subject: &dyn Subject) -> Result<(), StoreError
             .collect()
     });
     results.into_iter().collect::<Result<Vec<()>, _>>()?;
-    let store = subject.open()?;
+    let store = subject.open_store()?;
     let expected: Vec<_> = (1..=HANDLES * EACH)
-        .map(|seq| raw(seq, "note", &(seq - 1).to_string()))
+        .map(|seq| sample_raw_store_event(seq, "note", &(seq - 1).to_string()))
         .collect();
-    assert_eq!(store.events(&s, EventSeq(0))?, expected);
+    assert_eq!(store.events_after(&s, EventSeq(0))?, expected);
     let whole = store.verify_chain(&s)?;
     assert!(
         matches!(
             whole,
-            Chain::Whole {
+            HashChainStatus::Whole {
                 last: EventSeq(100),
                 ..
             }
@@ -375,32 +436,32 @@ pub(super) fn handles_take_turns(subject: &dyn Subject) -> Result<(), StoreError
 
 /// A writer appends two events, with a key and a cache, at a time. Whoever reads meanwhile sees all that
 /// belongs together or nothing of it.
-pub(super) fn a_reading_is_of_one_moment(subject: &dyn Subject) -> Result<(), StoreError> {
+pub(super) fn test_read_is_one_snapshot(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
     const BATCHES: u64 = 100;
     let s = SessionId::from("s");
-    let (writer, reader) = (subject.open()?, subject.open()?);
+    let (writer, reader) = (subject.open_store()?, subject.open_store()?);
     let write = |batch: u64| {
         let key = format!("key {}", 2 * batch + 2);
-        let batch = Batch {
+        let batch = AppendBatch {
             events: vec![
-                event("note", "first", None),
-                event("note", "last", Some(&key)),
+                sample_log_event("note", "first", None),
+                sample_log_event("note", "last", Some(&key)),
             ],
-            cache: Some(cache(1)),
-            ..Batch::default()
+            cache: Some(make_test_state_cache(1)),
+            ..AppendBatch::default()
         };
-        append(&*writer, &s, &batch).map(|_| ())
+        append_batch(&*writer, &s, &batch).map(|_| ())
     };
     std::thread::scope(|scope| {
         let writing = scope.spawn(|| (0..BATCHES).try_for_each(write));
         loop {
             let is_over = writing.is_finished();
-            let seen = look(&*reader, &s, |tail| {
-                let last = tail.last();
+            let seen = with_session_view(&*reader, &s, |tail| {
+                let last = tail.last_seq();
                 let events = tail.events_after(EventSeq(0))?.len() as u64;
-                let newest = tail.find_key(&format!("key {last}"))?;
-                let next = tail.find_key(&format!("key {}", last.0 + 2))?;
-                let cached = tail.cache()?.map(|(at, _)| at);
+                let newest = tail.find_seq_by_idempotency_key(&format!("key {last}"))?;
+                let next = tail.find_seq_by_idempotency_key(&format!("key {}", last.0 + 2))?;
+                let cached = tail.newest_state_cache()?.map(|(at, _)| at);
                 Ok((last, events, newest, next, cached))
             })?;
             let (last, events, newest, next, cached) = seen.unwrap_or_default();
@@ -415,25 +476,39 @@ pub(super) fn a_reading_is_of_one_moment(subject: &dyn Subject) -> Result<(), St
     })
 }
 
-pub(super) fn chain_shows_damage(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s, t) = (subject.open()?, SessionId::from("s"), SessionId::from("t"));
+pub(super) fn test_chain_shows_corruption(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (store, s, t) = (
+        subject.open_store()?,
+        SessionId::from("s"),
+        SessionId::from("t"),
+    );
     for session in [&s, &t] {
-        append(&*store, session, &events(&["one", "two", "three", "four"]))?;
+        append_batch(
+            &*store,
+            session,
+            &batch_of_note_events(&["one", "two", "three", "four"]),
+        )?;
     }
-    subject.damage(&s, EventSeq(3))?;
-    assert_eq!(store.verify_chain(&s)?, Chain::Broken { at: EventSeq(3) });
+    subject.corrupt_stored_event(&s, EventSeq(3))?;
+    assert_eq!(
+        store.verify_chain(&s)?,
+        HashChainStatus::Broken { at: EventSeq(3) }
+    );
     let whole = store.verify_chain(&t)?;
     assert!(
         matches!(
             whole,
-            Chain::Whole {
+            HashChainStatus::Whole {
                 last: EventSeq(4),
                 ..
             }
         ),
         "{whole:?}"
     );
-    subject.damage(&s, EventSeq(1))?;
-    assert_eq!(store.verify_chain(&s)?, Chain::Broken { at: EventSeq(1) });
+    subject.corrupt_stored_event(&s, EventSeq(1))?;
+    assert_eq!(
+        store.verify_chain(&s)?,
+        HashChainStatus::Broken { at: EventSeq(1) }
+    );
     Ok(())
 }

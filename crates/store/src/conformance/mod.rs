@@ -10,65 +10,77 @@ mod retention;
 
 use checkrein_core::ids::{EventSeq, SessionId};
 
-use crate::{Appended, Batch, NewEvent, RawEvent, Store, StoreError};
+use crate::{AppendBatch, AppendedEventRange, NewEvent, RawEvent, Store, StoreError};
 
 /// A place with one store, empty at first.
-pub trait Subject {
+pub trait StoreUnderTest {
     /// Opens the store, again and beside others too: all that are open are the same store.
     ///
     /// # Errors
     /// If it cannot be opened.
-    fn open(&self) -> Result<Box<dyn Store>, StoreError>;
+    fn open_store(&self) -> Result<Box<dyn Store>, StoreError>;
 
     /// Changes the bytes of an event behind the store's back.
     ///
     /// # Errors
     /// If that cannot be done.
-    fn damage(&self, session: &SessionId, seq: EventSeq) -> Result<(), StoreError>;
+    fn corrupt_stored_event(&self, session: &SessionId, seq: EventSeq) -> Result<(), StoreError>;
 }
 
 /// A part of the suite.
-pub type Part = fn(&dyn Subject) -> Result<(), StoreError>;
+pub type StoreConformanceTest = fn(&dyn StoreUnderTest) -> Result<(), StoreError>;
 
 /// The suite: names and parts. Each part wants a subject of its own.
-pub const ALL: &[(&str, Part)] = &[
-    ("append_and_read", log::append_and_read),
-    ("no_batch_changes_nothing", log::no_batch_changes_nothing),
+pub const CONFORMANCE_CASES: &[(&str, StoreConformanceTest)] = &[
+    ("append_and_read", log::test_append_and_read),
+    (
+        "no_batch_changes_nothing",
+        log::test_no_batch_changes_nothing,
+    ),
     (
         "failed_work_changes_nothing",
-        log::failed_work_changes_nothing,
+        log::test_failed_work_rolls_back,
     ),
-    ("a_key_counts_once", log::a_key_counts_once),
-    ("sessions_are_apart", log::sessions_are_apart),
-    ("effects_until_settled", log::effects_until_settled),
-    ("cache_is_the_newest", log::cache_is_the_newest),
-    ("conversations_have_rows", kept::conversations_have_rows),
-    ("acts_are_counted", acts::acts_are_counted),
-    ("tasks_newest_first", kept::tasks_newest_first),
-    ("blobs_by_content", kept::blobs_by_content),
-    ("final_evidence_stays", kept::final_evidence_stays),
+    ("a_key_counts_once", log::test_idempotency_key_counts_once),
+    ("sessions_are_apart", log::test_sessions_are_isolated),
+    (
+        "effects_until_settled",
+        log::test_effects_pend_until_settled,
+    ),
+    ("cache_is_the_newest", log::test_newest_state_cache_wins),
+    (
+        "conversations_have_rows",
+        kept::test_stored_scope_rows_found,
+    ),
+    ("acts_are_counted", acts::test_store_counts_acts),
+    ("tasks_newest_first", kept::test_task_rows_newest_first),
+    ("blobs_by_content", kept::test_blobs_kept_by_content),
+    ("final_evidence_stays", kept::test_final_evidence_stays),
     (
         "the_newest_question_counts",
-        people::the_newest_question_counts,
+        people::test_newest_approval_counts,
     ),
     (
         "an_answer_is_never_taken_back",
-        people::an_answer_is_never_taken_back,
+        people::test_approval_answer_is_final,
     ),
-    ("conversations_are_kept", kept::conversations_are_kept),
-    ("claims_exclude", kept::claims_exclude),
-    ("reopened_is_the_same", log::reopened_is_the_same),
-    ("handles_take_turns", log::handles_take_turns),
+    ("conversations_are_kept", kept::test_messages_are_kept),
+    ("claims_exclude", kept::test_claims_are_exclusive),
+    ("reopened_is_the_same", log::test_reopened_store_is_same),
+    ("handles_take_turns", log::test_writers_take_turns),
+    ("a_reading_is_of_one_moment", log::test_read_is_one_snapshot),
+    ("chain_shows_damage", log::test_chain_shows_corruption),
     (
-        "a_reading_is_of_one_moment",
-        log::a_reading_is_of_one_moment,
+        "sessions_go_as_a_whole",
+        retention::test_sessions_pruned_whole,
     ),
-    ("chain_shows_damage", log::chain_shows_damage),
-    ("sessions_go_as_a_whole", retention::sessions_go_as_a_whole),
-    ("what_moved_on_stays", retention::what_moved_on_stays),
+    (
+        "what_moved_on_stays",
+        retention::test_prune_refuses_stale_census,
+    ),
 ];
 
-fn event(kind: &'static str, payload: &str, key: Option<&str>) -> NewEvent {
+fn sample_log_event(kind: &'static str, payload: &str, key: Option<&str>) -> NewEvent {
     NewEvent {
         kind,
         payload: payload.as_bytes().to_vec(),
@@ -76,18 +88,18 @@ fn event(kind: &'static str, payload: &str, key: Option<&str>) -> NewEvent {
     }
 }
 
-fn events(payloads: &[&str]) -> Batch {
+fn batch_of_note_events(payloads: &[&str]) -> AppendBatch {
     let events = payloads
         .iter()
-        .map(|payload| event("note", payload, None))
+        .map(|payload| sample_log_event("note", payload, None))
         .collect();
-    Batch {
+    AppendBatch {
         events,
-        ..Batch::default()
+        ..AppendBatch::default()
     }
 }
 
-fn raw(seq: u64, kind: &str, payload: &str) -> RawEvent {
+fn sample_raw_store_event(seq: u64, kind: &str, payload: &str) -> RawEvent {
     RawEvent {
         seq: EventSeq(seq),
         kind: kind.to_owned(),
@@ -95,22 +107,22 @@ fn raw(seq: u64, kind: &str, payload: &str) -> RawEvent {
     }
 }
 
-fn append(
+fn append_batch(
     store: &dyn Store,
     session: &SessionId,
-    batch: &Batch,
-) -> Result<Option<Appended>, StoreError> {
-    store.transact(session, &mut |_| Ok(Some(batch.clone())))
+    batch: &AppendBatch,
+) -> Result<Option<AppendedEventRange>, StoreError> {
+    store.transact_on_session(session, &mut |_| Ok(Some(batch.clone())))
 }
 
 /// Runs `look` on the session's tail and changes nothing.
-fn look<T>(
+fn with_session_view<T>(
     store: &dyn Store,
     session: &SessionId,
-    mut look: impl FnMut(&dyn crate::Tail) -> Result<T, StoreError>,
+    mut look: impl FnMut(&dyn crate::SessionView) -> Result<T, StoreError>,
 ) -> Result<Option<T>, StoreError> {
     let mut seen = None;
-    store.read(session, &mut |tail| {
+    store.read_session_in_transaction(session, &mut |tail| {
         seen = Some(look(tail)?);
         Ok(())
     })?;
@@ -122,23 +134,33 @@ mod tests {
     use super::*;
     use crate::{MemoryStore, SqliteStore};
 
-    impl Subject for MemoryStore {
-        fn open(&self) -> Result<Box<dyn Store>, StoreError> {
+    impl StoreUnderTest for MemoryStore {
+        fn open_store(&self) -> Result<Box<dyn Store>, StoreError> {
             Ok(Box::new(self.clone()))
         }
 
-        fn damage(&self, session: &SessionId, seq: EventSeq) -> Result<(), StoreError> {
-            MemoryStore::damage(self, session, seq);
+        fn corrupt_stored_event(
+            &self,
+            session: &SessionId,
+            seq: EventSeq,
+        ) -> Result<(), StoreError> {
+            MemoryStore::tamper_with_stored_event(self, session, seq);
             Ok(())
         }
     }
 
-    impl Subject for tempfile::TempDir {
-        fn open(&self) -> Result<Box<dyn Store>, StoreError> {
-            Ok(Box::new(SqliteStore::open(&self.path().join("store"))?))
+    impl StoreUnderTest for tempfile::TempDir {
+        fn open_store(&self) -> Result<Box<dyn Store>, StoreError> {
+            Ok(Box::new(SqliteStore::open_store_in_folder(
+                &self.path().join("store"),
+            )?))
         }
 
-        fn damage(&self, session: &SessionId, seq: EventSeq) -> Result<(), StoreError> {
+        fn corrupt_stored_event(
+            &self,
+            session: &SessionId,
+            seq: EventSeq,
+        ) -> Result<(), StoreError> {
             let conn = rusqlite::Connection::open(self.path().join("store/store.db")).unwrap();
             let changed = conn.execute(
                 "UPDATE event SET payload = CAST(payload || '!' AS BLOB)
@@ -150,8 +172,8 @@ mod tests {
         }
     }
 
-    fn check(implementation: &str, fresh: impl Fn() -> Box<dyn Subject>) {
-        for (name, part) in ALL {
+    fn check(implementation: &str, fresh: impl Fn() -> Box<dyn StoreUnderTest>) {
+        for (name, part) in CONFORMANCE_CASES {
             part(&*fresh()).unwrap_or_else(|error| panic!("{implementation}: {name}: {error}"));
         }
     }

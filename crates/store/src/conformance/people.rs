@@ -4,11 +4,19 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId, TaskId, UnixMillis};
 use checkrein_core::input::PersonAnswer;
 
-use super::{Subject, append, events, look};
-use crate::{About, Answered, Approval, Batch, Forget, Stands, Store, StoreError};
+use super::{StoreUnderTest, append_batch, batch_of_note_events, with_session_view};
+use crate::{
+    AppendBatch, ApprovalAnswer, ApprovalStatus, ApprovalSubject, PruneSelection, Store,
+    StoreError, StoredApprovalRequest,
+};
 
-pub(super) fn approval(session: &str, what: &str, nth: u32, at: u64) -> Approval {
-    Approval {
+pub(super) fn sample_call_approval(
+    session: &str,
+    what: &str,
+    nth: u32,
+    at: u64,
+) -> StoredApprovalRequest {
+    StoredApprovalRequest {
         id: format!("ap-{what}{nth}"),
         key: Digest::hash_bytes(what.as_bytes()),
         nth,
@@ -16,26 +24,26 @@ pub(super) fn approval(session: &str, what: &str, nth: u32, at: u64) -> Approval
         task: Some(TaskId(1)),
         agent: AgentName::from("codex"),
         root: "/repo".to_owned(),
-        about: About::Call {
+        about: ApprovalSubject::Call {
             tool: "Bash".to_owned(),
             text: what.to_owned(),
-            beside: None,
+            details: None,
         },
         why: "deletes files".to_owned(),
         at: UnixMillis(at),
         until: UnixMillis(at + 100),
         answer: None,
         used_at: None,
-        ran_out_at: None,
-        tell: false,
-        told_at: None,
-        not_told: None,
+        expiry_reported_at: None,
+        notifies: false,
+        notified_at: None,
+        notification_error: None,
     }
 }
 
-fn answered(row: &Approval, approved: bool) -> Approval {
-    Approval {
-        answer: Some(Answered {
+fn approval_with_answer(row: &StoredApprovalRequest, approved: bool) -> StoredApprovalRequest {
+    StoredApprovalRequest {
+        answer: Some(ApprovalAnswer {
             at: UnixMillis(row.at.0 + 1),
             answer: PersonAnswer {
                 approved,
@@ -47,54 +55,63 @@ fn answered(row: &Approval, approved: bool) -> Approval {
     }
 }
 
-fn ask(store: &dyn Store, session: &SessionId, rows: &[Approval]) -> Result<(), StoreError> {
-    let batch = Batch {
+fn append_approvals(
+    store: &dyn Store,
+    session: &SessionId,
+    rows: &[StoredApprovalRequest],
+) -> Result<(), StoreError> {
+    let batch = AppendBatch {
         approvals: rows.to_vec(),
         durable: true,
-        ..Batch::default()
+        ..AppendBatch::default()
     };
-    append(store, session, &batch).map(drop)
+    append_batch(store, session, &batch).map(drop)
 }
 
 /// It is found by what it is about, from every session; those of a session go with it.
-pub(super) fn the_newest_question_counts(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s, other) = (subject.open()?, "s".into(), SessionId::from("other"));
-    assert_eq!(store.approvals()?, []);
-    let (rm, again) = (approval("s", "rm", 0, 10), approval("s", "rm", 1, 30));
-    let push = approval("other", "push", 0, 20);
+pub(super) fn test_newest_approval_counts(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let (store, s, other) = (subject.open_store()?, "s".into(), SessionId::from("other"));
+    assert_eq!(store.list_approvals()?, []);
+    let (rm, again) = (
+        sample_call_approval("s", "rm", 0, 10),
+        sample_call_approval("s", "rm", 1, 30),
+    );
+    let push = sample_call_approval("other", "push", 0, 20);
     assert_eq!(
-        look(&*store, &s, |tail| tail.approval(&rm.key))?,
+        with_session_view(&*store, &s, |tail| tail.newest_approval(&rm.key))?,
         Some(None)
     );
-    append(&*store, &s, &events(&["one"]))?;
-    ask(&*store, &s, &[rm.clone(), again.clone()])?;
-    append(&*store, &other, &events(&["one"]))?;
-    ask(&*store, &other, std::slice::from_ref(&push))?;
+    append_batch(&*store, &s, &batch_of_note_events(&["one"]))?;
+    append_approvals(&*store, &s, &[rm.clone(), again.clone()])?;
+    append_batch(&*store, &other, &batch_of_note_events(&["one"]))?;
+    append_approvals(&*store, &other, std::slice::from_ref(&push))?;
 
     let all = [again.clone(), push.clone(), rm.clone()];
-    assert_eq!(store.approvals()?, all);
+    assert_eq!(store.list_approvals()?, all);
     for session in [&s, &other, &SessionId::from("third")] {
-        let found = look(&*store, session, |tail| tail.approval(&rm.key))?;
+        let found = with_session_view(&*store, session, |tail| tail.newest_approval(&rm.key))?;
         assert_eq!(found, Some(Some(again.clone())));
     }
     drop(store);
-    let store = subject.open()?;
-    assert_eq!(store.approvals()?, all);
+    let store = subject.open_store()?;
+    assert_eq!(store.list_approvals()?, all);
 
-    let gone = Forget {
+    let gone = PruneSelection {
         sessions: vec![s],
-        kept: Vec::new(),
+        objects: Vec::new(),
     };
-    assert!(store.forget(&store.census()?, &gone)?);
-    assert_eq!(store.approvals()?, [push]);
+    assert!(store.prune_sessions(&store.store_census()?, &gone)?);
+    assert_eq!(store.list_approvals()?, [push]);
     Ok(())
 }
 
-pub(super) fn an_answer_is_never_taken_back(subject: &dyn Subject) -> Result<(), StoreError> {
-    let (store, s) = (subject.open()?, "s".into());
-    let row = approval("s", "rm", 0, 10);
-    let yes = answered(&row, true);
-    let used = Approval {
+pub(super) fn test_approval_answer_is_final(
+    subject: &dyn StoreUnderTest,
+) -> Result<(), StoreError> {
+    let (store, s) = (subject.open_store()?, "s".into());
+    let row = sample_call_approval("s", "rm", 0, 10);
+    let yes = approval_with_answer(&row, true);
+    let used = StoredApprovalRequest {
         used_at: Some(UnixMillis(12)),
         ..yes.clone()
     };
@@ -102,35 +119,41 @@ pub(super) fn an_answer_is_never_taken_back(subject: &dyn Subject) -> Result<(),
         (&row, &row),
         (&yes, &yes),
         (&row, &yes),
-        (&answered(&row, false), &yes),
+        (&approval_with_answer(&row, false), &yes),
         (&used, &used),
         (&yes, &used),
     ] {
-        ask(&*store, &s, std::slice::from_ref(put))?;
-        assert_eq!(store.approvals()?, std::slice::from_ref(stays));
+        append_approvals(&*store, &s, std::slice::from_ref(put))?;
+        assert_eq!(store.list_approvals()?, std::slice::from_ref(stays));
     }
-    let stands = |row: &Approval, at: u64| row.stands(UnixMillis(at));
-    assert_eq!(stands(&row, 109), Stands::Asked);
-    assert_eq!(stands(&row, 110), Stands::Expired);
-    assert_eq!(stands(&yes, 109), Stands::Approved);
-    assert_eq!(stands(&yes, 110), Stands::Expired);
-    assert_eq!(stands(&answered(&row, false), 109), Stands::Denied);
-    assert_eq!(stands(&answered(&row, false), 110), Stands::Expired);
-    assert_eq!(stands(&used, 110), Stands::Used);
+    let stands = |row: &StoredApprovalRequest, at: u64| row.approval_status_at(UnixMillis(at));
+    assert_eq!(stands(&row, 109), ApprovalStatus::Asked);
+    assert_eq!(stands(&row, 110), ApprovalStatus::Expired);
+    assert_eq!(stands(&yes, 109), ApprovalStatus::Approved);
+    assert_eq!(stands(&yes, 110), ApprovalStatus::Expired);
+    assert_eq!(
+        stands(&approval_with_answer(&row, false), 109),
+        ApprovalStatus::Denied
+    );
+    assert_eq!(
+        stands(&approval_with_answer(&row, false), 110),
+        ApprovalStatus::Expired
+    );
+    assert_eq!(stands(&used, 110), ApprovalStatus::Used);
     // That nobody answered in time is no use of it, nor is it taken back.
-    let ran_out = Approval {
-        ran_out_at: Some(UnixMillis(111)),
-        ..approval("s", "push", 0, 10)
+    let ran_out = StoredApprovalRequest {
+        expiry_reported_at: Some(UnixMillis(111)),
+        ..sample_call_approval("s", "push", 0, 10)
     };
-    for put in [&ran_out, &approval("s", "push", 0, 10)] {
-        ask(&*store, &s, std::slice::from_ref(put))?;
-        assert!(store.approvals()?.contains(&ran_out));
+    for put in [&ran_out, &sample_call_approval("s", "push", 0, 10)] {
+        append_approvals(&*store, &s, std::slice::from_ref(put))?;
+        assert!(store.list_approvals()?.contains(&ran_out));
     }
-    assert_eq!(stands(&ran_out, 50), Stands::Expired);
-    let noted_as_used = Approval {
+    assert_eq!(stands(&ran_out, 50), ApprovalStatus::Expired);
+    let noted_as_used = StoredApprovalRequest {
         used_at: Some(UnixMillis(111)),
         ..row.clone()
     };
-    assert_eq!(stands(&noted_as_used, 111), Stands::Expired);
+    assert_eq!(stands(&noted_as_used, 111), ApprovalStatus::Expired);
     Ok(())
 }

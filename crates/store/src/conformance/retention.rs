@@ -3,34 +3,41 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 
-use super::kept::task;
-use super::log::{cache, effect};
-use super::{Subject, append, event, events, look};
-use crate::{Batch, Chain, Forget, Standing, Store, StoreError};
+use super::kept::sample_task_row;
+use super::log::{make_test_state_cache, sample_pending_check_row};
+use super::{
+    StoreUnderTest, append_batch, batch_of_note_events, sample_log_event, with_session_view,
+};
+use crate::{AppendBatch, EvidenceFinality, HashChainStatus, PruneSelection, Store, StoreError};
 
 /// Two sessions with all that a session has, evidence and a blob.
-fn furnished(store: &dyn Store) -> Result<(SessionId, SessionId, Digest, Digest), StoreError> {
+fn fill_two_conformance_sessions(
+    store: &dyn Store,
+) -> Result<(SessionId, SessionId, Digest, Digest), StoreError> {
     let (old, new) = (SessionId::from("old"), SessionId::from("new"));
     for session in [&old, &new] {
-        let batch = Batch {
-            events: vec![event("note", "1", Some("key")), event("note", "2", None)],
-            effects: vec![effect("tests", 1)],
-            cache: Some(cache(1)),
-            tasks: vec![task(session.as_str(), 1, 5)],
-            ..Batch::default()
+        let batch = AppendBatch {
+            events: vec![
+                sample_log_event("note", "1", Some("key")),
+                sample_log_event("note", "2", None),
+            ],
+            effects: vec![sample_pending_check_row("tests", 1)],
+            cache: Some(make_test_state_cache(1)),
+            tasks: vec![sample_task_row(session.as_str(), 1, 5)],
+            ..AppendBatch::default()
         };
-        append(store, session, &batch)?;
+        append_batch(store, session, &batch)?;
     }
     let key = Digest::hash_bytes(b"key");
-    store.put_evidence(&key, b"evidence", Standing::Final)?;
+    store.put_evidence(&key, b"evidence", EvidenceFinality::Final)?;
     Ok((old, new, key, store.put_blob(b"blob")?))
 }
 
-pub(super) fn sessions_go_as_a_whole(subject: &dyn Subject) -> Result<(), StoreError> {
-    let store = subject.open()?;
-    assert_eq!(store.census()?.sessions, []);
-    let (old, new, key, blob) = furnished(&*store)?;
-    let census = store.census()?;
+pub(super) fn test_sessions_pruned_whole(subject: &dyn StoreUnderTest) -> Result<(), StoreError> {
+    let store = subject.open_store()?;
+    assert_eq!(store.store_census()?.sessions, []);
+    let (old, new, key, blob) = fill_two_conformance_sessions(&*store)?;
+    let census = store.store_census()?;
     let names: Vec<_> = census
         .sessions
         .iter()
@@ -40,47 +47,56 @@ pub(super) fn sessions_go_as_a_whole(subject: &dyn Subject) -> Result<(), StoreE
     assert!(census.sessions.iter().all(|(_, _, bytes)| *bytes >= 2));
     let mut kept = vec![(key, 8), (blob, 4)];
     kept.sort();
-    assert_eq!(census.kept, kept);
+    assert_eq!(census.objects, kept);
     assert!(census.bytes >= 16);
 
-    let untouched = store.events(&new, EventSeq(0))?;
-    let gone = Forget {
+    let untouched = store.events_after(&new, EventSeq(0))?;
+    let gone = PruneSelection {
         sessions: vec![old.clone(), SessionId::from("never there")],
-        kept: vec![key],
+        objects: vec![key],
     };
-    assert!(store.forget(&census, &gone)?);
+    assert!(store.prune_sessions(&census, &gone)?);
     store.compact()?;
-    assert_eq!(store.events(&old, EventSeq(0))?, []);
-    assert_eq!(store.tasks(Some(&old), 9)?, []);
-    assert_eq!(store.evidence(&key)?, None);
-    assert_eq!(store.blob(&blob)?.as_deref(), Some(&b"blob"[..]));
-    assert_eq!(store.events(&new, EventSeq(0))?, untouched);
-    assert_eq!(store.tasks(None, 9)?.len(), 1);
+    assert_eq!(store.events_after(&old, EventSeq(0))?, []);
+    assert_eq!(store.newest_task_summaries(Some(&old), 9)?, []);
+    assert_eq!(store.read_evidence(&key)?, None);
+    assert_eq!(store.read_blob(&blob)?.as_deref(), Some(&b"blob"[..]));
+    assert_eq!(store.events_after(&new, EventSeq(0))?, untouched);
+    assert_eq!(store.newest_task_summaries(None, 9)?.len(), 1);
     assert_eq!(
-        look(&*store, &new, |tail| tail.pending())?.map(|rows| rows.len()),
+        with_session_view(&*store, &new, |tail| tail.pending_effects())?.map(|rows| rows.len()),
         Some(1)
     );
     assert!(matches!(
         store.verify_chain(&new)?,
-        Chain::Whole {
+        HashChainStatus::Whole {
             last: EventSeq(2),
             ..
         }
     ));
-    let left = store.census()?;
-    assert_eq!((left.sessions.len(), left.kept), (1, vec![(blob, 4)]));
+    let left = store.store_census()?;
+    assert_eq!((left.sessions.len(), left.objects), (1, vec![(blob, 4)]));
 
     // The name is free: what comes under it now begins at the beginning.
-    look(&*store, &old, |tail| {
-        assert_eq!((tail.last(), tail.pending()?.len()), (EventSeq(0), 0));
-        assert_eq!((tail.cache()?, tail.find_key("key")?), (None, None));
+    with_session_view(&*store, &old, |tail| {
+        assert_eq!(
+            (tail.last_seq(), tail.pending_effects()?.len()),
+            (EventSeq(0), 0)
+        );
+        assert_eq!(
+            (
+                tail.newest_state_cache()?,
+                tail.find_seq_by_idempotency_key("key")?
+            ),
+            (None, None)
+        );
         Ok(())
     })?;
-    let again = append(&*store, &old, &events(&["anew"]))?;
+    let again = append_batch(&*store, &old, &batch_of_note_events(&["anew"]))?;
     assert_eq!(again.map(|a| a.last), Some(EventSeq(1)));
     assert!(matches!(
         store.verify_chain(&old)?,
-        Chain::Whole {
+        HashChainStatus::Whole {
             last: EventSeq(1),
             ..
         }
@@ -88,12 +104,14 @@ pub(super) fn sessions_go_as_a_whole(subject: &dyn Subject) -> Result<(), StoreE
     Ok(())
 }
 
-pub(super) fn what_moved_on_stays(subject: &dyn Subject) -> Result<(), StoreError> {
-    let store = subject.open()?;
-    let (old, new, key, blob) = furnished(&*store)?;
-    let gone = Forget {
+pub(super) fn test_prune_refuses_stale_census(
+    subject: &dyn StoreUnderTest,
+) -> Result<(), StoreError> {
+    let store = subject.open_store()?;
+    let (old, new, key, blob) = fill_two_conformance_sessions(&*store)?;
+    let gone = PruneSelection {
         sessions: vec![old.clone()],
-        kept: vec![key, blob],
+        objects: vec![key, blob],
     };
     let moves: [(&SessionId, &str); 3] = [
         (&old, "it"),
@@ -101,13 +119,17 @@ pub(super) fn what_moved_on_stays(subject: &dyn Subject) -> Result<(), StoreErro
         (&SessionId::from("third"), "a new one"),
     ];
     for (session, what) in moves {
-        let census = store.census()?;
-        append(&*subject.open()?, session, &events(&["more"]))?;
-        let before = store.census()?;
-        assert!(!store.forget(&census, &gone)?, "{what} moved on");
-        assert_eq!(store.census()?, before, "{what} moved on");
+        let census = store.store_census()?;
+        append_batch(
+            &*subject.open_store()?,
+            session,
+            &batch_of_note_events(&["more"]),
+        )?;
+        let before = store.store_census()?;
+        assert!(!store.prune_sessions(&census, &gone)?, "{what} moved on");
+        assert_eq!(store.store_census()?, before, "{what} moved on");
     }
-    assert!(store.forget(&store.census()?, &gone)?);
-    assert_eq!(store.events(&old, EventSeq(0))?, []);
+    assert!(store.prune_sessions(&store.store_census()?, &gone)?);
+    assert_eq!(store.events_after(&old, EventSeq(0))?, []);
     Ok(())
 }

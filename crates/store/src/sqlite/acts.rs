@@ -4,9 +4,9 @@ use checkrein_core::ids::SessionId;
 use checkrein_core::input::{ActReach, NewestActNumbers};
 use rusqlite::Connection;
 
-use crate::{Act, ActCount};
+use crate::{ActNumbersForRoot, ToolAct};
 
-fn tag(reach: ActReach) -> i64 {
+fn act_reach_code(reach: ActReach) -> i64 {
     match reach {
         ActReach::Elsewhere => 0,
         ActReach::Outside => 1,
@@ -15,20 +15,24 @@ fn tag(reach: ActReach) -> i64 {
 }
 
 /// Within a transaction.
-pub(crate) fn put(tx: &Connection, session: &SessionId, act: &Act) -> rusqlite::Result<()> {
+pub(crate) fn insert_act(
+    tx: &Connection,
+    session: &SessionId,
+    act: &ToolAct,
+) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT OR REPLACE INTO act VALUES
            (?1, ?2, ?3, (SELECT coalesce(max(newest), 0) + 1 FROM act))",
     )?
-    .execute((&act.root, session.as_str(), tag(act.reach)))?;
+    .execute((&act.root, session.as_str(), act_reach_code(act.reach)))?;
     Ok(())
 }
 
-pub(crate) fn count(
+pub(crate) fn count_acts(
     conn: &Connection,
     root: &str,
     session: Option<&SessionId>,
-) -> rusqlite::Result<ActCount> {
+) -> rusqlite::Result<ActNumbersForRoot> {
     let own = session.map_or("", SessionId::as_str);
     conn.prepare_cached(
         "SELECT coalesce(max(newest), 0),
@@ -37,8 +41,8 @@ pub(crate) fn count(
          FROM act",
     )?
     .query_row((root, own), |row| {
-        Ok(ActCount {
-            counted: row.get(0)?,
+        Ok(ActNumbersForRoot {
+            total: row.get(0)?,
             newest: NewestActNumbers {
                 any: row.get(1)?,
                 declared: row.get(2)?,
@@ -48,7 +52,7 @@ pub(crate) fn count(
 }
 
 /// The acts of a session that goes stay, without its name: their numbers are given once.
-pub(crate) fn unname(tx: &Connection, session: &SessionId) -> rusqlite::Result<()> {
+pub(crate) fn anonymize_acts(tx: &Connection, session: &SessionId) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO act SELECT root, '', reach, newest FROM act WHERE session = ?1
          ON CONFLICT DO UPDATE SET newest = max(newest, excluded.newest)",

@@ -6,15 +6,17 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::chain::{self, Row};
-use crate::sqlite::patience::Patience;
-use crate::sqlite::tail::SqliteTail;
+use crate::chain::{self, HashChainRow};
+use crate::sqlite::patience::BusyTimeout;
+use crate::sqlite::tail::SqliteSessionView;
 use crate::sqlite::{acts, approvals, fault, read, scopes, tasks, wal};
-use crate::{Appended, Batch, Kept, Standing, StoreError, Work};
+use crate::{
+    AppendBatch, AppendedEventRange, EvidenceFinality, EvidencePutOutcome, StoreError, TransactFn,
+};
 
 /// Whether a commit waits for the disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sync {
+pub(crate) enum CommitSyncMode {
     /// It survives processes.
     Normal,
     /// It survives a power cut, with all that was committed before it.
@@ -23,68 +25,73 @@ pub(crate) enum Sync {
 
 /// The connection, and how its next commit will be synced.
 #[derive(Debug)]
-pub(crate) struct Writer {
+pub(crate) struct StoreConnection {
     conn: Connection,
-    sync: Option<Sync>,
+    sync: Option<CommitSyncMode>,
 }
 
-impl Writer {
+impl StoreConnection {
     pub(crate) fn new(conn: Connection) -> Self {
         Self { conn, sync: None }
     }
 
-    pub(crate) fn conn(&self) -> &Connection {
+    pub(crate) fn sqlite_writer_connection(&self) -> &Connection {
         &self.conn
     }
 
     /// SQLite cannot change this within a transaction.
-    fn set_sync(&mut self, file: &Path, sync: Sync) -> Result<(), StoreError> {
+    fn set_commit_sync_mode(
+        &mut self,
+        file: &Path,
+        sync: CommitSyncMode,
+    ) -> Result<(), StoreError> {
         if self.sync != Some(sync) {
             let word = match sync {
-                Sync::Normal => "NORMAL",
-                Sync::Full => "FULL",
+                CommitSyncMode::Normal => "NORMAL",
+                CommitSyncMode::Full => "FULL",
             };
             self.conn
                 .pragma_update(None, "synchronous", word)
-                .map_err(|error| fault::of(file, error))?;
+                .map_err(|error| fault::sqlite_to_store_error(file, error))?;
             self.sync = Some(sync);
         }
         Ok(())
     }
 
     /// Runs `change` in a transaction of its own.
-    pub(crate) fn write<T>(
+    pub(crate) fn run_write_transaction<T>(
         &mut self,
         file: &Path,
-        patience: Patience,
-        sync: Sync,
+        patience: BusyTimeout,
+        sync: CommitSyncMode,
         change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        self.set_sync(file, sync)?;
-        let tx = begin(&self.conn, file, patience)?;
-        let answer = change(&tx).map_err(|error| fault::of(file, error))?;
-        tx.commit().map_err(|error| fault::of(file, error))?;
-        wal::bound(&self.conn, file);
+        self.set_commit_sync_mode(file, sync)?;
+        let tx = begin_immediate_transaction(&self.conn, file, patience)?;
+        let answer = change(&tx).map_err(|error| fault::sqlite_to_store_error(file, error))?;
+        tx.commit()
+            .map_err(|error| fault::sqlite_to_store_error(file, error))?;
+        wal::checkpoint_wal_if_long(&self.conn, file);
         Ok(answer)
     }
 
-    /// See [`crate::Store::transact`].
+    /// See [`crate::Store::transact_on_session`].
     pub(crate) fn transact(
         &mut self,
         file: &Path,
-        patience: Patience,
+        patience: BusyTimeout,
         session: &SessionId,
-        work: &mut Work<'_>,
-    ) -> Result<Option<Appended>, StoreError> {
+        work: &mut TransactFn<'_>,
+    ) -> Result<Option<AppendedEventRange>, StoreError> {
         // Only `work` knows whether the disk must be waited for, and by then the
         // transaction has begun. So begin without, as most batches want it, and begin
         // once more if need be; if nobody was quicker the decision still stands.
-        self.set_sync(file, Sync::Normal)?;
+        self.set_commit_sync_mode(file, CommitSyncMode::Normal)?;
         let mut decided = None;
         loop {
-            let tx = begin(&self.conn, file, patience)?;
-            let tail =
-                SqliteTail::read(&tx, file, session).map_err(|error| fault::of(file, error))?;
+            let tx = begin_immediate_transaction(&self.conn, file, patience)?;
+            let tail = SqliteSessionView::read_session_in_transaction(&tx, file, session)
+                .map_err(|error| fault::sqlite_to_store_error(file, error))?;
             let batch = match decided.take() {
                 Some((last, batch)) if last == tail.last => batch,
                 Some(_) | None => match work(&tail)? {
@@ -92,38 +99,39 @@ impl Writer {
                     None => return Ok(None),
                 },
             };
-            if batch.durable && self.sync != Some(Sync::Full) {
+            if batch.durable && self.sync != Some(CommitSyncMode::Full) {
                 decided = Some((tail.last, batch));
                 drop(tx);
-                self.set_sync(file, Sync::Full)?;
+                self.set_commit_sync_mode(file, CommitSyncMode::Full)?;
                 continue;
             }
-            let appended = append(&tx, file, session, &tail, batch)?;
-            tx.commit().map_err(|error| fault::of(file, error))?;
-            wal::bound(&self.conn, file);
+            let appended = append_batch(&tx, file, session, &tail, batch)?;
+            tx.commit()
+                .map_err(|error| fault::sqlite_to_store_error(file, error))?;
+            wal::checkpoint_wal_if_long(&self.conn, file);
             return Ok(Some(appended));
         }
     }
 }
 
-fn begin<'a>(
+fn begin_immediate_transaction<'a>(
     conn: &'a Connection,
     file: &Path,
-    patience: Patience,
+    patience: BusyTimeout,
 ) -> Result<Transaction<'a>, StoreError> {
-    patience.wait(file, || {
+    patience.retry_while_busy(file, || {
         Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
     })
 }
 
-fn append(
+fn append_batch(
     tx: &Connection,
     file: &Path,
     session: &SessionId,
-    tail: &SqliteTail<'_>,
-    batch: Batch,
-) -> Result<Appended, StoreError> {
-    let failed = |error| fault::of(file, error);
+    tail: &SqliteSessionView<'_>,
+    batch: AppendBatch,
+) -> Result<AppendedEventRange, StoreError> {
+    let failed = |error| fault::sqlite_to_store_error(file, error);
     let id = match tail.id {
         Some(id) => id,
         None => tx
@@ -137,32 +145,33 @@ fn append(
     for event in &batch.events {
         last = last.next_seq();
         let key = event.key.as_deref();
-        let row = Row {
+        let row = HashChainRow {
             seq: last,
             kind: event.kind,
             payload: &event.payload,
             key,
         };
-        head = chain::link(&head, &row);
+        head = chain::next_hash_chain_link(&head, &row);
         let inserted = tx
             .prepare_cached(
                 "INSERT INTO event (id, kind, payload, chain, key) VALUES (?1, ?2, ?3, ?4, ?5)",
             )
             .map_err(failed)?
             .execute((
-                read::place(id, last),
+                read::event_row_id(id, last),
                 event.kind,
                 &event.payload,
                 head.as_bytes(),
                 key,
             ));
         if let Err(error) = inserted {
-            return Err(duplicate(tx, file, session, id, key).unwrap_or_else(|| failed(error)));
+            return Err(duplicate_event_key_error(tx, file, session, id, key)
+                .unwrap_or_else(|| failed(error)));
         }
     }
 
-    rows_beside(tx, session, id, last.0, &batch).map_err(failed)?;
-    Ok(Appended {
+    write_batch_rows(tx, session, id, last.0, &batch).map_err(failed)?;
+    Ok(AppendedEventRange {
         after: tail.last,
         last,
         head,
@@ -170,7 +179,7 @@ fn append(
 }
 
 /// The error of an insert that found its key taken.
-fn duplicate(
+fn duplicate_event_key_error(
     tx: &Connection,
     file: &Path,
     session: &SessionId,
@@ -178,23 +187,23 @@ fn duplicate(
     key: Option<&str>,
 ) -> Option<StoreError> {
     let key = key?;
-    match read::find_key(tx, id, key) {
+    match read::find_seq_by_idempotency_key(tx, id, key) {
         Ok(Some(seq)) => Some(StoreError::DuplicateKey {
             session: session.clone(),
             key: key.to_owned(),
             seq,
         }),
         Ok(None) => None,
-        Err(error) => Some(fault::of(file, error)),
+        Err(error) => Some(fault::sqlite_to_store_error(file, error)),
     }
 }
 
-fn rows_beside(
+fn write_batch_rows(
     tx: &Connection,
     session: &SessionId,
     id: i64,
     last: u64,
-    batch: &Batch,
+    batch: &AppendBatch,
 ) -> rusqlite::Result<()> {
     for key in &batch.settled {
         tx.prepare_cached("DELETE FROM effect WHERE session = ?1 AND key = ?2")?
@@ -213,7 +222,7 @@ fn rows_beside(
         ))?;
     }
     for bytes in &batch.blobs {
-        blob(tx, bytes)?;
+        insert_blob(tx, bytes)?;
     }
     if let Some(cache) = &batch.cache {
         tx.prepare_cached(
@@ -229,44 +238,44 @@ fn rows_beside(
         ))?;
     }
     for row in &batch.approvals {
-        approvals::put(tx, row)?;
+        approvals::put_approval(tx, row)?;
     }
     for row in &batch.scopes {
-        scopes::put(tx, session, row)?;
+        scopes::put_scope_row(tx, session, row)?;
     }
     for row in &batch.tasks {
-        tasks::put(tx, id, row)?;
+        tasks::put_task_row(tx, id, row)?;
     }
     if let Some(act) = &batch.act {
-        acts::put(tx, session, act)?;
+        acts::insert_act(tx, session, act)?;
     }
     Ok(())
 }
 
-pub(crate) fn blob(tx: &Connection, bytes: &[u8]) -> rusqlite::Result<Digest> {
+pub(crate) fn insert_blob(tx: &Connection, bytes: &[u8]) -> rusqlite::Result<Digest> {
     let digest = Digest::hash_bytes(bytes);
     tx.prepare_cached("INSERT INTO kept VALUES (?1, 1, ?2) ON CONFLICT DO NOTHING")?
         .execute((digest.as_bytes(), bytes))?;
     Ok(digest)
 }
 
-pub(crate) fn evidence(
+pub(crate) fn insert_evidence(
     tx: &Connection,
     key: &Digest,
     bytes: &[u8],
-    standing: Standing,
-) -> rusqlite::Result<Kept> {
+    standing: EvidenceFinality,
+) -> rusqlite::Result<EvidencePutOutcome> {
     let changed = tx
         .prepare_cached(
             "INSERT INTO kept (key, final, bytes) VALUES (?1, ?2, ?3)
              ON CONFLICT DO UPDATE SET final = excluded.final, bytes = excluded.bytes
              WHERE final = 0",
         )?
-        .execute((key.as_bytes(), standing == Standing::Final, bytes))?;
+        .execute((key.as_bytes(), standing == EvidenceFinality::Final, bytes))?;
     Ok(if changed == 0 {
-        Kept::Earlier
+        EvidencePutOutcome::KeptEarlier
     } else {
-        Kept::New
+        EvidencePutOutcome::Stored
     })
 }
 
@@ -281,17 +290,17 @@ mod tests {
     use crate::NewEvent;
     use crate::sqlite::open;
 
-    fn saw(seen: EventSeq, durable: bool) -> Option<Batch> {
+    fn saw(seen: EventSeq, durable: bool) -> Option<AppendBatch> {
         let payload = seen.0.to_string().into_bytes();
         let events = vec![NewEvent {
             kind: "saw",
             payload,
             key: None,
         }];
-        Some(Batch {
+        Some(AppendBatch {
             events,
             durable,
-            ..Batch::default()
+            ..AppendBatch::default()
         })
     }
 
@@ -301,11 +310,13 @@ mod tests {
     #[test]
     fn a_synced_batch_is_decided_anew_if_somebody_came_between() {
         let dir = tempfile::tempdir().unwrap();
-        let (file, session) = (dir.path().join(open::FILE), SessionId::from("s"));
-        let patience = Patience {
+        let (file, session) = (dir.path().join(open::FILE_NAME), SessionId::from("s"));
+        let patience = BusyTimeout {
             limit: Duration::from_secs(5),
         };
-        let writer = || Writer::new(open::writing(dir.path(), patience).unwrap());
+        let writer = || {
+            StoreConnection::new(open::open_connection_for_writing(dir.path(), patience).unwrap())
+        };
         let other = Arc::new(Mutex::new(writer()));
         let (of_other, in_other) = (session.clone(), file.clone());
         let mut writer = writer();
@@ -313,7 +324,7 @@ mod tests {
             .conn
             .rollback_hook(Some(move || {
                 let mut other = other.lock().unwrap();
-                let mut work = |tail: &dyn crate::Tail| Ok(saw(tail.last(), false));
+                let mut work = |tail: &dyn crate::SessionView| Ok(saw(tail.last_seq(), false));
                 other
                     .transact(&in_other, patience, &of_other, &mut work)
                     .unwrap();
@@ -321,9 +332,9 @@ mod tests {
             .unwrap();
 
         let mut seen = Vec::new();
-        let mut work = |tail: &dyn crate::Tail| {
-            seen.push(tail.last());
-            Ok(saw(tail.last(), true))
+        let mut work = |tail: &dyn crate::SessionView| {
+            seen.push(tail.last_seq());
+            Ok(saw(tail.last_seq(), true))
         };
         let appended = writer
             .transact(&file, patience, &session, &mut work)
@@ -331,7 +342,7 @@ mod tests {
             .unwrap();
         assert_eq!(seen, [EventSeq(0), EventSeq(1)]);
         assert_eq!((appended.after, appended.last), (EventSeq(1), EventSeq(2)));
-        let payloads = read::events(writer.conn(), 1, EventSeq(0))
+        let payloads = read::read_events(writer.sqlite_writer_connection(), 1, EventSeq(0))
             .unwrap()
             .into_iter();
         assert_eq!(

@@ -4,34 +4,41 @@ use checkrein_core::digest::Digest;
 use rusqlite::types::{Type, ValueRef};
 use rusqlite::{Connection, Error, OptionalExtension as _};
 
-use crate::Approval;
+use crate::StoredApprovalRequest;
 
-fn read(text: ValueRef<'_>) -> rusqlite::Result<Approval> {
+fn parse_stored_approval(text: ValueRef<'_>) -> rusqlite::Result<StoredApprovalRequest> {
     serde_json::from_str(text.as_str()?)
         .map_err(|error| Error::FromSqlConversionFailure(0, Type::Text, Box::new(error)))
 }
 
-pub(crate) fn newest(conn: &Connection, key: &Digest) -> rusqlite::Result<Option<Approval>> {
+pub(crate) fn newest_approval(
+    conn: &Connection,
+    key: &Digest,
+) -> rusqlite::Result<Option<StoredApprovalRequest>> {
     conn.prepare_cached("SELECT row FROM approval WHERE key = ?1 ORDER BY nth DESC LIMIT 1")?
-        .query_row([key.as_bytes()], |row| read(row.get_ref(0)?))
+        .query_row([key.as_bytes()], |row| {
+            parse_stored_approval(row.get_ref(0)?)
+        })
         .optional()
 }
 
-pub(crate) fn list(conn: &Connection) -> rusqlite::Result<Vec<Approval>> {
-    let mut rows: Vec<Approval> = conn
+pub(crate) fn list_approvals(conn: &Connection) -> rusqlite::Result<Vec<StoredApprovalRequest>> {
+    let mut rows: Vec<StoredApprovalRequest> = conn
         .prepare_cached("SELECT row FROM approval")?
-        .query_map([], |row| read(row.get_ref(0)?))?
+        .query_map([], |row| parse_stored_approval(row.get_ref(0)?))?
         .collect::<rusqlite::Result<_>>()?;
     rows.sort_by_key(|row| (std::cmp::Reverse(row.at), row.key, row.nth));
     Ok(rows)
 }
 
-pub(crate) fn put(tx: &Connection, row: &Approval) -> rusqlite::Result<()> {
+pub(crate) fn put_approval(tx: &Connection, row: &StoredApprovalRequest) -> rusqlite::Result<()> {
     let known = tx
         .prepare_cached("SELECT row FROM approval WHERE key = ?1 AND nth = ?2")?
-        .query_row((row.key.as_bytes(), row.nth), |row| read(row.get_ref(0)?))
+        .query_row((row.key.as_bytes(), row.nth), |row| {
+            parse_stored_approval(row.get_ref(0)?)
+        })
         .optional()?;
-    if known.is_some_and(|known| !row.may_follow(&known)) {
+    if known.is_some_and(|known| !row.can_replace_approval(&known)) {
         return Ok(());
     }
     // Strings and integers only: serialising cannot fail.

@@ -11,60 +11,65 @@ use std::path::{Path, PathBuf};
 use checkrein_core::digest::Digest;
 
 use crate::sqlite::folder;
-use crate::{Claim, StoreError};
+use crate::{EffectClaim, StoreError};
 
 const FOLDER: &str = "claims";
 
 /// Takes the claim on `key` in the store folder `store`, unless it is held.
-pub(crate) fn take(store: &Path, key: &Digest) -> Result<Option<Claim>, StoreError> {
+pub(crate) fn try_claim_effect(
+    store: &Path,
+    key: &Digest,
+) -> Result<Option<EffectClaim>, StoreError> {
     let path = store.join(FOLDER).join(key.to_hex());
-    let failed = |error| StoreError::io("claim", &path, error);
+    let failed = |error| StoreError::from_io_error("claim", &path, error);
     loop {
-        let file = match open(&path) {
+        let file = match open_claim_file(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                folder::make(&store.join(FOLDER)).map_err(failed)?;
-                open(&path)
+                folder::create_private_folder(&store.join(FOLDER)).map_err(failed)?;
+                open_claim_file(&path)
             }
             opened => opened,
         }
         .map_err(failed)?;
-        match lock(file, &path).map_err(failed)? {
-            Tried::Ours(held) => {
+        match try_lock_file(file, &path).map_err(failed)? {
+            FileLockOutcome::Locked(held) => {
                 let lock = held.locked.try_clone().map_err(failed)?;
-                return Ok(Some(Claim::locked(held, lock)));
+                return Ok(Some(EffectClaim::claim_with_lock_file(held, lock)));
             }
-            Tried::Theirs => return Ok(None),
-            Tried::Removed => {}
+            FileLockOutcome::Busy => return Ok(None),
+            FileLockOutcome::Removed => {}
         }
     }
 }
 
-enum Tried {
-    Ours(Held),
-    Theirs,
+enum FileLockOutcome {
+    Locked(LockedClaimFile),
+    Busy,
     /// Between our opening and our locking, the last holder removed the file, and
     /// somebody else may have made and locked another: ours locks nothing.
     Removed,
 }
 
-fn lock(file: File, path: &Path) -> io::Result<Tried> {
+fn try_lock_file(file: File, path: &Path) -> io::Result<FileLockOutcome> {
     match file.try_lock() {
-        Err(TryLockError::WouldBlock) => Ok(Tried::Theirs),
+        Err(TryLockError::WouldBlock) => Ok(FileLockOutcome::Busy),
         Err(TryLockError::Error(error)) => Err(error),
-        Ok(()) if is_still(&file, path)? => Ok(Tried::Ours(Held {
-            path: path.to_owned(),
-            locked: file,
-        })),
-        Ok(()) => Ok(Tried::Removed),
+        Ok(()) if is_same_file_at_path(&file, path)? => {
+            Ok(FileLockOutcome::Locked(LockedClaimFile {
+                path: path.to_owned(),
+                locked: file,
+            }))
+        }
+        Ok(()) => Ok(FileLockOutcome::Removed),
     }
 }
 
-struct Held {
+struct LockedClaimFile {
     path: PathBuf,
     locked: File,
 }
 
-impl Drop for Held {
+impl Drop for LockedClaimFile {
     /// Removes the file while it is still locked, so no one else's file can be meant;
     /// the lock goes with the handle, right after. A file left by a killed holder is
     /// unlocked, and the next who claims its key removes it.
@@ -76,15 +81,15 @@ impl Drop for Held {
     }
 }
 
-fn open(path: &Path) -> io::Result<File> {
+fn open_claim_file(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).create(true).truncate(false);
-    folder::only_ours(&mut options);
+    folder::set_private_mode(&mut options);
     options.open(path)
 }
 
 #[cfg(unix)]
-fn is_still(file: &File, path: &Path) -> io::Result<bool> {
+fn is_same_file_at_path(file: &File, path: &Path) -> io::Result<bool> {
     use std::os::unix::fs::MetadataExt as _;
     let ours = file.metadata()?;
     match fs::metadata(path) {
@@ -96,7 +101,7 @@ fn is_still(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Elsewhere claim files are never removed.
 #[cfg(not(unix))]
-fn is_still(_: &File, _: &Path) -> io::Result<bool> {
+fn is_same_file_at_path(_: &File, _: &Path) -> io::Result<bool> {
     Ok(true)
 }
 
@@ -115,7 +120,7 @@ mod tests {
             for _ in 0..8 {
                 scope.spawn(|| {
                     for _ in 0..2000 {
-                        if let Some(claim) = take(store.path(), &key).unwrap() {
+                        if let Some(claim) = try_claim_effect(store.path(), &key).unwrap() {
                             assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two hold it");
                             taken.fetch_add(1, Ordering::SeqCst);
                             inside.fetch_sub(1, Ordering::SeqCst);
@@ -135,16 +140,28 @@ mod tests {
     fn a_removed_file_locks_nothing() {
         let store = tempfile::tempdir().unwrap();
         let path = store.path().join("key");
-        let early = open(&path).unwrap();
-        let (early_too, late) = (open(&path).unwrap(), open(&path).unwrap());
-        let Tried::Ours(held) = lock(early, &path).unwrap() else {
+        let early = open_claim_file(&path).unwrap();
+        let (early_too, late) = (
+            open_claim_file(&path).unwrap(),
+            open_claim_file(&path).unwrap(),
+        );
+        let FileLockOutcome::Locked(held) = try_lock_file(early, &path).unwrap() else {
             panic!("free at first")
         };
-        assert!(matches!(lock(late, &path).unwrap(), Tried::Theirs));
+        assert!(matches!(
+            try_lock_file(late, &path).unwrap(),
+            FileLockOutcome::Busy
+        ));
         drop(held);
-        let another = open(&path).unwrap();
-        assert!(matches!(lock(early_too, &path).unwrap(), Tried::Removed));
-        assert!(matches!(lock(another, &path).unwrap(), Tried::Ours(_)));
+        let another = open_claim_file(&path).unwrap();
+        assert!(matches!(
+            try_lock_file(early_too, &path).unwrap(),
+            FileLockOutcome::Removed
+        ));
+        assert!(matches!(
+            try_lock_file(another, &path).unwrap(),
+            FileLockOutcome::Locked(_)
+        ));
     }
 
     #[test]
@@ -153,6 +170,6 @@ mod tests {
         let key = Digest::hash_bytes(b"key");
         fs::create_dir(store.path().join(FOLDER)).unwrap();
         fs::write(store.path().join(FOLDER).join(key.to_hex()), "").unwrap();
-        assert!(take(store.path(), &key).unwrap().is_some());
+        assert!(try_claim_effect(store.path(), &key).unwrap().is_some());
     }
 }

@@ -8,7 +8,7 @@ use rusqlite::ErrorCode;
 use crate::StoreError;
 
 /// The store error for `error` at `path`.
-pub(crate) fn of(path: &Path, error: rusqlite::Error) -> StoreError {
+pub(crate) fn sqlite_to_store_error(path: &Path, error: rusqlite::Error) -> StoreError {
     let path = path.to_owned();
     match error.sqlite_error_code() {
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied) => StoreError::ReadOnly { path },

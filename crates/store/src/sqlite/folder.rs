@@ -6,10 +6,10 @@ use std::path::Path;
 
 /// What group and others may do.
 #[cfg(unix)]
-const OTHERS: u32 = 0o077;
+const GROUP_AND_OTHERS: u32 = 0o077;
 
 /// Makes a folder and those above it, for its owner only. One that is there stays as it is.
-pub(crate) fn make(path: &Path) -> io::Result<()> {
+pub(crate) fn create_private_folder(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
@@ -23,46 +23,49 @@ pub(crate) fn make(path: &Path) -> io::Result<()> {
 /// Takes from everybody else what older versions let them. The store's file comes last: one that is
 /// for its owner only tells every later process that nothing is left to do.
 #[cfg(unix)]
-pub(crate) fn tighten(folder: &Path, file: &Path) -> io::Result<()> {
+pub(crate) fn restrict_permissions(folder: &Path, file: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     let metadata = file.symlink_metadata()?;
     let mut permissions = metadata.permissions();
-    if metadata.is_symlink() || permissions.mode() & OTHERS == 0 {
+    if metadata.is_symlink() || permissions.mode() & GROUP_AND_OTHERS == 0 {
         return Ok(());
     }
-    tighten_below(folder, file)?;
-    permissions.set_mode(permissions.mode() & !OTHERS);
+    restrict_permissions_below(folder, file)?;
+    permissions.set_mode(permissions.mode() & !GROUP_AND_OTHERS);
     std::fs::set_permissions(file, permissions)
 }
 
 /// In a folder below `folder` that others may enter, and in all below it.
 #[cfg(unix)]
-fn tighten_below(folder: &Path, last: &Path) -> io::Result<()> {
+fn restrict_permissions_below(folder: &Path, last: &Path) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     for entry in std::fs::read_dir(folder)? {
         let entry = entry?;
         // Of the entry itself: a link leads to what is not ours.
         let metadata = entry.metadata()?;
         let mut permissions = metadata.permissions();
-        if metadata.is_symlink() || permissions.mode() & OTHERS == 0 || entry.path() == last {
+        if metadata.is_symlink()
+            || permissions.mode() & GROUP_AND_OTHERS == 0
+            || entry.path() == last
+        {
             continue;
         }
-        permissions.set_mode(permissions.mode() & !OTHERS);
+        permissions.set_mode(permissions.mode() & !GROUP_AND_OTHERS);
         std::fs::set_permissions(entry.path(), permissions)?;
         if metadata.is_dir() {
-            tighten_below(&entry.path(), last)?;
+            restrict_permissions_below(&entry.path(), last)?;
         }
     }
     Ok(())
 }
 
 #[cfg(not(unix))]
-pub(crate) fn tighten(_: &Path, _: &Path) -> io::Result<()> {
+pub(crate) fn restrict_permissions(_: &Path, _: &Path) -> io::Result<()> {
     Ok(())
 }
 
 /// Files made with `options` are for their owner only.
-pub(crate) fn only_ours(options: &mut OpenOptions) {
+pub(crate) fn set_private_mode(options: &mut OpenOptions) {
     #[cfg(unix)]
     {
         use std::os::unix::fs::OpenOptionsExt as _;
@@ -75,28 +78,28 @@ pub(crate) fn only_ours(options: &mut OpenOptions) {
 /// Makes an empty file in a new folder, and both known to the disk. SQLite gives the
 /// files it puts beside it the same mode. One that is there by now is not opened:
 /// closing it would drop the locks of whoever in this process was quicker.
-pub(crate) fn make_with_file(folder: &Path, file: &Path) -> io::Result<()> {
-    make(folder)?;
+pub(crate) fn create_store_file(folder: &Path, file: &Path) -> io::Result<()> {
+    create_private_folder(folder)?;
     let mut options = OpenOptions::new();
     options.write(true).create_new(true);
-    only_ours(&mut options);
+    set_private_mode(&mut options);
     match options.open(file) {
         Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
         Ok(_) | Err(_) => {}
     }
     for place in [Some(folder), folder.parent()].into_iter().flatten() {
-        sync(place)?;
+        sync_folder(place)?;
     }
     Ok(())
 }
 
 #[cfg(unix)]
-fn sync(folder: &Path) -> io::Result<()> {
+fn sync_folder(folder: &Path) -> io::Result<()> {
     // A folder we may not read, or `` for the working directory, is not ours to sync.
     std::fs::File::open(folder).map_or(Ok(()), |folder| folder.sync_all())
 }
 
 #[cfg(not(unix))]
-fn sync(_: &Path) -> io::Result<()> {
+fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }

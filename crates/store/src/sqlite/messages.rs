@@ -4,7 +4,11 @@ use checkrein_core::ids::SessionId;
 use rusqlite::Connection;
 
 /// Within a transaction.
-pub(crate) fn put(tx: &Connection, session: &SessionId, body: &[u8]) -> rusqlite::Result<()> {
+pub(crate) fn insert_conversation_message(
+    tx: &Connection,
+    session: &SessionId,
+    body: &[u8],
+) -> rusqlite::Result<()> {
     tx.prepare_cached(
         "INSERT INTO message
          SELECT ?1, coalesce(max(nth), 0) + 1, ?2 FROM message WHERE session = ?1",
@@ -14,7 +18,7 @@ pub(crate) fn put(tx: &Connection, session: &SessionId, body: &[u8]) -> rusqlite
 }
 
 /// In the order in which they were put.
-pub(crate) fn list(
+pub(crate) fn list_session_messages(
     conn: &Connection,
     session: &SessionId,
     limit: usize,

@@ -24,26 +24,27 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::sqlite::append::{Sync, Writer};
-use crate::sqlite::patience::Patience;
-use crate::sqlite::tail::SqliteTail;
+use crate::sqlite::append::{CommitSyncMode, StoreConnection};
+use crate::sqlite::patience::BusyTimeout;
+use crate::sqlite::tail::SqliteSessionView;
 use crate::{
-    Act, ActCount, Appended, Approval, Census, Chain, Claim, Evidence, Forget, Kept, RawEvent,
-    ReadWork, Standing, Store, StoreError, TaskRow, Work,
+    ActNumbersForRoot, AppendedEventRange, EffectClaim, EvidenceFinality, EvidencePutOutcome,
+    HashChainStatus, PruneSelection, RawEvent, SessionReadFn, Store, StoreCensus, StoreError,
+    StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
 };
 
 /// How a store is opened.
 #[derive(Debug, Clone, Copy)]
-pub struct Options {
+pub struct SqliteStoreOptions {
     /// How long to wait for other writers before [`StoreError::Locked`].
-    pub patience: Duration,
+    pub busy_timeout: Duration,
 }
 
-impl Default for Options {
+impl Default for SqliteStoreOptions {
     /// Five seconds: shorter than any hook's deadline.
     fn default() -> Self {
         Self {
-            patience: Duration::from_secs(5),
+            busy_timeout: Duration::from_secs(5),
         }
     }
 }
@@ -54,8 +55,8 @@ pub struct SqliteStore {
     folder: PathBuf,
     file: PathBuf,
     writable: bool,
-    patience: Patience,
-    writer: Mutex<Writer>,
+    busy_timeout: BusyTimeout,
+    connection: Mutex<StoreConnection>,
 }
 
 impl SqliteStore {
@@ -64,41 +65,44 @@ impl SqliteStore {
     /// # Errors
     /// [`StoreError::ReadOnly`], [`StoreError::TooNew`], [`StoreError::Corrupt`],
     /// [`StoreError::Locked`] or what the operating system says.
-    pub fn open(folder: &Path) -> Result<Self, StoreError> {
-        Self::open_with(folder, Options::default())
+    pub fn open_store_in_folder(folder: &Path) -> Result<Self, StoreError> {
+        Self::open_store_with_options(folder, SqliteStoreOptions::default())
     }
 
-    /// As [`SqliteStore::open`].
+    /// As [`SqliteStore::open_store_in_folder`].
     ///
     /// # Errors
-    /// As [`SqliteStore::open`].
-    pub fn open_with(folder: &Path, options: Options) -> Result<Self, StoreError> {
-        let patience = Patience {
-            limit: options.patience,
+    /// As [`SqliteStore::open_store_in_folder`].
+    pub fn open_store_with_options(
+        folder: &Path,
+        options: SqliteStoreOptions,
+    ) -> Result<Self, StoreError> {
+        let patience = BusyTimeout {
+            limit: options.busy_timeout,
         };
-        Ok(Self::of(
+        Ok(Self::store_from_connection(
             folder,
             patience,
-            open::writing(folder, patience)?,
+            open::open_connection_for_writing(folder, patience)?,
             true,
         ))
     }
 
     /// Opens the store in `folder` to read it, also where nothing can be written. It
     /// makes nothing (but one that an older build made is brought up to date first);
-    /// everything that writes, and [`Store::claim`], answers
+    /// everything that writes, and [`Store::try_claim_effect`], answers
     /// [`StoreError::ReadOnly`].
     ///
     /// # Errors
-    /// [`StoreError::Missing`] if there is none, else as [`SqliteStore::open`].
-    pub fn open_read_only(folder: &Path) -> Result<Self, StoreError> {
-        let patience = Patience {
-            limit: Options::default().patience,
+    /// [`StoreError::Missing`] if there is none, else as [`SqliteStore::open_store_in_folder`].
+    pub fn open_store_read_only(folder: &Path) -> Result<Self, StoreError> {
+        let patience = BusyTimeout {
+            limit: SqliteStoreOptions::default().busy_timeout,
         };
-        Ok(Self::of(
+        Ok(Self::store_from_connection(
             folder,
             patience,
-            open::reading(folder, patience)?,
+            open::open_connection_for_reading(folder, patience)?,
             false,
         ))
     }
@@ -107,39 +111,46 @@ impl SqliteStore {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn knows(&self, session: &SessionId) -> Result<bool, StoreError> {
-        self.query(|conn| Ok(read::session(conn, session)?.is_some()))
+    pub fn has_session(&self, session: &SessionId) -> Result<bool, StoreError> {
+        self.query_database_with_retry(|conn| Ok(read::session_row_id(conn, session)?.is_some()))
     }
 
-    /// Sessions with a summary row that cannot be read, which [`Store::tasks`] leaves out.
+    /// Sessions with a summary row that cannot be read, which [`Store::newest_task_summaries`] leaves out.
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn unreadable_tasks(&self) -> Result<Vec<SessionId>, StoreError> {
-        self.query(tasks::unreadable)
+    pub fn sessions_with_unreadable_tasks(&self) -> Result<Vec<SessionId>, StoreError> {
+        self.query_database_with_retry(tasks::sessions_with_unreadable_tasks)
     }
 
-    fn of(folder: &Path, patience: Patience, conn: Connection, writable: bool) -> Self {
+    fn store_from_connection(
+        folder: &Path,
+        patience: BusyTimeout,
+        conn: Connection,
+        writable: bool,
+    ) -> Self {
         Self {
             folder: folder.to_owned(),
-            file: folder.join(open::FILE),
+            file: folder.join(open::FILE_NAME),
             writable,
-            patience,
-            writer: Mutex::new(Writer::new(conn)),
+            busy_timeout: patience,
+            connection: Mutex::new(StoreConnection::new(conn)),
         }
     }
 
-    fn reader(&self) -> MutexGuard<'_, Writer> {
+    fn lock_connection(&self) -> MutexGuard<'_, StoreConnection> {
         // A panic inside a transaction has rolled it back: the connection is as before.
-        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn writer(&self) -> Result<MutexGuard<'_, Writer>, StoreError> {
-        self.check_writable()?;
-        Ok(self.reader())
+    fn lock_writable_connection(&self) -> Result<MutexGuard<'_, StoreConnection>, StoreError> {
+        self.check_store_writable()?;
+        Ok(self.lock_connection())
     }
 
-    fn check_writable(&self) -> Result<(), StoreError> {
+    fn check_store_writable(&self) -> Result<(), StoreError> {
         if self.writable {
             Ok(())
         } else {
@@ -149,32 +160,44 @@ impl SqliteStore {
         }
     }
 
-    fn query<T>(
+    fn query_database_with_retry<T>(
         &self,
         mut query: impl FnMut(&Connection) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
-        let reader = self.reader();
-        self.patience.wait(&self.file, || query(reader.conn()))
+        let reader = self.lock_connection();
+        self.busy_timeout
+            .retry_while_busy(&self.file, || query(reader.sqlite_writer_connection()))
     }
 }
 
 impl Store for SqliteStore {
-    fn transact(
+    fn transact_on_session(
         &self,
         session: &SessionId,
-        work: &mut Work<'_>,
-    ) -> Result<Option<Appended>, StoreError> {
-        self.writer()?
-            .transact(&self.file, self.patience, session, work)
+        work: &mut TransactFn<'_>,
+    ) -> Result<Option<AppendedEventRange>, StoreError> {
+        self.lock_writable_connection()?
+            .transact(&self.file, self.busy_timeout, session, work)
     }
 
-    fn read(&self, session: &SessionId, work: &mut ReadWork<'_>) -> Result<(), StoreError> {
-        let reader = self.reader();
+    fn read_session_in_transaction(
+        &self,
+        session: &SessionId,
+        work: &mut SessionReadFn<'_>,
+    ) -> Result<(), StoreError> {
+        let reader = self.lock_connection();
         // The first query is what takes the snapshot. Until then SQLite may say that it is busy, for
         // instance while another process recovers the log.
-        let (tx, tail) = self.patience.wait(&self.file, || {
-            let tx = Transaction::new_unchecked(reader.conn(), TransactionBehavior::Deferred)?;
-            let tail = SqliteTail::read(reader.conn(), &self.file, session)?;
+        let (tx, tail) = self.busy_timeout.retry_while_busy(&self.file, || {
+            let tx = Transaction::new_unchecked(
+                reader.sqlite_writer_connection(),
+                TransactionBehavior::Deferred,
+            )?;
+            let tail = SqliteSessionView::read_session_in_transaction(
+                reader.sqlite_writer_connection(),
+                &self.file,
+                session,
+            )?;
             Ok((tx, tail))
         })?;
         let answer = work(&tail);
@@ -182,97 +205,129 @@ impl Store for SqliteStore {
         answer
     }
 
-    fn events(&self, session: &SessionId, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
-        self.query(|conn| match read::session(conn, session)? {
-            Some(id) => read::events(conn, id, after),
+    fn events_after(
+        &self,
+        session: &SessionId,
+        after: EventSeq,
+    ) -> Result<Vec<RawEvent>, StoreError> {
+        self.query_database_with_retry(|conn| match read::session_row_id(conn, session)? {
+            Some(id) => read::read_events(conn, id, after),
             None => Ok(Vec::new()),
         })
     }
 
-    fn verify_chain(&self, session: &SessionId) -> Result<Chain, StoreError> {
-        self.query(|conn| read::chain(conn, session))
+    fn verify_chain(&self, session: &SessionId) -> Result<HashChainStatus, StoreError> {
+        self.query_database_with_retry(|conn| read::verify_chain(conn, session))
     }
 
-    fn acts(&self, root: &str, session: Option<&SessionId>) -> Result<ActCount, StoreError> {
-        self.query(|conn| acts::count(conn, root, session))
+    fn count_acts_concerning_session(
+        &self,
+        root: &str,
+        session: Option<&SessionId>,
+    ) -> Result<ActNumbersForRoot, StoreError> {
+        self.query_database_with_retry(|conn| acts::count_acts(conn, root, session))
     }
 
-    fn count_act(&self, session: &SessionId, act: &Act) -> Result<(), StoreError> {
-        self.writer()?
-            .write(&self.file, self.patience, Sync::Normal, |conn| {
-                acts::put(conn, session, act)
-            })
+    fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {
+        self.lock_writable_connection()?.run_write_transaction(
+            &self.file,
+            self.busy_timeout,
+            CommitSyncMode::Normal,
+            |conn| acts::insert_act(conn, session, act),
+        )
     }
 
-    fn tasks(&self, session: Option<&SessionId>, limit: usize) -> Result<Vec<TaskRow>, StoreError> {
-        self.query(|conn| tasks::list(conn, session, limit))
+    fn newest_task_summaries(
+        &self,
+        session: Option<&SessionId>,
+        limit: usize,
+    ) -> Result<Vec<TaskRow>, StoreError> {
+        self.query_database_with_retry(|conn| tasks::list_task_rows(conn, session, limit))
     }
 
-    fn approvals(&self) -> Result<Vec<Approval>, StoreError> {
-        self.query(approvals::list)
+    fn list_approvals(&self) -> Result<Vec<StoredApprovalRequest>, StoreError> {
+        self.query_database_with_retry(approvals::list_approvals)
     }
 
-    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        let bytes = self.query(|conn| read::blob(conn, digest))?;
-        read::checked(&self.file, digest, bytes)
+    fn read_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let bytes =
+            self.query_database_with_retry(|conn| read::read_blob_from_store(conn, digest))?;
+        read::verify_blob(&self.file, digest, bytes)
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
-        self.writer()?
-            .write(&self.file, self.patience, Sync::Full, |conn| {
-                append::blob(conn, bytes)
-            })
+        self.lock_writable_connection()?.run_write_transaction(
+            &self.file,
+            self.busy_timeout,
+            CommitSyncMode::Full,
+            |conn| append::insert_blob(conn, bytes),
+        )
     }
 
-    fn evidence(&self, key: &Digest) -> Result<Option<Evidence>, StoreError> {
-        self.query(|conn| read::evidence(conn, key))
+    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
+        self.query_database_with_retry(|conn| read::read_evidence(conn, key))
     }
 
     fn put_evidence(
         &self,
         key: &Digest,
         bytes: &[u8],
-        standing: Standing,
-    ) -> Result<Kept, StoreError> {
-        self.writer()?
-            .write(&self.file, self.patience, Sync::Full, |conn| {
-                append::evidence(conn, key, bytes, standing)
-            })
+        standing: EvidenceFinality,
+    ) -> Result<EvidencePutOutcome, StoreError> {
+        self.lock_writable_connection()?.run_write_transaction(
+            &self.file,
+            self.busy_timeout,
+            CommitSyncMode::Full,
+            |conn| append::insert_evidence(conn, key, bytes, standing),
+        )
     }
 
-    fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError> {
-        self.writer()?
-            .write(&self.file, self.patience, Sync::Normal, |conn| {
-                messages::put(conn, session, body)
-            })
+    fn put_conversation_message(&self, session: &SessionId, body: &[u8]) -> Result<(), StoreError> {
+        self.lock_writable_connection()?.run_write_transaction(
+            &self.file,
+            self.busy_timeout,
+            CommitSyncMode::Normal,
+            |conn| messages::insert_conversation_message(conn, session, body),
+        )
     }
 
-    fn messages(&self, session: &SessionId, limit: usize) -> Result<Vec<Vec<u8>>, StoreError> {
-        self.query(|conn| messages::list(conn, session, limit))
+    fn read_conversation_messages(
+        &self,
+        session: &SessionId,
+        limit: usize,
+    ) -> Result<Vec<Vec<u8>>, StoreError> {
+        self.query_database_with_retry(|conn| messages::list_session_messages(conn, session, limit))
     }
 
-    fn claim(&self, key: &Digest) -> Result<Option<Claim>, StoreError> {
-        self.check_writable()?;
-        claims::take(&self.folder, key)
+    fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
+        self.check_store_writable()?;
+        claims::try_claim_effect(&self.folder, key)
     }
 
-    fn census(&self) -> Result<Census, StoreError> {
-        self.query(|conn| {
+    fn store_census(&self) -> Result<StoreCensus, StoreError> {
+        self.query_database_with_retry(|conn| {
             let tx = Transaction::new_unchecked(conn, TransactionBehavior::Deferred)?;
-            retain::census(&tx)
+            retain::take_store_census(&tx)
         })
     }
 
-    fn forget(&self, census: &Census, gone: &Forget) -> Result<bool, StoreError> {
-        self.writer()?
-            .write(&self.file, self.patience, Sync::Full, |conn| {
-                retain::forget(conn, census, gone)
-            })
+    fn prune_sessions(
+        &self,
+        census: &StoreCensus,
+        gone: &PruneSelection,
+    ) -> Result<bool, StoreError> {
+        self.lock_writable_connection()?.run_write_transaction(
+            &self.file,
+            self.busy_timeout,
+            CommitSyncMode::Full,
+            |conn| retain::prune_old_sessions(conn, census, gone),
+        )
     }
 
     fn compact(&self) -> Result<(), StoreError> {
-        let writer = self.writer()?;
-        self.patience
-            .wait(&self.file, || retain::compact(writer.conn()))
+        let writer = self.lock_writable_connection()?;
+        self.busy_timeout.retry_while_busy(&self.file, || {
+            retain::compact_database(writer.sqlite_writer_connection())
+        })
     }
 }

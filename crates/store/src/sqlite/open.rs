@@ -8,11 +8,11 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::StoreError;
-use crate::sqlite::patience::Patience;
+use crate::sqlite::patience::BusyTimeout;
 use crate::sqlite::{fault, folder, wal};
 
 /// The file in the store's folder.
-pub(crate) const FILE: &str = "store.db";
+pub(crate) const FILE_NAME: &str = "store.db";
 
 /// The schema this build makes, and the newest it reads.
 const SCHEMA: u32 = 6;
@@ -20,34 +20,37 @@ const SCHEMA: u32 = 6;
 const MIN_READER: u32 = 3;
 
 /// Opens the store in `folder` for writing; makes it if there is none.
-pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, StoreError> {
-    let file = folder.join(FILE);
+pub(crate) fn open_connection_for_writing(
+    folder: &Path,
+    patience: BusyTimeout,
+) -> Result<Connection, StoreError> {
+    let file = folder.join(FILE_NAME);
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let open = || Connection::open_with_flags(&file, flags);
     let mut conn = match open() {
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::CannotOpen) => {
             // There is none, or there was none a moment ago.
-            folder::make_with_file(folder, &file)
-                .map_err(|error| StoreError::io("create store", &file, error))?;
+            folder::create_store_file(folder, &file)
+                .map_err(|error| StoreError::from_io_error("create store", &file, error))?;
             open()
         }
         opened => opened,
     }
-    .map_err(|error| cannot_open(&file, error))?;
+    .map_err(|error| store_open_error(&file, error))?;
     // SQLite falls back to reading on its own, also if the file was not there when it tried to
     // open it for writing and was made by another process a moment later.
     let reads_only = |conn: &Connection| {
         conn.is_readonly("main")
-            .map_err(|error| fault::of(&file, error))
+            .map_err(|error| fault::sqlite_to_store_error(&file, error))
     };
     if reads_only(&conn)? {
-        conn = open().map_err(|error| cannot_open(&file, error))?;
+        conn = open().map_err(|error| store_open_error(&file, error))?;
         if reads_only(&conn)? {
             return Err(StoreError::ReadOnly { path: file });
         }
     }
     // Other processes make and remove files here. What goes meanwhile needs nothing.
-    let _ = folder::tighten(folder, &file);
+    let _ = folder::restrict_permissions(folder, &file);
     // We wait ourselves, and move the log ourselves: see `wal`.
     let set = |conn: &Connection| {
         conn.busy_timeout(std::time::Duration::ZERO)?;
@@ -55,25 +58,28 @@ pub(crate) fn writing(folder: &Path, patience: Patience) -> Result<Connection, S
         conn.set_prepared_statement_cache_capacity(64);
         conn.pragma_update(None, "wal_autocheckpoint", 0)
     };
-    set(&conn).map_err(|error| fault::of(&file, error))?;
-    match find(&conn, &file, patience)? {
-        Found::Current => {}
-        Found::Older(_) => change(&conn, &file, patience)?,
-        Found::Nothing => {
-            make_schema(&conn, &file, patience)?;
-            find(&conn, &file, patience)?;
+    set(&conn).map_err(|error| fault::sqlite_to_store_error(&file, error))?;
+    match read_schema_state(&conn, &file, patience)? {
+        DatabaseSchemaState::Current => {}
+        DatabaseSchemaState::Older(_) => migrate_schema(&conn, &file, patience)?,
+        DatabaseSchemaState::Absent => {
+            create_schema(&conn, &file, patience)?;
+            read_schema_state(&conn, &file, patience)?;
         }
     }
     Ok(conn)
 }
 
 /// Opens the store in `folder` for reading, even where nothing can be written.
-pub(crate) fn reading(folder: &Path, patience: Patience) -> Result<Connection, StoreError> {
-    let file = folder.join(FILE);
+pub(crate) fn open_connection_for_reading(
+    folder: &Path,
+    patience: BusyTimeout,
+) -> Result<Connection, StoreError> {
+    let file = folder.join(FILE_NAME);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     if !file
         .try_exists()
-        .map_err(|error| StoreError::io("find store", &file, error))?
+        .map_err(|error| StoreError::from_io_error("find store", &file, error))?
     {
         return Err(StoreError::Missing { path: file });
     }
@@ -83,40 +89,44 @@ pub(crate) fn reading(folder: &Path, patience: Patience) -> Result<Connection, S
         conn.set_prepared_statement_cache_capacity(64);
         Ok(conn)
     };
-    let mut conn = open(&file, flags).map_err(|error| cannot_open(&file, error))?;
-    let mut found = find(&conn, &file, patience);
-    if found.is_err() && wal::is_empty(&file) {
+    let mut conn = open(&file, flags).map_err(|error| store_open_error(&file, error))?;
+    let mut found = read_schema_state(&conn, &file, patience);
+    if found.is_err() && wal::is_wal_empty(&file) {
         // Without a log beside it and without the right to make one, SQLite reads
         // nothing unless told that the file cannot change. It cannot: whoever changes it
         // makes a log first.
-        conn = open(&immutable(&file), flags | OpenFlags::SQLITE_OPEN_URI)
-            .map_err(|error| cannot_open(&file, error))?;
-        found = find(&conn, &file, patience);
+        conn = open(&immutable_uri(&file), flags | OpenFlags::SQLITE_OPEN_URI)
+            .map_err(|error| store_open_error(&file, error))?;
+        found = read_schema_state(&conn, &file, patience);
     }
     match found? {
-        Found::Current => Ok(conn),
+        DatabaseSchemaState::Current => Ok(conn),
         // Read as what it will be: whoever may write it changes it, once.
-        Found::Older(_) => {
+        DatabaseSchemaState::Older(_) => {
             drop(conn);
-            drop(writing(folder, patience)?);
-            open(&file, flags).map_err(|error| cannot_open(&file, error))
+            drop(open_connection_for_writing(folder, patience)?);
+            open(&file, flags).map_err(|error| store_open_error(&file, error))
         }
         // A file without a schema is a store that somebody is about to make.
-        Found::Nothing => Err(StoreError::Missing { path: file }),
+        DatabaseSchemaState::Absent => Err(StoreError::Missing { path: file }),
     }
 }
 
 /// What is in a file.
-enum Found {
+enum DatabaseSchemaState {
     /// A schema that this build reads and writes.
     Current,
     /// One that has to be changed first.
     Older(u32),
     /// A new file.
-    Nothing,
+    Absent,
 }
 
-fn find(conn: &Connection, file: &Path, patience: Patience) -> Result<Found, StoreError> {
+fn read_schema_state(
+    conn: &Connection,
+    file: &Path,
+    patience: BusyTimeout,
+) -> Result<DatabaseSchemaState, StoreError> {
     let meta = || {
         conn.query_row("SELECT schema, min_reader FROM meta", [], |row| {
             Ok(Some((row.get::<_, u32>(0)?, row.get::<_, u32>(1)?)))
@@ -139,20 +149,20 @@ fn find(conn: &Connection, file: &Path, patience: Patience) -> Result<Found, Sto
         }
         answer => answer,
     };
-    match patience.wait(file, read)? {
+    match patience.retry_while_busy(file, read)? {
         Some((_, needs)) if needs > SCHEMA => Err(StoreError::TooNew {
             path: file.to_owned(),
             needs,
             reads: SCHEMA,
         }),
-        Some((schema, _)) if schema < SCHEMA => Ok(Found::Older(schema)),
-        Some(_) => Ok(Found::Current),
-        None => Ok(Found::Nothing),
+        Some((schema, _)) if schema < SCHEMA => Ok(DatabaseSchemaState::Older(schema)),
+        Some(_) => Ok(DatabaseSchemaState::Current),
+        None => Ok(DatabaseSchemaState::Absent),
     }
 }
 
 /// From each older schema to the next.
-const CHANGES: &[(u32, &str)] = &[
+const MIGRATIONS: &[(u32, &str)] = &[
     (1, include_str!("schema_1_to_2.sql")),
     (2, include_str!("schema_2_to_3.sql")),
     (3, include_str!("schema_3_to_4.sql")),
@@ -162,39 +172,40 @@ const CHANGES: &[(u32, &str)] = &[
 
 /// Brings an older schema up to date, in one transaction: a process that dies meanwhile
 /// leaves the older one. Many may try at once; one does it.
-fn change(conn: &Connection, file: &Path, patience: Patience) -> Result<(), StoreError> {
-    let tx = patience.wait(file, || {
+fn migrate_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Result<(), StoreError> {
+    let tx = patience.retry_while_busy(file, || {
         rusqlite::Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
     })?;
-    if let Found::Older(schema) = find(&tx, file, patience)? {
-        for (from, change) in CHANGES {
+    if let DatabaseSchemaState::Older(schema) = read_schema_state(&tx, file, patience)? {
+        for (from, change) in MIGRATIONS {
             if schema <= *from {
                 tx.execute_batch(change)
-                    .map_err(|error| fault::of(file, error))?;
+                    .map_err(|error| fault::sqlite_to_store_error(file, error))?;
             }
         }
     }
-    tx.commit().map_err(|error| fault::of(file, error))
+    tx.commit()
+        .map_err(|error| fault::sqlite_to_store_error(file, error))
 }
 
 /// Makes the schema, in WAL mode first: whoever sees the schema finds the mode set.
 /// Many processes may do this at once; one makes it, the others see that it is made.
-fn make_schema(conn: &Connection, file: &Path, patience: Patience) -> Result<(), StoreError> {
-    let mode = patience.wait(file, || {
+fn create_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Result<(), StoreError> {
+    let mode = patience.retry_while_busy(file, || {
         conn.query_row("PRAGMA journal_mode = WAL", [], |row| {
             row.get::<_, String>(0)
         })
     })?;
     if mode != "wal" {
         let source = io::Error::other("this file system has no shared memory for SQLite's log");
-        return Err(StoreError::io("make store", file, source));
+        return Err(StoreError::from_io_error("make store", file, source));
     }
     // Tables without rows can be made again: the first commit that must survive a power cut takes them
     // with it.
     conn.pragma_update(None, "synchronous", "NORMAL")
-        .map_err(|error| fault::of(file, error))?;
+        .map_err(|error| fault::sqlite_to_store_error(file, error))?;
     let behavior = TransactionBehavior::Immediate;
-    let tx = patience.wait(file, || {
+    let tx = patience.retry_while_busy(file, || {
         rusqlite::Transaction::new_unchecked(conn, behavior)
     })?;
     let make = || {
@@ -207,21 +218,22 @@ fn make_schema(conn: &Connection, file: &Path, patience: Patience) -> Result<(),
         }
         Ok(())
     };
-    make().map_err(|error| fault::of(file, error))?;
-    tx.commit().map_err(|error| fault::of(file, error))
+    make().map_err(|error| fault::sqlite_to_store_error(file, error))?;
+    tx.commit()
+        .map_err(|error| fault::sqlite_to_store_error(file, error))
 }
 
 /// SQLite says only that it cannot; the operating system may say why. The file must not
 /// be opened to find out: closing it would drop the locks of this process's other stores.
-fn cannot_open(file: &Path, error: rusqlite::Error) -> StoreError {
+fn store_open_error(file: &Path, error: rusqlite::Error) -> StoreError {
     match std::fs::metadata(file) {
-        Err(source) => StoreError::io("open store", file, source),
-        Ok(_) => fault::of(file, error),
+        Err(source) => StoreError::from_io_error("open store", file, source),
+        Ok(_) => fault::sqlite_to_store_error(file, error),
     }
 }
 
 /// The file as a URI that tells SQLite that nobody writes it.
-fn immutable(file: &Path) -> PathBuf {
+fn immutable_uri(file: &Path) -> PathBuf {
     let mut uri = String::from("file:");
     for byte in file.as_os_str().as_encoded_bytes() {
         match byte {

@@ -16,13 +16,13 @@ const FIRST: Duration = Duration::from_micros(100);
 const LONGEST: Duration = Duration::from_millis(4);
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct BusyTimeout {
     pub(crate) limit: Duration,
 }
 
-impl Patience {
+impl BusyTimeout {
     /// Tries until it is not busy. `attempt` must leave nothing behind when it is.
-    pub(crate) fn wait<T>(
+    pub(crate) fn retry_while_busy<T>(
         self,
         path: &Path,
         mut attempt: impl FnMut() -> rusqlite::Result<T>,
@@ -31,7 +31,7 @@ impl Patience {
         let mut pause = FIRST;
         loop {
             match attempt() {
-                Err(error) if is_busy(&error) => {
+                Err(error) if is_sqlite_busy(&error) => {
                     let waited = began.get_or_insert_with(Instant::now).elapsed();
                     if waited >= self.limit {
                         return Err(StoreError::Locked {
@@ -39,17 +39,17 @@ impl Patience {
                             waited,
                         });
                     }
-                    thread::sleep(jittered(pause).min(self.limit - waited));
+                    thread::sleep(with_jitter(pause).min(self.limit - waited));
                     pause = (pause * 2).min(LONGEST);
                 }
-                answer => return answer.map_err(|error| fault::of(path, error)),
+                answer => return answer.map_err(|error| fault::sqlite_to_store_error(path, error)),
             }
         }
     }
 }
 
 /// `FileLockingProtocolFailed` is SQLite giving up a race for the WAL's index.
-fn is_busy(error: &rusqlite::Error) -> bool {
+fn is_sqlite_busy(error: &rusqlite::Error) -> bool {
     matches!(
         error.sqlite_error_code(),
         Some(
@@ -61,7 +61,7 @@ fn is_busy(error: &rusqlite::Error) -> bool {
 }
 
 /// Between half and all of `pause`.
-fn jittered(pause: Duration) -> Duration {
+fn with_jitter(pause: Duration) -> Duration {
     // A fresh `RandomState` is the standard library's only source of randomness.
     let share = RandomState::new().hash_one(()) % 512;
     pause * (512 + u32::try_from(share).unwrap_or(0)) / 1024
@@ -78,17 +78,18 @@ mod tests {
     #[test]
     fn gives_up_at_the_limit_and_says_how_long_it_waited() {
         let limit = Duration::from_millis(20);
-        let denied = Patience { limit }.wait(Path::new("s"), || Err::<(), _>(busy()));
+        let denied =
+            BusyTimeout { limit }.retry_while_busy(Path::new("s"), || Err::<(), _>(busy()));
         assert!(matches!(denied, Err(StoreError::Locked { waited, .. }) if waited >= limit));
     }
 
     #[test]
     fn goes_on_once_it_is_free() {
         let mut left = 5;
-        let patience = Patience {
+        let patience = BusyTimeout {
             limit: Duration::from_secs(60),
         };
-        let answer = patience.wait(Path::new("s"), || {
+        let answer = patience.retry_while_busy(Path::new("s"), || {
             left -= 1;
             if left == 0 { Ok("free") } else { Err(busy()) }
         });
@@ -98,7 +99,7 @@ mod tests {
     #[test]
     fn jitter_stays_between_half_and_all() {
         for _ in 0..1000 {
-            let pause = jittered(Duration::from_micros(1024));
+            let pause = with_jitter(Duration::from_micros(1024));
             assert!((512..1024).contains(&pause.as_micros()), "{pause:?}");
         }
     }

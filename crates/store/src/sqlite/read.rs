@@ -6,32 +6,34 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId, VerifierName};
 use rusqlite::{Connection, OptionalExtension as _};
 
-use crate::chain::{Chain, Row, Walk};
-use crate::{EffectRow, Evidence, RawEvent, Standing, StateCache, StoreError};
+use crate::chain::{HashChainRow, HashChainStatus, HashChainWalk};
+use crate::{
+    CachedSessionState, EvidenceFinality, RawEvent, StoreError, StoredCheckRequest, StoredEvidence,
+};
 
 /// Bits of an event's row id that say its place; the rest say its session.
 const SEQ_BITS: u32 = 40;
 
 /// The row id of a session's event.
-pub(crate) fn place(session: i64, seq: EventSeq) -> i64 {
+pub(crate) fn event_row_id(session: i64, seq: EventSeq) -> i64 {
     // A log of 2^40 events would be 100 TB.
     session << SEQ_BITS | i64::try_from(seq.0).unwrap_or(i64::MAX) & ((1 << SEQ_BITS) - 1)
 }
 
 /// The place that a row id says.
-fn seq(place: i64) -> EventSeq {
+fn seq_from_row_id(place: i64) -> EventSeq {
     EventSeq((place & ((1 << SEQ_BITS) - 1)).unsigned_abs())
 }
 
 /// The row id of a session that has events.
-pub(crate) fn session(conn: &Connection, name: &SessionId) -> rusqlite::Result<Option<i64>> {
+pub(crate) fn session_row_id(conn: &Connection, name: &SessionId) -> rusqlite::Result<Option<i64>> {
     conn.prepare_cached("SELECT id FROM session WHERE name = ?1")?
         .query_row([name.as_str()], |row| row.get(0))
         .optional()
 }
 
 /// Where a session stands.
-pub(crate) struct Stand {
+pub(crate) struct SessionLogHead {
     /// Its row id.
     pub(crate) id: i64,
     /// The place of its newest event.
@@ -39,11 +41,14 @@ pub(crate) struct Stand {
     /// Its link.
     pub(crate) head: Digest,
     /// The newest state cache.
-    pub(crate) cache: Option<(EventSeq, StateCache)>,
+    pub(crate) cache: Option<(EventSeq, CachedSessionState)>,
 }
 
 /// Where a session with events stands: one statement, since a hook prepares each one anew.
-pub(crate) fn stand(conn: &Connection, name: &SessionId) -> rusqlite::Result<Option<Stand>> {
+pub(crate) fn read_session_head(
+    conn: &Connection,
+    name: &SessionId,
+) -> rusqlite::Result<Option<SessionLogHead>> {
     conn.prepare_cached(
         "SELECT session.id, event.id, chain, cached, core_version, policy, state FROM session
          JOIN event ON event.id BETWEEN session.id << 40 AND (session.id + 1 << 40) - 1
@@ -53,7 +58,7 @@ pub(crate) fn stand(conn: &Connection, name: &SessionId) -> rusqlite::Result<Opt
         let cache = match row.get(3)? {
             Some(at) => Some((
                 EventSeq(at),
-                StateCache {
+                CachedSessionState {
                     core_version: row.get(4)?,
                     policy: Digest::from_bytes(row.get(5)?),
                     bytes: row.get(6)?,
@@ -61,9 +66,9 @@ pub(crate) fn stand(conn: &Connection, name: &SessionId) -> rusqlite::Result<Opt
             )),
             None => None,
         };
-        Ok(Stand {
+        Ok(SessionLogHead {
             id: row.get(0)?,
-            last: seq(row.get(1)?),
+            last: seq_from_row_id(row.get(1)?),
             head: Digest::from_bytes(row.get(2)?),
             cache,
         })
@@ -71,7 +76,7 @@ pub(crate) fn stand(conn: &Connection, name: &SessionId) -> rusqlite::Result<Opt
     .optional()
 }
 
-pub(crate) fn events(
+pub(crate) fn read_events(
     conn: &Connection,
     id: i64,
     after: EventSeq,
@@ -79,32 +84,38 @@ pub(crate) fn events(
     conn.prepare_cached(
         "SELECT id, kind, payload FROM event WHERE id > ?1 AND id < ?2 ORDER BY id",
     )?
-    .query_map((place(id, after), place(id + 1, EventSeq(0))), |row| {
-        Ok(RawEvent {
-            seq: seq(row.get(0)?),
-            kind: row.get(1)?,
-            payload: row.get(2)?,
-        })
-    })?
+    .query_map(
+        (event_row_id(id, after), event_row_id(id + 1, EventSeq(0))),
+        |row| {
+            Ok(RawEvent {
+                seq: seq_from_row_id(row.get(0)?),
+                kind: row.get(1)?,
+                payload: row.get(2)?,
+            })
+        },
+    )?
     .collect()
 }
 
-pub(crate) fn find_key(
+pub(crate) fn find_seq_by_idempotency_key(
     conn: &Connection,
     id: i64,
     key: &str,
 ) -> rusqlite::Result<Option<EventSeq>> {
     conn.prepare_cached("SELECT id FROM event WHERE key = ?2 AND id >> 40 = ?1")?
-        .query_row((id, key), |row| row.get(0).map(seq))
+        .query_row((id, key), |row| row.get(0).map(seq_from_row_id))
         .optional()
 }
 
-pub(crate) fn pending(conn: &Connection, id: i64) -> rusqlite::Result<Vec<EffectRow>> {
+pub(crate) fn pending_effects(
+    conn: &Connection,
+    id: i64,
+) -> rusqlite::Result<Vec<StoredCheckRequest>> {
     conn.prepare_cached(
         "SELECT stop, key, verifier FROM effect WHERE session = ?1 ORDER BY stop, key",
     )?
     .query_map([id], |row| {
-        Ok(EffectRow {
+        Ok(StoredCheckRequest {
             stop: EventSeq(row.get(0)?),
             key: Digest::from_bytes(row.get(1)?),
             verifier: VerifierName::new(row.get::<_, String>(2)?),
@@ -113,30 +124,36 @@ pub(crate) fn pending(conn: &Connection, id: i64) -> rusqlite::Result<Vec<Effect
     .collect()
 }
 
-pub(crate) fn evidence(conn: &Connection, key: &Digest) -> rusqlite::Result<Option<Evidence>> {
+pub(crate) fn read_evidence(
+    conn: &Connection,
+    key: &Digest,
+) -> rusqlite::Result<Option<StoredEvidence>> {
     conn.prepare_cached("SELECT final, bytes FROM kept WHERE key = ?1")?
         .query_row([key.as_bytes()], |row| {
             let standing = if row.get(0)? {
-                Standing::Final
+                EvidenceFinality::Final
             } else {
-                Standing::Inconclusive
+                EvidenceFinality::Inconclusive
             };
-            Ok(Evidence {
-                standing,
+            Ok(StoredEvidence {
+                finality: standing,
                 bytes: row.get(1)?,
             })
         })
         .optional()
 }
 
-pub(crate) fn blob(conn: &Connection, digest: &Digest) -> rusqlite::Result<Option<Vec<u8>>> {
+pub(crate) fn read_blob_from_store(
+    conn: &Connection,
+    digest: &Digest,
+) -> rusqlite::Result<Option<Vec<u8>>> {
     conn.prepare_cached("SELECT bytes FROM kept WHERE key = ?1")?
         .query_row([digest.as_bytes()], |row| row.get(0))
         .optional()
 }
 
 /// A blob, if it is what its digest says.
-pub(crate) fn checked(
+pub(crate) fn verify_blob(
     file: &Path,
     digest: &Digest,
     bytes: Option<Vec<u8>>,
@@ -150,33 +167,39 @@ pub(crate) fn checked(
     }
 }
 
-pub(crate) fn chain(conn: &Connection, name: &SessionId) -> rusqlite::Result<Chain> {
-    let mut walk = Walk::begin(name);
+pub(crate) fn verify_chain(
+    conn: &Connection,
+    name: &SessionId,
+) -> rusqlite::Result<HashChainStatus> {
+    let mut walk = HashChainWalk::new(name);
     let mut query = conn.prepare_cached(
         "SELECT id, kind, payload, key, chain FROM event WHERE id >= ?1 AND id < ?2 ORDER BY id",
     )?;
-    let Some(id) = session(conn, name)? else {
-        return Ok(walk.end());
+    let Some(id) = session_row_id(conn, name)? else {
+        return Ok(walk.into_hash_chain_status());
     };
-    let mut rows = query.query((place(id, EventSeq(0)), place(id + 1, EventSeq(0))))?;
+    let mut rows = query.query((
+        event_row_id(id, EventSeq(0)),
+        event_row_id(id + 1, EventSeq(0)),
+    ))?;
     while let Some(row) = rows.next()? {
         // A column that holds something else is damage like any other.
-        if !link_of(row, &mut walk).unwrap_or(false) {
-            walk.stop();
+        if !verify_chain_row(row, &mut walk).unwrap_or(false) {
+            walk.mark_chain_broken();
             break;
         }
     }
-    Ok(walk.end())
+    Ok(walk.into_hash_chain_status())
 }
 
 /// Takes the next row of a chain; false if it is not what was appended.
-fn link_of(row: &rusqlite::Row<'_>, walk: &mut Walk) -> rusqlite::Result<bool> {
+fn verify_chain_row(row: &rusqlite::Row<'_>, walk: &mut HashChainWalk) -> rusqlite::Result<bool> {
     let (kind, key): (String, Option<String>) = (row.get(1)?, row.get(3)?);
-    let row_of = Row {
-        seq: seq(row.get(0)?),
+    let row_of = HashChainRow {
+        seq: seq_from_row_id(row.get(0)?),
         kind: &kind,
         payload: row.get_ref(2)?.as_blob()?,
         key: key.as_deref(),
     };
-    Ok(walk.step(&row_of, row.get_ref(4)?.as_blob()?))
+    Ok(walk.verify_next_row(&row_of, row.get_ref(4)?.as_blob()?))
 }

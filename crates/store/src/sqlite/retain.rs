@@ -5,9 +5,9 @@ use checkrein_core::ids::{EventSeq, SessionId};
 use rusqlite::Connection;
 
 use crate::sqlite::acts;
-use crate::{Census, Forget};
+use crate::{PruneSelection, StoreCensus};
 
-pub(crate) fn census(conn: &Connection) -> rusqlite::Result<Census> {
+pub(crate) fn take_store_census(conn: &Connection) -> rusqlite::Result<StoreCensus> {
     let sessions = conn
         .prepare(
             "SELECT session.name,
@@ -33,24 +33,27 @@ pub(crate) fn census(conn: &Connection) -> rusqlite::Result<Census> {
         .collect::<rusqlite::Result<_>>()?;
     let number = |pragma: &str| conn.query_row(pragma, [], |row| row.get::<_, u64>(0));
     let pages = number("PRAGMA page_count")?.saturating_sub(number("PRAGMA freelist_count")?);
-    Ok(Census {
+    Ok(StoreCensus {
         sessions,
-        kept,
+        objects: kept,
         bytes: pages * number("PRAGMA page_size")?,
     })
 }
 
 /// Within a transaction.
-pub(crate) fn forget(
+pub(crate) fn prune_old_sessions(
     tx: &Connection,
-    census_then: &Census,
-    gone: &Forget,
+    census_then: &StoreCensus,
+    gone: &PruneSelection,
 ) -> rusqlite::Result<bool> {
-    if !census(tx)?.mark().eq(census_then.mark()) {
+    if !take_store_census(tx)?
+        .last_seq_of_each_session()
+        .eq(census_then.last_seq_of_each_session())
+    {
         return Ok(false);
     }
     for session in &gone.sessions {
-        acts::unname(tx, session)?;
+        acts::anonymize_acts(tx, session)?;
         let name = session.as_str();
         for rows in [
             "DELETE FROM event WHERE id BETWEEN
@@ -67,7 +70,7 @@ pub(crate) fn forget(
             tx.prepare_cached(rows)?.execute([name])?;
         }
     }
-    for key in &gone.kept {
+    for key in &gone.objects {
         tx.prepare_cached("DELETE FROM kept WHERE key = ?1")?
             .execute([key.as_bytes()])?;
     }
@@ -75,7 +78,7 @@ pub(crate) fn forget(
 }
 
 /// Outside of any transaction.
-pub(crate) fn compact(conn: &Connection) -> rusqlite::Result<()> {
+pub(crate) fn compact_database(conn: &Connection) -> rusqlite::Result<()> {
     conn.execute_batch("VACUUM")?;
     // Else the file is as long as it was until the log is moved the next time.
     conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))

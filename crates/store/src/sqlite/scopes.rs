@@ -6,7 +6,11 @@ use rusqlite::{Connection, OptionalExtension as _};
 use crate::ScopeRow;
 
 /// Within a transaction.
-pub(crate) fn put(tx: &Connection, session: &SessionId, row: &ScopeRow) -> rusqlite::Result<()> {
+pub(crate) fn put_scope_row(
+    tx: &Connection,
+    session: &SessionId,
+    row: &ScopeRow,
+) -> rusqlite::Result<()> {
     tx.prepare_cached("INSERT OR REPLACE INTO scope VALUES (?1, ?2, ?3, ?4)")?
         .execute((
             session.as_str(),
@@ -17,7 +21,7 @@ pub(crate) fn put(tx: &Connection, session: &SessionId, row: &ScopeRow) -> rusql
     Ok(())
 }
 
-pub(crate) fn find(
+pub(crate) fn find_scope_row(
     conn: &Connection,
     session: &SessionId,
     scope: &ScopeId,

@@ -8,10 +8,11 @@ use rusqlite::Connection;
 
 use crate::sqlite::{approvals, fault, read, scopes};
 use crate::{
-    Approval, EffectRow, Evidence, RawEvent, ScopeRow, StateCache, StoreError, Tail, chain,
+    CachedSessionState, RawEvent, ScopeRow, SessionView, StoreError, StoredApprovalRequest,
+    StoredCheckRequest, StoredEvidence, chain,
 };
 
-pub(crate) struct SqliteTail<'a> {
+pub(crate) struct SqliteSessionView<'a> {
     conn: &'a Connection,
     file: &'a Path,
     session: &'a SessionId,
@@ -19,12 +20,12 @@ pub(crate) struct SqliteTail<'a> {
     pub(crate) id: Option<i64>,
     pub(crate) last: EventSeq,
     pub(crate) head: Digest,
-    cache: Option<(EventSeq, StateCache)>,
+    cache: Option<(EventSeq, CachedSessionState)>,
 }
 
-impl<'a> SqliteTail<'a> {
+impl<'a> SqliteSessionView<'a> {
     /// Reads where the session stands; `conn` must be in a transaction.
-    pub(crate) fn read(
+    pub(crate) fn read_session_in_transaction(
         conn: &'a Connection,
         file: &'a Path,
         session: &'a SessionId,
@@ -35,10 +36,10 @@ impl<'a> SqliteTail<'a> {
             session,
             id: None,
             last: EventSeq(0),
-            head: chain::origin(session),
+            head: chain::hash_chain_origin(session),
             cache: None,
         };
-        Ok(match read::stand(conn, session)? {
+        Ok(match read::read_session_head(conn, session)? {
             Some(stand) => Self {
                 id: Some(stand.id),
                 last: stand.last,
@@ -48,59 +49,67 @@ impl<'a> SqliteTail<'a> {
             },
             // Without events there may still be a row, of a batch that had none.
             None => Self {
-                id: read::session(conn, session)?,
+                id: read::session_row_id(conn, session)?,
                 ..tail
             },
         })
     }
 
-    fn get<T>(
+    fn query_session_db_or_default<T>(
         &self,
         none: T,
         query: impl FnOnce(&Connection, i64) -> rusqlite::Result<T>,
     ) -> Result<T, StoreError> {
         match self.id {
-            Some(id) => query(self.conn, id).map_err(|error| fault::of(self.file, error)),
+            Some(id) => {
+                query(self.conn, id).map_err(|error| fault::sqlite_to_store_error(self.file, error))
+            }
             None => Ok(none),
         }
     }
 }
 
-impl Tail for SqliteTail<'_> {
-    fn last(&self) -> EventSeq {
+impl SessionView for SqliteSessionView<'_> {
+    fn last_seq(&self) -> EventSeq {
         self.last
     }
 
-    fn cache(&self) -> Result<Option<(EventSeq, StateCache)>, StoreError> {
+    fn newest_state_cache(&self) -> Result<Option<(EventSeq, CachedSessionState)>, StoreError> {
         Ok(self.cache.clone())
     }
 
     fn events_after(&self, after: EventSeq) -> Result<Vec<RawEvent>, StoreError> {
-        self.get(Vec::new(), |conn, id| read::events(conn, id, after))
+        self.query_session_db_or_default(Vec::new(), |conn, id| read::read_events(conn, id, after))
     }
 
-    fn find_key(&self, key: &str) -> Result<Option<EventSeq>, StoreError> {
-        self.get(None, |conn, id| read::find_key(conn, id, key))
+    fn find_seq_by_idempotency_key(&self, key: &str) -> Result<Option<EventSeq>, StoreError> {
+        self.query_session_db_or_default(None, |conn, id| {
+            read::find_seq_by_idempotency_key(conn, id, key)
+        })
     }
 
-    fn pending(&self) -> Result<Vec<EffectRow>, StoreError> {
-        self.get(Vec::new(), read::pending)
+    fn pending_effects(&self) -> Result<Vec<StoredCheckRequest>, StoreError> {
+        self.query_session_db_or_default(Vec::new(), read::pending_effects)
     }
 
-    fn scope(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
-        scopes::find(self.conn, self.session, scope).map_err(|error| fault::of(self.file, error))
+    fn stored_scope_row(&self, scope: &ScopeId) -> Result<Option<ScopeRow>, StoreError> {
+        scopes::find_scope_row(self.conn, self.session, scope)
+            .map_err(|error| fault::sqlite_to_store_error(self.file, error))
     }
 
-    fn approval(&self, key: &Digest) -> Result<Option<Approval>, StoreError> {
-        approvals::newest(self.conn, key).map_err(|error| fault::of(self.file, error))
+    fn newest_approval(&self, key: &Digest) -> Result<Option<StoredApprovalRequest>, StoreError> {
+        approvals::newest_approval(self.conn, key)
+            .map_err(|error| fault::sqlite_to_store_error(self.file, error))
     }
 
-    fn blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        let bytes = read::blob(self.conn, digest).map_err(|error| fault::of(self.file, error))?;
-        read::checked(self.file, digest, bytes)
+    fn read_stored_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        let bytes = read::read_blob_from_store(self.conn, digest)
+            .map_err(|error| fault::sqlite_to_store_error(self.file, error))?;
+        read::verify_blob(self.file, digest, bytes)
     }
 
-    fn evidence(&self, key: &Digest) -> Result<Option<Evidence>, StoreError> {
-        read::evidence(self.conn, key).map_err(|error| fault::of(self.file, error))
+    fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
+        read::read_evidence(self.conn, key)
+            .map_err(|error| fault::sqlite_to_store_error(self.file, error))
     }
 }

@@ -6,7 +6,7 @@ use rusqlite::types::ValueRef;
 
 use crate::TaskRow;
 
-pub(crate) fn put(tx: &Connection, session: i64, row: &TaskRow) -> rusqlite::Result<()> {
+pub(crate) fn put_task_row(tx: &Connection, session: i64, row: &TaskRow) -> rusqlite::Result<()> {
     // Strings and integers only: serialising cannot fail.
     let text = serde_json::to_string(row).unwrap_or_default();
     tx.prepare_cached("INSERT OR REPLACE INTO task VALUES (?1, ?2, ?3, ?4)")?
@@ -15,7 +15,7 @@ pub(crate) fn put(tx: &Connection, session: i64, row: &TaskRow) -> rusqlite::Res
 }
 
 /// The newest first; of one session, or of all. One that is damaged does not keep the others from being read.
-pub(crate) fn list(
+pub(crate) fn list_task_rows(
     conn: &Connection,
     session: Option<&SessionId>,
     limit: usize,
@@ -29,7 +29,7 @@ pub(crate) fn list(
                  ORDER BY task DESC LIMIT ?2",
             )?
             .query_map((session.as_str(), limit), |row| {
-                Ok(read(row.get_ref(0)?, session.clone()))
+                Ok(parse_task_row(row.get_ref(0)?, session.clone()))
             })?
             .collect::<rusqlite::Result<_>>()?,
         None => conn
@@ -38,7 +38,7 @@ pub(crate) fn list(
                  ORDER BY opened_at DESC, task DESC, session.name LIMIT ?1",
             )?
             .query_map([limit], |row| {
-                Ok(read(
+                Ok(parse_task_row(
                     row.get_ref(0)?,
                     SessionId::new(row.get::<_, String>(1)?),
                 ))
@@ -49,7 +49,9 @@ pub(crate) fn list(
 }
 
 /// Sessions with a summary row that cannot be read.
-pub(crate) fn unreadable(conn: &Connection) -> rusqlite::Result<Vec<SessionId>> {
+pub(crate) fn sessions_with_unreadable_tasks(
+    conn: &Connection,
+) -> rusqlite::Result<Vec<SessionId>> {
     let sessions: Vec<Option<SessionId>> = conn
         .prepare_cached(
             "SELECT row, session.name FROM task JOIN session ON session.id = task.session
@@ -57,7 +59,7 @@ pub(crate) fn unreadable(conn: &Connection) -> rusqlite::Result<Vec<SessionId>> 
         )?
         .query_map([], |row| {
             let session = SessionId::new(row.get::<_, String>(1)?);
-            let found = read(row.get_ref(0)?, session.clone());
+            let found = parse_task_row(row.get_ref(0)?, session.clone());
             Ok(found.is_none().then_some(session))
         })?
         .collect::<rusqlite::Result<_>>()?;
@@ -67,7 +69,7 @@ pub(crate) fn unreadable(conn: &Connection) -> rusqlite::Result<Vec<SessionId>> 
 }
 
 /// Whatever the row says, it is its session's.
-fn read(text: ValueRef<'_>, session: SessionId) -> Option<TaskRow> {
+fn parse_task_row(text: ValueRef<'_>, session: SessionId) -> Option<TaskRow> {
     let task: TaskRow = serde_json::from_str(text.as_str().ok()?).ok()?;
     Some(TaskRow { session, ..task })
 }

@@ -16,21 +16,21 @@ const LONGEST: u64 = 256 * 1024;
 /// Moves the log into the database and empties it, if it is long. Nothing waits for
 /// this: if others are reading or writing, the next commit tries again, and if it fails
 /// what was committed is still in the log.
-pub(crate) fn bound(conn: &Connection, file: &Path) {
-    if len(file).is_ok_and(|len| len > LONGEST) {
+pub(crate) fn checkpoint_wal_if_long(conn: &Connection, file: &Path) {
+    if wal_length(file).is_ok_and(|len| len > LONGEST) {
         let _ = conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()));
     }
 }
 
 /// Whether everything is in the database.
-pub(crate) fn is_empty(file: &Path) -> bool {
-    match len(file) {
+pub(crate) fn is_wal_empty(file: &Path) -> bool {
+    match wal_length(file) {
         Ok(len) => len == 0,
         Err(error) => error.kind() == io::ErrorKind::NotFound,
     }
 }
 
-fn len(file: &Path) -> io::Result<u64> {
+fn wal_length(file: &Path) -> io::Result<u64> {
     let mut log = file.as_os_str().to_owned();
     log.push("-wal");
     std::fs::metadata(PathBuf::from(log)).map(|log| log.len())

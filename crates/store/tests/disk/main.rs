@@ -10,7 +10,8 @@ use std::path::Path;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_store::{
-    Batch, Chain, EffectRow, NewEvent, SqliteStore, Standing, Store, StoreError,
+    AppendBatch, EvidenceFinality, HashChainStatus, NewEvent, SqliteStore, Store, StoreError,
+    StoredCheckRequest,
 };
 
 fn session() -> SessionId {
@@ -18,23 +19,23 @@ fn session() -> SessionId {
 }
 
 fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<EventSeq, StoreError> {
-    let appended = store.transact(&session(), &mut |tail| {
+    let appended = store.transact_on_session(&session(), &mut |tail| {
         let event = NewEvent {
             kind: "note",
             payload: payload.into(),
             key: None,
         };
-        let effect = EffectRow {
+        let effect = StoredCheckRequest {
             key: Digest::hash_bytes(payload.as_bytes()),
             verifier: "tests".into(),
-            stop: tail.last().next_seq(),
+            stop: tail.last_seq().next_seq(),
         };
         let (events, effects) = (vec![event], vec![effect]);
-        Ok(Some(Batch {
+        Ok(Some(AppendBatch {
             events,
             effects,
             durable,
-            ..Batch::default()
+            ..AppendBatch::default()
         }))
     })?;
     Ok(appended.unwrap().last)
@@ -42,19 +43,19 @@ fn append(store: &dyn Store, payload: &str, durable: bool) -> Result<EventSeq, S
 
 /// How many events there are; they have no gap, a whole chain and their effects.
 fn events(store: &dyn Store) -> u64 {
-    let events = store.events(&session(), EventSeq(0)).unwrap();
+    let events = store.events_after(&session(), EventSeq(0)).unwrap();
     for (event, place) in events.iter().zip(1..) {
         assert_eq!(event.seq, EventSeq(place));
     }
     let count = events.len() as u64;
     let chain = store.verify_chain(&session()).unwrap();
     assert!(
-        matches!(chain, Chain::Whole { last, .. } if last == EventSeq(count)),
+        matches!(chain, HashChainStatus::Whole { last, .. } if last == EventSeq(count)),
         "{chain:?}"
     );
     store
-        .transact(&session(), &mut |tail| {
-            assert_eq!(tail.pending()?.len() as u64, count);
+        .transact_on_session(&session(), &mut |tail| {
+            assert_eq!(tail.pending_effects()?.len() as u64, count);
             Ok(None)
         })
         .unwrap();
@@ -65,14 +66,14 @@ fn events(store: &dyn Store) -> u64 {
 fn after_power_cut<T>(folder: &Path, look: impl FnOnce(&SqliteStore) -> T) -> T {
     let dir = tempfile::tempdir().unwrap();
     vfs::power_cut(folder, dir.path());
-    look(&SqliteStore::open(dir.path()).unwrap())
+    look(&SqliteStore::open_store_in_folder(dir.path()).unwrap())
 }
 
 #[test]
 fn this_disk_does_forget_what_was_not_synced() {
     vfs::install();
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(dir.path()).unwrap();
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     append(&store, "stop", true).unwrap();
     append(&store, "tool event", false).unwrap();
     assert_eq!(events(&store), 2);
@@ -83,7 +84,7 @@ fn this_disk_does_forget_what_was_not_synced() {
 fn the_first_batch_of_a_new_store_survives() {
     vfs::install();
     let dir = tempfile::tempdir().unwrap();
-    let store = SqliteStore::open(dir.path()).unwrap();
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     append(&store, "stop", true).unwrap();
     assert_eq!(after_power_cut(dir.path(), |store| events(store)), 1);
 }
@@ -96,7 +97,7 @@ fn synced_batches_evidence_and_blobs_survive_with_all_that_came_before() {
     let (mut safe, mut forgotten) = (0, 0);
     for n in 0..400_u64 {
         // Handles of hooks: each is new, and some empty the long log.
-        let store = SqliteStore::open(dir.path()).unwrap();
+        let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
         let name = n.to_le_bytes();
         let last = append(&store, &format!("{payload}{n}"), n % 5 == 0)
             .unwrap()
@@ -105,15 +106,17 @@ fn synced_batches_evidence_and_blobs_survive_with_all_that_came_before() {
             0 => safe = last,
             2 => {
                 let key = Digest::hash_bytes(&name);
-                store.put_evidence(&key, &name, Standing::Final).unwrap();
+                store
+                    .put_evidence(&key, &name, EvidenceFinality::Final)
+                    .unwrap();
                 safe = last;
-                let kept = after_power_cut(dir.path(), |store| store.evidence(&key).unwrap());
+                let kept = after_power_cut(dir.path(), |store| store.read_evidence(&key).unwrap());
                 assert_eq!(kept.map(|evidence| evidence.bytes), Some(name.to_vec()));
             }
             3 => {
                 let digest = store.put_blob(&name).unwrap();
                 safe = last;
-                let kept = after_power_cut(dir.path(), |store| store.blob(&digest).unwrap());
+                let kept = after_power_cut(dir.path(), |store| store.read_blob(&digest).unwrap());
                 assert_eq!(kept, Some(name.to_vec()));
             }
             _ => {}
@@ -133,7 +136,7 @@ fn a_full_disk_is_named_and_harms_nothing() {
     vfs::install();
     let dir = tempfile::tempdir().unwrap();
     let key = Digest::hash_bytes(b"key");
-    let store = SqliteStore::open(dir.path()).unwrap();
+    let store = SqliteStore::open_store_in_folder(dir.path()).unwrap();
     append(&store, "one", true).unwrap();
 
     vfs::set_full(dir.path(), true);
@@ -141,16 +144,22 @@ fn a_full_disk_is_named_and_harms_nothing() {
         let denied = append(&store, "two", durable).unwrap_err();
         assert!(matches!(denied, StoreError::Full { .. }), "{denied:?}");
     }
-    let denied = store.put_evidence(&key, b"pass", Standing::Final);
+    let denied = store.put_evidence(&key, b"pass", EvidenceFinality::Final);
     assert!(matches!(denied, Err(StoreError::Full { .. })), "{denied:?}");
     assert_eq!(events(&store), 1);
-    assert_eq!(events(&SqliteStore::open(dir.path()).unwrap()), 1);
+    assert_eq!(
+        events(&SqliteStore::open_store_in_folder(dir.path()).unwrap()),
+        1
+    );
     assert_eq!(after_power_cut(dir.path(), |store| events(store)), 1);
 
     vfs::set_full(dir.path(), false);
     assert_eq!(append(&store, "two", false).unwrap(), EventSeq(2));
-    assert_eq!(store.evidence(&key).unwrap(), None);
-    assert_eq!(events(&SqliteStore::open(dir.path()).unwrap()), 2);
+    assert_eq!(store.read_evidence(&key).unwrap(), None);
+    assert_eq!(
+        events(&SqliteStore::open_store_in_folder(dir.path()).unwrap()),
+        2
+    );
 }
 
 #[test]
@@ -158,8 +167,13 @@ fn a_full_disk_while_the_store_is_made_is_named_and_can_be_mended() {
     vfs::install();
     let dir = tempfile::tempdir().unwrap();
     vfs::set_full(dir.path(), true);
-    let denied = SqliteStore::open(dir.path()).unwrap_err();
+    let denied = SqliteStore::open_store_in_folder(dir.path()).unwrap_err();
     assert!(matches!(denied, StoreError::Full { .. }), "{denied:?}");
     vfs::set_full(dir.path(), false);
-    append(&SqliteStore::open(dir.path()).unwrap(), "one", false).unwrap();
+    append(
+        &SqliteStore::open_store_in_folder(dir.path()).unwrap(),
+        "one",
+        false,
+    )
+    .unwrap();
 }

@@ -18,14 +18,14 @@ use rusqlite::ffi::{self, sqlite3_file, sqlite3_io_methods, sqlite3_vfs};
 
 /// What would be found after a power cut: file names and contents.
 #[derive(Default)]
-struct Disk {
+struct SimulatedDisk {
     synced: BTreeMap<PathBuf, Vec<u8>>,
     /// Removed, but their folder was not synced since.
     removed: Vec<PathBuf>,
     full: bool,
 }
 
-struct File {
+struct DiskFile {
     path: PathBuf,
     /// The functions of SQLite's own disk; addresses, because pointers are not `Send`.
     real: usize,
@@ -35,15 +35,15 @@ struct File {
 }
 
 #[derive(Default)]
-struct World {
-    disks: BTreeMap<PathBuf, Disk>,
-    files: BTreeMap<usize, File>,
+struct VfsState {
+    disks: BTreeMap<PathBuf, SimulatedDisk>,
+    files: BTreeMap<usize, DiskFile>,
     real: usize,
 }
 
-static WORLD: Mutex<Option<World>> = Mutex::new(None);
+static WORLD: Mutex<Option<VfsState>> = Mutex::new(None);
 
-impl Disk {
+impl SimulatedDisk {
     fn sync_folder(&mut self) {
         for path in self.removed.drain(..) {
             self.synced.remove(&path);
@@ -51,12 +51,12 @@ impl Disk {
     }
 }
 
-fn with<T>(look: impl FnOnce(&mut World) -> T) -> T {
+fn with<T>(look: impl FnOnce(&mut VfsState) -> T) -> T {
     let mut world: MutexGuard<'_, _> = WORLD.lock().unwrap_or_else(PoisonError::into_inner);
     look(world.get_or_insert_default())
 }
 
-fn disk<T>(folder: &Path, look: impl FnOnce(&mut Disk) -> T) -> T {
+fn disk<T>(folder: &Path, look: impl FnOnce(&mut SimulatedDisk) -> T) -> T {
     with(|world| look(world.disks.entry(folder.to_owned()).or_default()))
 }
 
@@ -124,7 +124,7 @@ unsafe extern "C" fn open(
             let logs = ffi::SQLITE_OPEN_WAL | ffi::SQLITE_OPEN_MAIN_JOURNAL;
             let syncs_folder = flags & ffi::SQLITE_OPEN_CREATE != 0 && flags & logs != 0;
             let (real, ours) = (methods as usize, ours as usize);
-            let entry = File {
+            let entry = DiskFile {
                 path,
                 real,
                 ours,

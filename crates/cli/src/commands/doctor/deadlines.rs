@@ -24,7 +24,7 @@ const MARGIN_MS: u64 = 5_000;
 /// How long the checks of this repo took at most, in milliseconds.
 pub(super) fn measured(store: &SqliteStore) -> BTreeMap<VerifierName, u64> {
     let mut longest = BTreeMap::new();
-    for row in store.tasks(None, TASKS).unwrap_or_default() {
+    for row in store.newest_task_summaries(None, TASKS).unwrap_or_default() {
         let events = lookup::events(store, &row.session, row.task).unwrap_or_default();
         for (_, event) in events {
             if let Event::Input(stamped) = event

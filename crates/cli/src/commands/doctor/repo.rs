@@ -55,7 +55,7 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
             None
         }
     };
-    let store = match SqliteStore::open_read_only(&located.place.state) {
+    let store = match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(store) => {
             findings.push(Finding::ok("repo", "store", "the store can be read"));
             Some(store)

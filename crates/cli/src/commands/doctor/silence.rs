@@ -71,7 +71,7 @@ pub(super) fn look(agent: &Agent, root: &Path, store: Option<&SqliteStore>) -> O
 
 /// When this agent's newest event was taken in.
 fn last_heard(agent: &Agent, store: &SqliteStore) -> Option<SystemTime> {
-    let rows = store.tasks(None, MAX_TASKS).ok()?;
+    let rows = store.newest_task_summaries(None, MAX_TASKS).ok()?;
     // Without an entry for SessionStart nobody says which agent it is.
     let row = rows
         .iter()

@@ -63,7 +63,7 @@ impl Plan {
             .resume
             .as_deref()
             .map(|id| {
-                let store = SqliteStore::open_read_only(&located.place.state)?;
+                let store = SqliteStore::open_store_read_only(&located.place.state)?;
                 lookup::task(&store, Some(id))
             })
             .transpose()?;
@@ -566,7 +566,7 @@ impl<'a> Course<'a> {
         let session = self.session()?;
         let fired = self
             .store
-            .events(session.id(), seen)?
+            .events_after(session.id(), seen)?
             .iter()
             .filter_map(|raw| event::decode_event(&raw.payload).ok())
             .any(|event| match event {

@@ -13,7 +13,7 @@ use checkrein_core::policy::VerifierSpec;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::config::{self, Goal};
 use checkrein_runtime::{Look, Seal, whole};
-use checkrein_store::{Claim, SqliteStore, Store as _};
+use checkrein_store::{EffectClaim, SqliteStore, Store as _};
 use serde_json::{Value, json};
 
 use crate::commands::engine;
@@ -88,10 +88,10 @@ impl Autopilot {
         &self,
         store: &SqliteStore,
         located: &Located,
-    ) -> Result<Claim, CommandError> {
+    ) -> Result<EffectClaim, CommandError> {
         let root = located.place.root.as_os_str().as_encoded_bytes();
         let file = self.file.as_os_str().as_encoded_bytes();
-        let claim = store.claim(&Digest::hash_parts([&b"autopilot"[..], file, root]))?;
+        let claim = store.try_claim_effect(&Digest::hash_parts([&b"autopilot"[..], file, root]))?;
         claim
             .ok_or_else(|| CommandError::failed("that goal is at work already, in another process"))
     }
@@ -105,7 +105,7 @@ impl Autopilot {
         say: &dyn Fn(&str),
     ) -> Result<Option<SessionId>, CommandError> {
         let root = located.place.root.display().to_string();
-        for task in store.tasks(None, LOOK_BACK)? {
+        for task in store.newest_task_summaries(None, LOOK_BACK)? {
             if task.root != root || task.agent.as_str() != "agent-loop" {
                 continue;
             }
@@ -174,7 +174,7 @@ impl Autopilot {
     ) -> Result<Vec<Criterion>, CommandError> {
         let stands = result.transition.reason == Reason::TaskComplete;
         let mut facts = Vec::new();
-        for raw in store.events(&result.session, EventSeq(0))? {
+        for raw in store.events_after(&result.session, EventSeq(0))? {
             if let Ok(Event::Input(stamped)) = event::decode_event(&raw.payload)
                 && let Input::EvidenceArrived(arrived) = stamped.input
             {

@@ -147,7 +147,7 @@ pub(crate) struct Outcome {
 pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
     let events = outcome
         .store
-        .events(&outcome.session, checkrein_core::ids::EventSeq(0))
+        .events_after(&outcome.session, checkrein_core::ids::EventSeq(0))
         .unwrap_or_default();
     let events: Vec<serde_json::Value> = events
         .iter()

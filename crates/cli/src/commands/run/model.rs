@@ -120,7 +120,7 @@ impl Plan {
 
 /// The session that a person means, with the model that it was had with.
 fn earlier(located: &Located, id: &str) -> Result<(SessionId, Option<String>), CommandError> {
-    let store = SqliteStore::open_read_only(&located.place.state)?;
+    let store = SqliteStore::open_store_read_only(&located.place.state)?;
     let session = lookup::task(&store, Some(id))?.session;
     let model = conversation(&store, &session)?.map(|of| of.model);
     Ok((session, model))

@@ -25,7 +25,7 @@ pub(super) struct Told {
 impl Told {
     /// Of the one store of a world.
     pub(super) fn of(world: &World, session: &str) -> Self {
-        let store = SqliteStore::open_read_only(&world.store_folder()).unwrap();
+        let store = SqliteStore::open_store_read_only(&world.store_folder()).unwrap();
         Self::in_store(&store, &SessionId::from(session))
     }
 
@@ -38,12 +38,12 @@ impl Told {
             log: Vec::new(),
             policies: Vec::new(),
         };
-        for row in store.events(session, EventSeq(0)).unwrap() {
+        for row in store.events_after(session, EventSeq(0)).unwrap() {
             let event = event::decode_event(&row.payload).unwrap();
             if let Event::PolicySealed { policy, .. } | Event::PolicyRenewed { policy, .. } = event
             {
                 told.policies
-                    .push(line(store.blob(&policy).unwrap().unwrap()));
+                    .push(line(store.read_blob(&policy).unwrap().unwrap()));
             }
             told.log.push(line(row.payload));
         }

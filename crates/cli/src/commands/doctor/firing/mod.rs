@@ -240,8 +240,12 @@ impl Scene {
     /// What the hooks recorded.
     fn recorded(&self) -> Option<TaskRow> {
         let place = locate::locate(&self.repo, Some(&self.state)).place;
-        let store = SqliteStore::open_read_only(&place.state).ok()?;
-        store.tasks(None, 1).ok()?.into_iter().next()
+        let store = SqliteStore::open_store_read_only(&place.state).ok()?;
+        store
+            .newest_task_summaries(None, 1)
+            .ok()?
+            .into_iter()
+            .next()
     }
 }
 
