@@ -2,7 +2,7 @@
 //! part passes for another, and the number of the question stands in its two delimiters only.
 #![no_main]
 
-use checkrein_models::{Call, Message};
+use checkrein_models::{ChatMessage, RequestedToolCall};
 use checkrein_verifiers::{progress, veto};
 use libfuzzer_sys::fuzz_target;
 
@@ -65,17 +65,17 @@ fuzz_target!(|bytes: &[u8]| {
     let data = format!("{before}{spelled}{after}");
     let json = serde_json::json!({ "a": data, data.as_str(): [spelled.as_str()] });
     let history = [
-        Message::User(data.clone()),
-        Message::Assistant {
+        ChatMessage::User(data.clone()),
+        ChatMessage::Assistant {
             text: spelled.clone(),
-            calls: vec![Call {
+            calls: vec![RequestedToolCall {
                 id: spelled.clone(),
                 tool: spelled.clone(),
                 arguments: Err(data.clone()),
                 kept: None,
             }],
         },
-        Message::Result {
+        ChatMessage::ToolResult {
             call: spelled.clone(),
             tool: spelled.clone(),
             text: spelled.clone(),
@@ -103,7 +103,7 @@ fuzz_target!(|bytes: &[u8]| {
         (progress::about(step), "step", &["step"][..]),
     ];
     for (asking, label, own) in kinds {
-        let [Message::User(prompt)] = &asking.request.messages[..] else {
+        let [ChatMessage::User(prompt)] = &asking.request.messages[..] else {
             panic!("one message");
         };
         let number = &prompt["<quoted ".len()..][..8];

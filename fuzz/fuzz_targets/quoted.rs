@@ -2,19 +2,25 @@
 //! and nothing but marks is put into it.
 #![no_main]
 
-use checkrein_models::quoted::{Keep, Quotes, broken, clip};
+use checkrein_models::quoted::{
+    KeptTextPart, QuotedPromptBlocks, break_delimiters_in_quoted_data, clip,
+};
 use libfuzzer_sys::fuzz_target;
 use unicode_normalization::UnicodeNormalization;
 
 fuzz_target!(|data: &str| {
-    let quotes = Quotes::numbered(12_345_678);
+    let quotes = QuotedPromptBlocks::quoted_blocks_with_number(12_345_678);
     let mut prompt = String::new();
-    quotes.put(&mut prompt, "data", data);
+    quotes.push_quoted_block(&mut prompt, "data", data);
     let inner = prompt
         .strip_prefix("<quoted 12345678 data>\n")
         .and_then(|rest| rest.strip_suffix("\n</quoted 12345678>\n"))
         .expect("it stands between our delimiters");
-    assert_eq!(broken(inner), inner, "broken twice");
+    assert_eq!(
+        break_delimiters_in_quoted_data(inner),
+        inner,
+        "broken twice"
+    );
     // Not the way in which it is found: compatibility forms of the whole, blanks gone.
     let plain: String = inner
         .nfkd()
@@ -24,8 +30,8 @@ fuzz_target!(|data: &str| {
     for forged in ["<quoted", "</quoted", "[/quoted", "quoted12345678"] {
         assert!(!plain.contains(forged), "{forged} in {inner:?}");
     }
-    for keep in [Keep::Start, Keep::End] {
-        let cut = clip(data, 64, keep);
+    for keep in [KeptTextPart::Start, KeptTextPart::End] {
+        let cut = clip_text(data, 64, keep);
         assert!(cut.len() <= 64 + 40, "{cut}");
     }
 });

@@ -2,11 +2,13 @@
 //! is read as what it is, and whatever is read lies within its bounds.
 #![no_main]
 
-use checkrein_models::reading::{MAX_TEXT, Unreadable, Wanted, read};
+use checkrein_models::reading::{
+    MAX_TEXT, RequiredAnswerKeys, UnreadableAnswerCause, parse_model_answer,
+};
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
 
-const WANTED: Wanted = Wanted {
+const WANTED: RequiredAnswerKeys = RequiredAnswerKeys {
     number: 48_213_947,
     keys: &["verdict", "confidence", "new_args"],
 };
@@ -14,26 +16,29 @@ const WANTED: Wanted = Wanted {
 const WORDS: &[(&str, &str)] = &[("allow", "allow"), ("veto", "veto"), ("rewrite", "rewrite")];
 
 fuzz_target!(|text: &str| {
-    let answer = match read(text, WANTED) {
+    let answer = match parse_model_answer(text, WANTED) {
         Ok(answer) => answer,
         Err(cause) => {
             assert!(cause.to_string().len() < 300, "{cause}");
             assert_eq!(
-                matches!(cause, Unreadable::Large { .. }),
+                matches!(cause, UnreadableAnswerCause::TooLarge { .. }),
                 text.len() > MAX_TEXT
             );
             return;
         }
     };
-    if answer.signed() {
+    if answer.answer_repeats_request_number() {
         assert!(text.contains("48213947"), "signed by nobody");
     }
-    if let Ok(share) = answer.thousandths("confidence") {
+    if let Ok(share) = answer.thousandths_field("confidence") {
         assert!(share <= 1000);
     }
-    let word = answer.word("verdict", WORDS);
-    let _ = (answer.object("new_args"), answer.value("x"));
-    if let Some(reason) = answer.text("reason") {
+    let word = answer.field_matching_allowed_words("verdict", WORDS);
+    let _ = (
+        answer.object_field("new_args"),
+        answer.answer_json_field("x"),
+    );
+    if let Some(reason) = answer.answer_text_field("reason") {
         assert!(reason.len() <= text.len());
     }
     if let Ok(Value::Object(plain)) = serde_json::from_str::<Value>(text)

@@ -2,7 +2,7 @@
 //! line cuts them. The first byte says which format, the second where the cut is.
 #![no_main]
 
-use checkrein_models::{Call, Reply, Wire, read};
+use checkrein_models::{ModelReply, RequestedToolCall, WireFormat, read_model_reply};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
@@ -10,31 +10,31 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     let wire = match wire {
-        b'a' => Wire::Anthropic,
-        b'r' => Wire::Responses,
-        b'c' => Wire::Chat,
-        _ => Wire::Gemini,
+        b'a' => WireFormat::Anthropic,
+        b'r' => WireFormat::Responses,
+        b'c' => WireFormat::Chat,
+        _ => WireFormat::Gemini,
     };
     let (before, after) = stream.split_at(usize::from(*at).min(stream.len()));
-    let whole = read(wire, [stream]);
+    let whole = read_model_reply(wire, [stream]);
     if let Some(reply) = &whole {
         assert!(reply.text.len() <= stream.len());
         assert!(reply.calls.iter().all(|call| !call.tool.is_empty()));
     }
-    assert_eq!(plain(whole), plain(read(wire, [before, after])));
+    assert_eq!(plain(whole), plain(read_model_reply(wire, [before, after])));
     assert_eq!(
-        plain(read(wire, [stream])),
-        plain(read(wire, stream.chunks(1)))
+        plain(read_model_reply(wire, [stream])),
+        plain(read_model_reply(wire, stream.chunks(1)))
     );
 });
 
 /// Without the ids that are made by chance where the provider gives none.
-fn plain(reply: Option<Reply>) -> Option<Reply> {
-    reply.map(|reply| Reply {
+fn plain(reply: Option<ModelReply>) -> Option<ModelReply> {
+    reply.map(|reply| ModelReply {
         calls: reply
             .calls
             .into_iter()
-            .map(|call| Call {
+            .map(|call| RequestedToolCall {
                 id: String::new(),
                 ..call
             })

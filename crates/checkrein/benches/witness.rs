@@ -11,7 +11,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use checkrein::models::{Ended, Message, Model, ModelError, Pending, Reply, Request, Usage};
+use checkrein::models::{
+    AnswerTokenUsage, BoxFuture, ChatMessage, FinishReason, LanguageModel, ModelError, ModelReply,
+    ModelRequest,
+};
 use checkrein::supervisor::ConfigError;
 use checkrein::{
     Agent, AgentRun, PreToolVerifier, ProgressVerifier, VerificationLoop, VerificationResult,
@@ -29,21 +32,21 @@ fn main() -> Result<(), ConfigError> {
         max_progress_calls_per_run: u32::MAX,
         ..VerifierConfig::default()
     };
-    let model: Arc<dyn Model> = Arc::new(AtOnce);
-    let history: Vec<Message> = (0..6)
+    let model: Arc<dyn LanguageModel> = Arc::new(AtOnce);
+    let history: Vec<ChatMessage> = (0..6)
         .map(|n| {
-            Message::User(format!(
+            ChatMessage::User(format!(
                 "message {n} {}",
                 "lorem ipsum dolor sit amet ".repeat(12)
             ))
         })
         .collect();
-    let asked = Request {
-        messages: vec![Message::User("<quoted 12345678 call>\n".to_owned())],
-        ..Request::default()
+    let asked = ModelRequest {
+        messages: vec![ChatMessage::User("<quoted 12345678 call>\n".to_owned())],
+        ..ModelRequest::default()
     };
     report("model and loop alone", |_| {
-        let _ = black_box(now(model.ask(&asked)));
+        let _ = black_box(now(model.ask_model(&asked)));
     });
     let shapes: [Value; SHAPES] = std::array::from_fn(arguments);
     for (name, history) in [
@@ -128,24 +131,27 @@ fn now<T>(future: impl Future<Output = T>) -> Option<T> {
 /// Allows every call, and thinks well of every step.
 struct AtOnce;
 
-impl Model for AtOnce {
-    fn name(&self) -> &str {
+impl LanguageModel for AtOnce {
+    fn model_name(&self) -> &str {
         "bench/at-once"
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+    fn ask_model<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             let number = match request.messages.first() {
-                Some(Message::User(text)) => text.split(' ').nth(1).unwrap_or_default(),
+                Some(ChatMessage::User(text)) => text.split(' ').nth(1).unwrap_or_default(),
                 _ => "",
             };
-            Ok(Reply {
+            Ok(ModelReply {
                 text: format!(
                     r#"{{"ref":{number},"verdict":"allow","score":0.9,"confidence":0.93,"reason":"relevant to the goal","new_args":null}}"#
                 ),
                 calls: Vec::new(),
-                ended: Ended::Turn,
-                usage: Usage::default(),
+                finish_reason: FinishReason::EndOfTurn,
+                usage: AnswerTokenUsage::default(),
             })
         })
     }
@@ -164,7 +170,7 @@ impl Agent for Quick {
         &'a self,
         history: &'a [String],
         message: &'a str,
-    ) -> Pending<'a, Result<Run, Infallible>> {
+    ) -> BoxFuture<'a, Result<Run, Infallible>> {
         Box::pin(async move {
             Ok(AgentRun {
                 messages: [history, &[message.to_owned(), "done".to_owned()]].concat(),

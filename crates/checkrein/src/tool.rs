@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use checkrein_models::{Message, Pending};
+use checkrein_models::{BoxFuture, ChatMessage};
 use serde_json::Value;
 
 use crate::supervisor::PreToolDecision;
@@ -30,7 +30,7 @@ pub trait Tool: Send + Sync {
     }
 
     /// Runs it. Its own failure is an output, [`ToolOutput::failed`].
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput>;
+    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput>;
 }
 
 /// What a call comes to.
@@ -52,7 +52,7 @@ pub struct ToolUse<'a> {
     /// The arguments.
     pub arguments: &'a Value,
     /// The conversation so far, oldest first: whoever judges the call is shown its end.
-    pub history: &'a [Message],
+    pub history: &'a [ChatMessage],
 }
 
 /// What came of it.
@@ -97,8 +97,8 @@ impl ToolOutput {
 }
 
 /// A tool as a model is told of it.
-pub(crate) fn told(tool: &(impl Tool + ?Sized)) -> checkrein_models::Tool {
-    checkrein_models::Tool {
+pub(crate) fn told(tool: &(impl Tool + ?Sized)) -> checkrein_models::ToolDefinition {
+    checkrein_models::ToolDefinition {
         name: tool.name().to_owned(),
         description: tool.description().to_owned(),
         schema: tool.schema(),
@@ -128,7 +128,7 @@ macro_rules! tool_behind {
                 (**self).does(arguments)
             }
 
-            fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
+            fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
                 (**self).run(call)
             }
         }

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use reqwest::{Client, NoProxy, Proxy};
 
-use crate::providers::{Environment, first};
+use crate::providers::{EnvVarMap, first_set_variable};
 
 /// Never behind a proxy.
 const HERE: &str = "localhost,127.0.0.0/8,::1";
 
 /// A client for one base URL.
-pub(crate) fn client(
+pub(crate) fn build_http_client(
     base: &str,
-    environment: &Environment,
+    environment: &EnvVarMap,
     connect: Duration,
 ) -> Result<Client, String> {
     if rustls::crypto::CryptoProvider::get_default().is_none() {
@@ -30,24 +30,24 @@ pub(crate) fn client(
         // No certificate is looked at: none need be read, and a system may have none.
         builder = builder.tls_certs_only([]);
     }
-    if let Some(proxy) = proxy(base, environment)? {
+    if let Some(proxy) = proxy_from_environment(base, environment)? {
         builder = builder.proxy(proxy);
     }
-    builder.build().map_err(cause)
+    builder.build().map_err(describe_error_chain)
 }
 
 /// The usual variables, in lower case first as other programs have it.
-fn proxy(base: &str, environment: &Environment) -> Result<Option<Proxy>, String> {
+fn proxy_from_environment(base: &str, environment: &EnvVarMap) -> Result<Option<Proxy>, String> {
     let variables: &[_] = if base.starts_with("https:") {
         &["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"]
     } else {
         // A CGI server sets HTTP_PROXY from a header of a stranger.
         &["http_proxy", "all_proxy", "ALL_PROXY"]
     };
-    let Some((variable, address)) = first(environment, variables) else {
+    let Some((variable, address)) = first_set_variable(environment, variables) else {
         return Ok(None);
     };
-    let except = first(environment, &["no_proxy", "NO_PROXY"])
+    let except = first_set_variable(environment, &["no_proxy", "NO_PROXY"])
         .map_or_else(|| HERE.to_owned(), |(_, others)| format!("{HERE},{others}"));
     // The address may hold a password.
     let proxy = Proxy::all(&address).map_err(|_| format!("{variable} is no URL of a proxy"))?;
@@ -55,7 +55,7 @@ fn proxy(base: &str, environment: &Environment) -> Result<Option<Proxy>, String>
 }
 
 /// What went wrong, down to its first cause; without the URL, which may hold a password.
-pub(crate) fn cause(error: reqwest::Error) -> String {
+pub(crate) fn describe_error_chain(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut next = error.source();

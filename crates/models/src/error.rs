@@ -7,7 +7,7 @@ use std::time::Duration;
 pub enum ModelError {
     /// The name says no provider that this build knows, or no model.
     #[error("no model '{name}': {why}")]
-    Name {
+    InvalidName {
         /// As it was given.
         name: String,
         /// What is wrong, and what would be right.
@@ -77,7 +77,7 @@ pub enum ModelError {
     },
     /// There is no way to wait for an answer here.
     #[error("no answer can be waited for: {what}")]
-    Wait {
+    NoExecutor {
         /// What the system said.
         what: String,
     },

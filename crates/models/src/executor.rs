@@ -14,12 +14,12 @@ use tokio::task::JoinHandle;
 use crate::ModelError;
 
 /// How long to wait before looking whether an answer is still wanted.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const CANCEL_POLL: Duration = Duration::from_millis(50);
 
 static RUNTIME: OnceLock<Result<Runtime, String>> = OnceLock::new();
 
 /// One thread drives the connections, also while nobody waits.
-fn runtime() -> Result<&'static Runtime, ModelError> {
+fn shared_runtime() -> Result<&'static Runtime, ModelError> {
     let started = RUNTIME.get_or_init(|| {
         Builder::new_multi_thread()
             .worker_threads(1)
@@ -30,23 +30,23 @@ fn runtime() -> Result<&'static Runtime, ModelError> {
     });
     started
         .as_ref()
-        .map_err(|what| ModelError::Wait { what: what.clone() })
+        .map_err(|what| ModelError::NoExecutor { what: what.clone() })
 }
 
 /// Whether the caller's executor is of the kind that drives our connections.
-pub(crate) fn is_here() -> bool {
+pub(crate) fn is_in_tokio_runtime() -> bool {
     Handle::try_current().is_ok()
 }
 
 /// Waits for an answer in a caller that is not asynchronous. From any number of threads; also
 /// from one that an executor owns, which then stands still as long.
-pub fn wait<T, E>(future: impl Future<Output = Result<T, E>> + Send) -> Result<T, E>
+pub fn block_on<T, E>(future: impl Future<Output = Result<T, E>> + Send) -> Result<T, E>
 where
     T: Send,
     E: From<ModelError> + Send,
 {
-    let runtime = runtime()?;
-    if !is_here() {
+    let runtime = shared_runtime()?;
+    if !is_in_tokio_runtime() {
         return runtime.block_on(future);
     }
     // It would panic to wait on this thread.
@@ -58,12 +58,12 @@ where
     match waited {
         Ok(Ok(answer)) => answer,
         Ok(Err(panic)) => std::panic::resume_unwind(panic),
-        Err(error) => Err(failed(&error).into()),
+        Err(error) => Err(async_executor_error(&error).into()),
     }
 }
 
 /// The same, given up once the flag is set: `None`.
-pub fn wait_unless<T>(
+pub fn block_on_unless_cancelled<T>(
     cancelled: &AtomicBool,
     future: impl Future<Output = Result<T, ModelError>> + Send,
 ) -> Option<Result<T, ModelError>>
@@ -73,35 +73,35 @@ where
     let watched = async {
         let mut future = std::pin::pin!(future);
         loop {
-            match tokio::time::timeout(LOOK_AGAIN, &mut future).await {
+            match tokio::time::timeout(CANCEL_POLL, &mut future).await {
                 Ok(answer) => return answer.map(Some),
                 Err(_) if cancelled.load(Ordering::Relaxed) => return Ok(None),
                 Err(_) => {}
             }
         }
     };
-    wait(watched).transpose()
+    block_on(watched).transpose()
 }
 
 /// Runs a question on our executor; dropping it cancels the question.
-pub(crate) async fn spawned<T: Send + 'static>(
+pub(crate) async fn run_on_shared_runtime<T: Send + 'static>(
     future: impl Future<Output = Result<T, ModelError>> + Send + 'static,
 ) -> Result<T, ModelError> {
-    Cancelled(runtime()?.spawn(future))
+    AbortOnDrop(shared_runtime()?.spawn(future))
         .await
-        .unwrap_or_else(|error| Err(failed(&error)))
+        .unwrap_or_else(|error| Err(async_executor_error(&error)))
 }
 
-fn failed(error: &dyn std::error::Error) -> ModelError {
-    ModelError::Wait {
+fn async_executor_error(error: &dyn std::error::Error) -> ModelError {
+    ModelError::NoExecutor {
         what: error.to_string(),
     }
 }
 
 /// With the handle that waits for it.
-struct Cancelled<T>(JoinHandle<T>);
+struct AbortOnDrop<T>(JoinHandle<T>);
 
-impl<T> Future for Cancelled<T> {
+impl<T> Future for AbortOnDrop<T> {
     type Output = Result<T, tokio::task::JoinError>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
@@ -109,7 +109,7 @@ impl<T> Future for Cancelled<T> {
     }
 }
 
-impl<T> Drop for Cancelled<T> {
+impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -125,7 +125,7 @@ mod tests {
             let threads: Vec<_> = (0..16)
                 .map(|number| {
                     scope.spawn(move || {
-                        wait(async move {
+                        block_on(async move {
                             tokio::task::yield_now().await;
                             Ok::<_, ModelError>(number)
                         })
@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn inside_of_an_executor_nothing_panics() {
         let outer = Builder::new_current_thread().build().unwrap();
-        let answer = outer.block_on(async { wait(async { Ok::<_, ModelError>(7) }) });
+        let answer = outer.block_on(async { block_on(async { Ok::<_, ModelError>(7) }) });
         assert_eq!(answer, Ok(7));
     }
 }

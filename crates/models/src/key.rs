@@ -7,10 +7,10 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use crate::ModelError;
-use crate::providers::{Environment, Provider};
+use crate::providers::{EnvVarMap, ModelProvider};
 
 /// Longer than a keyring that is open takes; one that asks a person first is not waited for.
-const PATIENCE: Duration = Duration::from_secs(5);
+const KEYRING_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longer than any key.
 const LONGEST: u64 = 8 * 1024;
 /// A shorter key is not searched for in texts.
@@ -20,23 +20,23 @@ const SERVICE: &str = "checkrein";
 
 /// A key. It is compared with nothing and printed by nothing.
 #[derive(Clone)]
-pub(crate) struct Key(String);
+pub(crate) struct ApiKey(String);
 
-impl std::fmt::Debug for Key {
+impl std::fmt::Debug for ApiKey {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.write_str("Key")
     }
 }
 
-impl Key {
+impl ApiKey {
     /// For the header that carries it.
-    pub(crate) fn reveal(&self) -> &str {
+    pub(crate) fn reveal_secret(&self) -> &str {
         &self.0
     }
 
     /// The text without the key, should a stranger have put it there. A very short key is left:
     /// it is part of ordinary words, and is worth nothing.
-    pub(crate) fn blank(&self, text: &str) -> String {
+    pub(crate) fn redact_from_text(&self, text: &str) -> String {
         match self.0.len() < SHORTEST {
             true => text.to_owned(),
             false => text.replace(&self.0, "[key]"),
@@ -45,25 +45,27 @@ impl Key {
 }
 
 /// The provider's key; `None` where it needs none. Blocks for as long as the keyring takes, and
-/// not longer than [`PATIENCE`].
-pub(crate) fn find(
-    provider: &Provider,
-    environment: &Environment,
-) -> Result<Option<Key>, ModelError> {
-    let found = provider.key(environment).or_else(|| {
+/// not longer than [`KEYRING_TIMEOUT`].
+pub(crate) fn find_api_key(
+    provider: &ModelProvider,
+    environment: &EnvVarMap,
+) -> Result<Option<ApiKey>, ModelError> {
+    let found = provider.api_key_from_environment(environment).or_else(|| {
         // Whoever runs a model at home has seldom a key for it in the keyring.
         if provider.local {
             return None;
         }
-        keyring(provider.account, environment)
+        read_key_from_keyring(provider.account, environment)
     });
     let how = match found {
-        Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => return Ok(Some(Key(key))),
+        Some(key) if key.bytes().all(|byte| byte.is_ascii_graphic()) => {
+            return Ok(Some(ApiKey(key)));
+        }
         Some(_) => "the one found has characters that no key has".to_owned(),
         None if provider.local => return Ok(None),
         None => {
             let variables = provider.key_variables.join(" or ");
-            match store(provider.account) {
+            match keyring_store_command(provider.account) {
                 Some(command) => format!("set {variables}, or keep it in the keyring: {command}"),
                 None => format!("set {variables}"),
             }
@@ -76,7 +78,7 @@ pub(crate) fn find(
 }
 
 /// The program that reads the system's keyring, and its arguments.
-fn lookup(account: &str) -> Option<(&'static str, Vec<&str>)> {
+fn keyring_command(account: &str) -> Option<(&'static str, Vec<&str>)> {
     if cfg!(target_os = "linux") {
         let arguments = vec!["lookup", "service", SERVICE, "account", account];
         Some(("secret-tool", arguments))
@@ -89,7 +91,7 @@ fn lookup(account: &str) -> Option<(&'static str, Vec<&str>)> {
 }
 
 /// What a person types to put a key there.
-fn store(account: &str) -> Option<String> {
+fn keyring_store_command(account: &str) -> Option<String> {
     if cfg!(target_os = "linux") {
         Some(format!(
             "secret-tool store --label='{SERVICE} {account}' service {SERVICE} account {account}"
@@ -104,8 +106,8 @@ fn store(account: &str) -> Option<String> {
 }
 
 /// `None`: there is no keyring, it is locked, or it does not have it.
-fn keyring(account: &str, environment: &Environment) -> Option<String> {
-    let (program, arguments) = lookup(account)?;
+fn read_key_from_keyring(account: &str, environment: &EnvVarMap) -> Option<String> {
+    let (program, arguments) = keyring_command(account)?;
     let mut child = Command::new(program)
         .args(arguments)
         .env_clear()
@@ -124,7 +126,7 @@ fn keyring(account: &str, environment: &Environment) -> Option<String> {
         let _ = send.send(matches!(read, Some(Ok(_))).then_some(text));
     });
     let found = match reader {
-        Ok(_) => receive.recv_timeout(PATIENCE).ok().flatten(),
+        Ok(_) => receive.recv_timeout(KEYRING_TIMEOUT).ok().flatten(),
         Err(_) => None,
     };
     // It has said all it will, or has had its time.
@@ -138,21 +140,27 @@ fn keyring(account: &str, environment: &Environment) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::providers::parse;
+    use crate::providers::parse_model_name;
 
     #[test]
     fn a_key_is_shown_by_nothing() {
-        let (provider, _) = parse("openai/m").unwrap();
-        let environment = Environment::from([("OPENAI_API_KEY".into(), "sk-abcdef".into())]);
-        let key = find(provider, &environment).unwrap().unwrap();
-        assert_eq!(key.reveal(), "sk-abcdef");
+        let (provider, _) = parse_model_name("openai/m").unwrap();
+        let environment = EnvVarMap::from([("OPENAI_API_KEY".into(), "sk-abcdef".into())]);
+        let key = find_api_key(provider, &environment).unwrap().unwrap();
+        assert_eq!(key.reveal_secret(), "sk-abcdef");
         assert!(!format!("{key:?}").contains("abc"), "{key:?}");
-        assert_eq!(key.blank("bad key 'sk-abcdef'!"), "bad key '[key]'!");
+        assert_eq!(
+            key.redact_from_text("bad key 'sk-abcdef'!"),
+            "bad key '[key]'!"
+        );
         for short in ["x", "local"] {
-            let key = Key(short.to_owned());
-            assert_eq!(key.blank("local index.x"), "local index.x");
+            let key = ApiKey(short.to_owned());
+            assert_eq!(key.redact_from_text("local index.x"), "local index.x");
         }
-        assert_eq!(Key("abcdef".to_owned()).blank("abcdef"), "[key]");
+        assert_eq!(
+            ApiKey("abcdef".to_owned()).redact_from_text("abcdef"),
+            "[key]"
+        );
     }
 
     #[test]
@@ -163,18 +171,20 @@ mod tests {
             ("openai-chat/m", "OPENAI_API_KEY"),
             ("openrouter/m", "OPENROUTER_API_KEY"),
         ] {
-            let (provider, _) = parse(name).unwrap();
-            let environment = Environment::from([(variable.into(), "k-1".into())]);
-            let key = find(provider, &environment).unwrap();
-            assert_eq!(key.unwrap().reveal(), "k-1", "{name}");
+            let (provider, _) = parse_model_name(name).unwrap();
+            let environment = EnvVarMap::from([(variable.into(), "k-1".into())]);
+            let key = find_api_key(provider, &environment).unwrap();
+            assert_eq!(key.unwrap().reveal_secret(), "k-1", "{name}");
         }
     }
 
     #[test]
     fn a_key_with_a_line_in_it_is_none() {
-        let (provider, _) = parse("xai/m").unwrap();
-        let environment = Environment::from([("XAI_API_KEY".into(), "a\nx-evil: 1".into())]);
-        let error = find(provider, &environment).unwrap_err().to_string();
+        let (provider, _) = parse_model_name("xai/m").unwrap();
+        let environment = EnvVarMap::from([("XAI_API_KEY".into(), "a\nx-evil: 1".into())]);
+        let error = find_api_key(provider, &environment)
+            .unwrap_err()
+            .to_string();
         assert!(
             error.contains("characters") && !error.contains("evil"),
             "{error}"
@@ -193,17 +203,23 @@ mod tests {
         std::fs::write(&program, script).unwrap();
         let mode = std::fs::Permissions::from_mode(0o755);
         std::fs::set_permissions(&program, mode).unwrap();
-        let environment = Environment::from([("PATH".into(), folder.path().into())]);
-        let (groq, _) = parse("groq/m").unwrap();
-        assert_eq!(find(groq, &environment).unwrap().unwrap().reveal(), "k-2");
-        let (xai, _) = parse("xai/m").unwrap();
-        let error = find(xai, &environment).unwrap_err().to_string();
+        let environment = EnvVarMap::from([("PATH".into(), folder.path().into())]);
+        let (groq, _) = parse_model_name("groq/m").unwrap();
+        assert_eq!(
+            find_api_key(groq, &environment)
+                .unwrap()
+                .unwrap()
+                .reveal_secret(),
+            "k-2"
+        );
+        let (xai, _) = parse_model_name("xai/m").unwrap();
+        let error = find_api_key(xai, &environment).unwrap_err().to_string();
         assert!(
             error.contains("XAI_API_KEY") && error.contains("secret-tool store"),
             "{error}"
         );
         // And nobody is asked for a key that is not needed.
-        let (ollama, _) = parse("ollama/m").unwrap();
-        assert!(find(ollama, &environment).unwrap().is_none());
+        let (ollama, _) = parse_model_name("ollama/m").unwrap();
+        assert!(find_api_key(ollama, &environment).unwrap().is_none());
     }
 }

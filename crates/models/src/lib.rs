@@ -20,31 +20,34 @@ use std::future::Future;
 use std::pin::Pin;
 
 pub use error::ModelError;
-pub use executor::{wait, wait_unless};
-pub use limits::Limits;
-pub use prices::{Price, Prices};
-pub use providers::without_addresses;
-pub use remote::Remote;
-pub use reply::{Ended, Reply, Usage};
-pub use request::{Call, Message, Request, Shape, Tool};
-pub use wires::{Wire, read};
+pub use executor::{block_on, block_on_unless_cancelled};
+pub use limits::ModelRequestLimits;
+pub use prices::{ModelPrice, PriceList};
+pub use providers::without_endpoint_variables;
+pub use remote::RemoteModel;
+pub use reply::{AnswerTokenUsage, FinishReason, ModelReply};
+pub use request::{ChatMessage, ModelRequest, OutputSchema, RequestedToolCall, ToolDefinition};
+pub use wires::{WireFormat, read_recorded_reply};
 
 /// Whether a model of this name, `provider/model`, can be asked at all. Nothing is looked up.
 ///
 /// # Errors
 /// What is wrong with the name, and what would be right.
-pub fn check(name: &str) -> Result<(), ModelError> {
-    providers::parse(name).map(drop)
+pub fn validate_model_name(name: &str) -> Result<(), ModelError> {
+    providers::parse_model_name(name).map(drop)
 }
 
 /// A future that can be sent between threads; who waits for it chooses the executor.
-pub type Pending<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
 /// A model that can be asked. Dropping the future cancels the request.
-pub trait Model: Send + Sync {
+pub trait LanguageModel: Send + Sync {
     /// `provider/model`, as configs name it.
-    fn name(&self) -> &str;
+    fn model_name(&self) -> &str;
 
     /// Asks once. Retries, time and size limits are the implementation's; the caller only waits.
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>>;
+    fn ask_model<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>>;
 }

@@ -4,31 +4,31 @@ use std::time::Duration;
 
 /// What one question may cost in time and bytes. Retries share these limits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ModelRequestLimits {
     /// Until a connection stands.
     pub connect: Duration,
     /// Between two pieces of an answer, its first included. Some models think for minutes
     /// without a word.
-    pub gap: Duration,
+    pub idle_timeout: Duration,
     /// In all, with every retry and the waits between them.
-    pub whole: Duration,
+    pub total_timeout: Duration,
     /// Bytes of an answer as they come over the line.
     pub bytes: usize,
     /// Requests in all, the first included.
     pub tries: u32,
     /// The wait before the second try; it doubles with each further one.
-    pub pause: Duration,
+    pub first_backoff: Duration,
 }
 
-impl Default for Limits {
+impl Default for ModelRequestLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(10),
-            gap: Duration::from_secs(120),
-            whole: Duration::from_secs(600),
+            idle_timeout: Duration::from_secs(120),
+            total_timeout: Duration::from_secs(600),
             bytes: 8 * 1024 * 1024,
             tries: 4,
-            pause: Duration::from_millis(500),
+            first_backoff: Duration::from_millis(500),
         }
     }
 }

@@ -10,7 +10,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 
 /// The wait after this many tries. Never all at once with everybody else: between half of the
 /// pause and the whole is chance, and on top of what was asked for as well.
-pub(crate) fn before(tried: u32, pause: Duration, asked: Option<Duration>) -> Duration {
+pub(crate) fn backoff_delay(tried: u32, pause: Duration, asked: Option<Duration>) -> Duration {
     let doubled = 2_u32.saturating_pow(tried.saturating_sub(1));
     let pause = pause.saturating_mul(doubled).min(LONGEST);
     let half = pause / 2;
@@ -19,13 +19,13 @@ pub(crate) fn before(tried: u32, pause: Duration, asked: Option<Duration>) -> Du
 }
 
 /// What the headers ask for: milliseconds, seconds or a date.
-pub(crate) fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after_from_headers(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     let text = |name: &str| headers.get(name)?.to_str().ok().map(str::trim);
-    if let Some(wait) = text("retry-after-ms").and_then(|text| seconds(text, 1e-3)) {
+    if let Some(wait) = text("retry-after-ms").and_then(|text| parse_seconds(text, 1e-3)) {
         return Some(wait);
     }
     let text = text("retry-after")?;
-    seconds(text, 1.0).or_else(|| {
+    parse_seconds(text, 1.0).or_else(|| {
         let date = httpdate::parse_http_date(text).ok()?;
         // A date that has passed asks for no wait.
         Some(date.duration_since(now).unwrap_or_default())
@@ -33,15 +33,15 @@ pub(crate) fn asked(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
 }
 
 /// Google says it in the body.
-pub(crate) fn asked_in_body(body: &Value) -> Option<Duration> {
+pub(crate) fn retry_delay_from_body(body: &Value) -> Option<Duration> {
     let details = body.pointer("/error/details")?.as_array()?;
     let delay = details
         .iter()
         .find_map(|detail| detail.get("retryDelay")?.as_str())?;
-    seconds(delay.strip_suffix('s')?, 1.0)
+    parse_seconds(delay.strip_suffix('s')?, 1.0)
 }
 
-fn seconds(text: &str, unit: f64) -> Option<Duration> {
+fn parse_seconds(text: &str, unit: f64) -> Option<Duration> {
     let number: f64 = text.parse().ok()?;
     Duration::try_from_secs_f64(number * unit).ok()
 }
@@ -54,7 +54,7 @@ mod tests {
     fn waits_double_and_differ() {
         let pause = Duration::from_millis(100);
         for (tried, least) in [(1, 50), (2, 100), (3, 200), (40, 15_000)] {
-            let waits: Vec<Duration> = (0..50).map(|_| before(tried, pause, None)).collect();
+            let waits: Vec<Duration> = (0..50).map(|_| backoff_delay(tried, pause, None)).collect();
             let least = Duration::from_millis(least);
             assert!(
                 waits
@@ -64,7 +64,7 @@ mod tests {
             assert!(waits.iter().any(|wait| Some(wait) != waits.first()));
         }
         let asked = Duration::from_secs(7);
-        assert!(before(1, pause, Some(asked)) >= asked);
+        assert!(backoff_delay(1, pause, Some(asked)) >= asked);
     }
 
     #[test]
@@ -87,9 +87,16 @@ mod tests {
                 value.parse::<reqwest::header::HeaderValue>().unwrap(),
             )]);
             let expected = expected.map(Duration::from_secs_f64);
-            assert_eq!(asked(&headers, now), expected, "{name}: {value}");
+            assert_eq!(
+                retry_after_from_headers(&headers, now),
+                expected,
+                "{name}: {value}"
+            );
         }
         let body = serde_json::json!({ "error": { "details": [{}, { "retryDelay": "34.5s" }] } });
-        assert_eq!(asked_in_body(&body), Some(Duration::from_millis(34_500)));
+        assert_eq!(
+            retry_delay_from_body(&body),
+            Some(Duration::from_millis(34_500))
+        );
     }
 }

@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
-use crate::Usage;
-use crate::providers::account;
+use crate::AnswerTokenUsage;
+use crate::providers::provider_key_storage_name;
 
 /// The table of this build; its first lines say of which day.
 const TABLE: &str = include_str!("prices.tsv");
@@ -19,50 +19,55 @@ const MAKERS: &[(&str, &str)] = &[
 
 /// Millionths of a dollar for a million tokens of each kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Price {
+pub struct ModelPrice {
     /// Read anew.
     pub input: u64,
     /// Read from the provider's cache; as `input` if nothing is said.
-    pub cached: Option<u64>,
+    pub cache_read: Option<u64>,
     /// Written to the provider's cache; as `input` if nothing is said.
-    pub written: Option<u64>,
+    pub cache_write: Option<u64>,
     /// Written.
     pub output: u64,
 }
 
 /// The prices of this build, and a person's own before them.
 #[derive(Debug, Clone, Default)]
-pub struct Prices {
+pub struct PriceList {
     /// By the name in the form of the table.
-    own: BTreeMap<String, Price>,
+    own: BTreeMap<String, ModelPrice>,
 }
 
 /// A line of the table.
-struct Line {
+struct PriceRow {
     model: String,
     /// For requests with more input tokens than this.
     above: u64,
-    price: Price,
+    price: ModelPrice,
 }
 
-impl Prices {
+impl PriceList {
     /// A person's prices by `provider/model`. One counts for later versions of the model too,
     /// told by a date or the like at the end of the name, as the prices of this build do.
-    pub fn new(own: BTreeMap<String, Price>) -> Self {
-        let own = own.into_iter().map(|(name, price)| (plain(&name), price));
+    pub fn new(own: BTreeMap<String, ModelPrice>) -> Self {
+        let own = own
+            .into_iter()
+            .map(|(name, price)| (normalized_model_name(&name), price));
         Self { own: own.collect() }
     }
 
     /// Of one answer of this model, in millionths of a dollar, rounded up.
-    pub fn cost(&self, name: &str, usage: &Usage) -> Option<u64> {
+    pub fn usage_cost(&self, name: &str, usage: &AnswerTokenUsage) -> Option<u64> {
         let (input, output) = (usage.input?, usage.output?);
-        let (cached, written) = (usage.cached.unwrap_or(0), usage.written.unwrap_or(0));
+        let (cached, written) = (
+            usage.cache_read.unwrap_or(0),
+            usage.cache_write.unwrap_or(0),
+        );
         let whole = input.saturating_add(cached).saturating_add(written);
-        let price = self.price(name, whole)?;
+        let price = self.model_price(name, whole)?;
         let parts = [
             (input, price.input),
-            (cached, price.cached.unwrap_or(price.input)),
-            (written, price.written.unwrap_or(price.input)),
+            (cached, price.cache_read.unwrap_or(price.input)),
+            (written, price.cache_write.unwrap_or(price.input)),
             (output, price.output),
         ];
         let sum: u128 = parts
@@ -74,17 +79,17 @@ impl Prices {
     }
 
     /// The price of this model for a request with so many tokens in all.
-    pub fn price(&self, name: &str, input: u64) -> Option<Price> {
-        let name = plain(name);
+    pub fn model_price(&self, name: &str, input: u64) -> Option<ModelPrice> {
+        let name = normalized_model_name(name);
         let own = self
             .own
             .iter()
-            .filter(|(model, _)| is_version_of(&name, model))
+            .filter(|(model, _)| is_model_version_of(&name, model))
             .max_by_key(|(model, _)| model.len());
         own.map(|(_, price)| *price).or_else(|| {
-            table()
+            built_in_prices()
                 .iter()
-                .filter(|line| is_version_of(&name, &line.model))
+                .filter(|line| is_model_version_of(&name, &line.model))
                 .filter(|line| line.above == 0 || input > line.above)
                 .max_by_key(|line| (line.model.len(), line.above))
                 .map(|line| line.price)
@@ -93,7 +98,7 @@ impl Prices {
 }
 
 /// One spelling of a model that has several.
-fn plain(name: &str) -> String {
+fn normalized_model_name(name: &str) -> String {
     let lower = name.trim().to_ascii_lowercase();
     let (provider, model) = lower.split_once('/').unwrap_or(("", &lower));
     let (provider, model) = match model.split_once('/') {
@@ -102,14 +107,14 @@ fn plain(name: &str) -> String {
             let known = MAKERS.iter().find(|(theirs, _)| *theirs == maker);
             (known.map_or(maker, |(_, ours)| ours), model)
         }
-        _ => (account(provider), model),
+        _ => (provider_key_storage_name(provider), model),
     };
     format!("{provider}/{}", model.replace('.', "-"))
 }
 
 /// Whether a name is that model, or it with a date, a build number or the like behind. Another
 /// model whose name begins so may cost ten times as much.
-fn is_version_of(name: &str, model: &str) -> bool {
+fn is_model_version_of(name: &str, model: &str) -> bool {
     let Some(rest) = name.strip_prefix(model) else {
         return false;
     };
@@ -123,33 +128,33 @@ fn is_version_of(name: &str, model: &str) -> bool {
     begins && parts.all(number)
 }
 
-fn table() -> &'static [Line] {
-    static LINES: OnceLock<Vec<Line>> = OnceLock::new();
-    LINES.get_or_init(|| rows().filter_map(line).collect())
+fn built_in_prices() -> &'static [PriceRow] {
+    static LINES: OnceLock<Vec<PriceRow>> = OnceLock::new();
+    LINES.get_or_init(|| price_table_rows().filter_map(parse_price_row).collect())
 }
 
-fn rows() -> impl Iterator<Item = &'static str> {
+fn price_table_rows() -> impl Iterator<Item = &'static str> {
     TABLE
         .lines()
         .filter(|row| !row.starts_with('#') && !row.is_empty())
 }
 
-fn line(row: &str) -> Option<Line> {
+fn parse_price_row(row: &str) -> Option<PriceRow> {
     let mut fields = row.split('\t');
-    let model = plain(fields.next()?);
+    let model = normalized_model_name(fields.next()?);
     let above = fields.next()?.parse().ok()?;
     let mut price = || match fields.next()? {
         "-" => Some(None),
-        dollars => millionths(dollars).map(Some),
+        dollars => parse_micro_dollars(dollars).map(Some),
     };
     let (input, cached, written, output) = (price()??, price()?, price()?, price()??);
-    let price = Price {
+    let price = ModelPrice {
         input,
-        cached,
-        written,
+        cache_read: cached,
+        cache_write: written,
         output,
     };
-    Some(Line {
+    Some(PriceRow {
         model,
         above,
         price,
@@ -157,7 +162,7 @@ fn line(row: &str) -> Option<Line> {
 }
 
 /// Dollars with at most six decimals.
-fn millionths(dollars: &str) -> Option<u64> {
+fn parse_micro_dollars(dollars: &str) -> Option<u64> {
     let (whole, part) = dollars.split_once('.').unwrap_or((dollars, ""));
     let whole: u64 = whole.parse().ok()?;
     let part: u64 = format!("{part:0<6}")
@@ -171,54 +176,59 @@ fn millionths(dollars: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn usage(input: u64, cached: u64, written: u64, output: u64) -> Usage {
-        Usage {
+    fn usage(input: u64, cached: u64, written: u64, output: u64) -> AnswerTokenUsage {
+        AnswerTokenUsage {
             input: Some(input),
-            cached: Some(cached),
-            written: Some(written),
+            cache_read: Some(cached),
+            cache_write: Some(written),
             output: Some(output),
         }
     }
 
     #[test]
     fn every_line_of_the_table_is_read_and_is_sensible() {
-        assert_eq!(table().len(), rows().count());
-        for line in table() {
+        assert_eq!(built_in_prices().len(), price_table_rows().count());
+        for line in built_in_prices() {
             let (provider, _) = line.model.split_once('/').unwrap();
             assert!(
-                crate::providers::parse(&format!("{provider}/m")).is_ok(),
+                crate::providers::parse_model_name(&format!("{provider}/m")).is_ok(),
                 "{}",
                 line.model
             );
             assert!(line.price.output >= line.price.input, "{}", line.model);
             assert!(
                 line.price
-                    .cached
+                    .cache_read
                     .is_none_or(|cached| cached <= line.price.input)
             );
-            let same = |other: &&Line| other.model == line.model && other.above == line.above;
-            assert_eq!(table().iter().filter(same).count(), 1, "{}", line.model);
+            let same = |other: &&PriceRow| other.model == line.model && other.above == line.above;
+            assert_eq!(
+                built_in_prices().iter().filter(same).count(),
+                1,
+                "{}",
+                line.model
+            );
         }
     }
 
     #[test]
     fn an_answer_costs_the_sum_of_its_kinds() {
-        let prices = Prices::default();
+        let prices = PriceList::default();
         // 5, 0.5, 6.25 and 25 dollars.
-        let cost = prices.cost("anthropic/claude-opus-5", &usage(1000, 10_000, 100, 200));
+        let cost = prices.usage_cost("anthropic/claude-opus-5", &usage(1000, 10_000, 100, 200));
         assert_eq!(cost, Some(5000 + 5000 + 625 + 5000));
         // A token of something is not nothing.
-        let cost = prices.cost("openai/gpt-5-nano", &usage(1, 0, 0, 0));
+        let cost = prices.usage_cost("openai/gpt-5-nano", &usage(1, 0, 0, 0));
         assert_eq!(cost, Some(1));
         assert_eq!(
-            prices.cost("openai/gpt-5", &usage(u64::MAX, 0, 0, u64::MAX)),
+            prices.usage_cost("openai/gpt-5", &usage(u64::MAX, 0, 0, u64::MAX)),
             Some(u64::MAX)
         );
     }
 
     #[test]
     fn what_is_not_known_costs_nothing_known() {
-        let prices = Prices::default();
+        let prices = PriceList::default();
         for name in [
             "ollama/llama3",
             "openai/gpt-99",
@@ -226,15 +236,19 @@ mod tests {
             "",
             "x",
         ] {
-            assert_eq!(prices.cost(name, &usage(1, 1, 1, 1)), None, "{name}");
+            assert_eq!(prices.usage_cost(name, &usage(1, 1, 1, 1)), None, "{name}");
         }
-        let unsaid = Usage::default();
-        assert_eq!(prices.cost("openai/gpt-5", &unsaid), None);
+        let unsaid = AnswerTokenUsage::default();
+        assert_eq!(prices.usage_cost("openai/gpt-5", &unsaid), None);
     }
 
     #[test]
     fn a_name_has_the_price_of_its_model_and_of_no_other() {
-        let price = |name: &str| Prices::default().price(name, 0).map(|price| price.input);
+        let price = |name: &str| {
+            PriceList::default()
+                .model_price(name, 0)
+                .map(|price| price.input)
+        };
         let opus = price("anthropic/claude-opus-4-5");
         assert_eq!(opus, Some(5_000_000));
         for name in [
@@ -257,26 +271,33 @@ mod tests {
 
     #[test]
     fn a_large_request_is_dearer() {
-        let prices = Prices::default();
-        let small = prices.price("gemini/gemini-2.5-pro", 200_000).unwrap();
-        let large = prices.price("gemini/gemini-2.5-pro", 200_001).unwrap();
+        let prices = PriceList::default();
+        let small = prices
+            .model_price("gemini/gemini-2.5-pro", 200_000)
+            .unwrap();
+        let large = prices
+            .model_price("gemini/gemini-2.5-pro", 200_001)
+            .unwrap();
         assert_eq!((small.input, large.input), (1_250_000, 2_500_000));
     }
 
     #[test]
     fn a_persons_price_goes_before() {
-        let own = Price {
+        let own = ModelPrice {
             input: 1,
-            ..Price::default()
+            ..ModelPrice::default()
         };
-        let prices = Prices::new(BTreeMap::from([
+        let prices = PriceList::new(BTreeMap::from([
             ("openai/gpt-5".to_owned(), own),
-            ("ollama/llama3.3:70b".to_owned(), Price::default()),
+            ("ollama/llama3.3:70b".to_owned(), ModelPrice::default()),
         ]));
-        assert_eq!(prices.price("openai/gpt-5-2025-08-07", 0), Some(own));
-        assert_eq!(prices.price("openai/gpt-5-mini", 0).unwrap().input, 250_000);
+        assert_eq!(prices.model_price("openai/gpt-5-2025-08-07", 0), Some(own));
         assert_eq!(
-            prices.cost("ollama/llama3.3:70b", &usage(9, 9, 9, 9)),
+            prices.model_price("openai/gpt-5-mini", 0).unwrap().input,
+            250_000
+        );
+        assert_eq!(
+            prices.usage_cost("ollama/llama3.3:70b", &usage(9, 9, 9, 9)),
             Some(0)
         );
     }

@@ -5,20 +5,20 @@ use std::collections::BTreeMap;
 use std::ffi::OsString;
 
 use crate::ModelError;
-use crate::wires::{Dialect, Wire};
+use crate::wires::{WireDialect, WireFormat};
 
 /// The environment that is looked at, which is the caller's and not the process's.
-pub(crate) type Environment = BTreeMap<OsString, OsString>;
+pub(crate) type EnvVarMap = BTreeMap<OsString, OsString>;
 
 /// One provider.
 #[derive(Debug)]
-pub(crate) struct Provider {
+pub(crate) struct ModelProvider {
     /// As names of models begin.
     pub(crate) name: &'static str,
     /// Under which its key and its prices are kept, where that is another name.
     pub(crate) account: &'static str,
-    pub(crate) wire: Wire,
-    pub(crate) dialect: Dialect,
+    pub(crate) wire: WireFormat,
+    pub(crate) dialect: WireDialect,
     /// Where it is, unless a variable says otherwise.
     base: &'static str,
     base_variables: &'static [&'static str],
@@ -27,41 +27,41 @@ pub(crate) struct Provider {
     pub(crate) local: bool,
 }
 
-pub(crate) const STRICT: Dialect = Dialect {
-    holds_shapes: true,
-    asks_usage: true,
-    wants_thoughts: false,
+pub(crate) const STRICT: WireDialect = WireDialect {
+    enforces_schemas: true,
+    requests_usage: true,
+    returns_thoughts: false,
     max_tokens: "max_tokens",
 };
 /// Takes no schema, or none together with a stream or tools.
-const LOOSE: Dialect = Dialect {
-    holds_shapes: false,
+const LOOSE: WireDialect = WireDialect {
+    enforces_schemas: false,
     ..STRICT
 };
-const MISTRAL: Dialect = Dialect {
-    asks_usage: false,
+const MISTRAL: WireDialect = WireDialect {
+    requests_usage: false,
     ..STRICT
 };
-const DEEPSEEK: Dialect = Dialect {
-    wants_thoughts: true,
+const DEEPSEEK: WireDialect = WireDialect {
+    returns_thoughts: true,
     ..LOOSE
 };
-const OPENAI: Dialect = Dialect {
+const OPENAI: WireDialect = WireDialect {
     max_tokens: "max_completion_tokens",
     ..STRICT
 };
 
-const fn chat(
+const fn chat_provider(
     name: &'static str,
-    dialect: Dialect,
+    dialect: WireDialect,
     base: &'static str,
     base_variables: &'static [&'static str],
     key_variables: &'static [&'static str],
-) -> Provider {
-    Provider {
+) -> ModelProvider {
+    ModelProvider {
         name,
         account: name,
-        wire: Wire::Chat,
+        wire: WireFormat::Chat,
         dialect,
         base,
         base_variables,
@@ -71,10 +71,10 @@ const fn chat(
 }
 
 /// All of them.
-pub(crate) const PROVIDERS: &[Provider] = &[
-    Provider {
-        wire: Wire::Anthropic,
-        ..chat(
+pub(crate) const PROVIDERS: &[ModelProvider] = &[
+    ModelProvider {
+        wire: WireFormat::Anthropic,
+        ..chat_provider(
             "anthropic",
             STRICT,
             "https://api.anthropic.com",
@@ -82,9 +82,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["ANTHROPIC_API_KEY"],
         )
     },
-    Provider {
-        wire: Wire::Responses,
-        ..chat(
+    ModelProvider {
+        wire: WireFormat::Responses,
+        ..chat_provider(
             "openai",
             OPENAI,
             "https://api.openai.com/v1",
@@ -92,9 +92,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["OPENAI_API_KEY"],
         )
     },
-    Provider {
+    ModelProvider {
         account: "openai",
-        ..chat(
+        ..chat_provider(
             "openai-chat",
             OPENAI,
             "https://api.openai.com/v1",
@@ -102,9 +102,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["OPENAI_API_KEY"],
         )
     },
-    Provider {
-        wire: Wire::Gemini,
-        ..chat(
+    ModelProvider {
+        wire: WireFormat::Gemini,
+        ..chat_provider(
             "gemini",
             STRICT,
             GEMINI,
@@ -112,10 +112,10 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         )
     },
-    Provider {
-        wire: Wire::Gemini,
+    ModelProvider {
+        wire: WireFormat::Gemini,
         account: "gemini",
-        ..chat(
+        ..chat_provider(
             "google",
             STRICT,
             GEMINI,
@@ -123,9 +123,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["GEMINI_API_KEY", "GOOGLE_API_KEY"],
         )
     },
-    Provider {
+    ModelProvider {
         local: true,
-        ..chat(
+        ..chat_provider(
             "ollama",
             STRICT,
             "http://127.0.0.1:11434/v1",
@@ -133,9 +133,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["OLLAMA_API_KEY"],
         )
     },
-    Provider {
+    ModelProvider {
         local: true,
-        ..chat(
+        ..chat_provider(
             "vllm",
             STRICT,
             "http://127.0.0.1:8000/v1",
@@ -143,9 +143,9 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["VLLM_API_KEY"],
         )
     },
-    Provider {
+    ModelProvider {
         local: true,
-        ..chat(
+        ..chat_provider(
             "lmstudio",
             STRICT,
             "http://127.0.0.1:1234/v1",
@@ -153,56 +153,56 @@ pub(crate) const PROVIDERS: &[Provider] = &[
             &["LMSTUDIO_API_KEY"],
         )
     },
-    chat(
+    chat_provider(
         "openrouter",
         STRICT,
         "https://openrouter.ai/api/v1",
         &["OPENROUTER_BASE_URL"],
         &["OPENROUTER_API_KEY"],
     ),
-    chat(
+    chat_provider(
         "groq",
         LOOSE,
         "https://api.groq.com/openai/v1",
         &["GROQ_BASE_URL"],
         &["GROQ_API_KEY"],
     ),
-    chat(
+    chat_provider(
         "deepseek",
         DEEPSEEK,
         "https://api.deepseek.com/v1",
         &["DEEPSEEK_BASE_URL"],
         &["DEEPSEEK_API_KEY"],
     ),
-    chat(
+    chat_provider(
         "mistral",
         MISTRAL,
         "https://api.mistral.ai/v1",
         &["MISTRAL_BASE_URL"],
         &["MISTRAL_API_KEY"],
     ),
-    chat(
+    chat_provider(
         "xai",
         STRICT,
         "https://api.x.ai/v1",
         &["XAI_BASE_URL"],
         &["XAI_API_KEY"],
     ),
-    chat(
+    chat_provider(
         "together",
         STRICT,
         "https://api.together.xyz/v1",
         &["TOGETHER_BASE_URL"],
         &["TOGETHER_API_KEY"],
     ),
-    chat(
+    chat_provider(
         "fireworks",
         STRICT,
         "https://api.fireworks.ai/inference/v1",
         &["FIREWORKS_BASE_URL"],
         &["FIREWORKS_API_KEY"],
     ),
-    chat(
+    chat_provider(
         "cerebras",
         LOOSE,
         "https://api.cerebras.ai/v1",
@@ -241,9 +241,9 @@ const FAMILIES: &[(&str, &str)] = &[
 const LONGEST: usize = 200;
 
 /// The provider that a name begins with, and the provider's own name of the model.
-pub(crate) fn parse(name: &str) -> Result<(&'static Provider, &str), ModelError> {
+pub(crate) fn parse_model_name(name: &str) -> Result<(&'static ModelProvider, &str), ModelError> {
     let wrong = |why: String| {
-        Err(ModelError::Name {
+        Err(ModelError::InvalidName {
             name: name.chars().take(LONGEST).collect(),
             why,
         })
@@ -251,15 +251,15 @@ pub(crate) fn parse(name: &str) -> Result<(&'static Provider, &str), ModelError>
     let Some((first, model)) = name.split_once('/') else {
         let lower = name.to_ascii_lowercase();
         let family = FAMILIES.iter().find(|(begin, _)| lower.starts_with(begin));
-        return wrong(match (find(name), family) {
+        return wrong(match (find_provider(name), family) {
             (Some(provider), _) => format!("it names no model; write {}/MODEL", provider.name),
             (None, Some((_, provider))) if !name.is_empty() => {
                 format!("it names no provider; did you mean '{provider}/{name}'?")
             }
-            _ => format!("write PROVIDER/MODEL; providers are {}", known()),
+            _ => format!("write PROVIDER/MODEL; providers are {}", provider_names()),
         });
     };
-    let Some(provider) = find(first) else {
+    let Some(provider) = find_provider(first) else {
         let lower = first.to_ascii_lowercase();
         let near = PROVIDERS
             .iter()
@@ -270,7 +270,10 @@ pub(crate) fn parse(name: &str) -> Result<(&'static Provider, &str), ModelError>
             Some((_, near)) => {
                 format!("there is no provider '{first}'; did you mean '{near}/{model}'?")
             }
-            None => format!("there is no provider '{first}'; providers are {}", known()),
+            None => format!(
+                "there is no provider '{first}'; providers are {}",
+                provider_names()
+            ),
         });
     };
     if model.is_empty() {
@@ -285,28 +288,28 @@ pub(crate) fn parse(name: &str) -> Result<(&'static Provider, &str), ModelError>
     Ok((provider, model))
 }
 
-fn find(name: &str) -> Option<&'static Provider> {
+fn find_provider(name: &str) -> Option<&'static ModelProvider> {
     PROVIDERS.iter().find(|provider| provider.name == name)
 }
 
 /// Under which name a provider's keys and prices are kept.
-pub(crate) fn account(name: &str) -> &str {
-    find(name).map_or(name, |provider| provider.account)
+pub(crate) fn provider_key_storage_name(name: &str) -> &str {
+    find_provider(name).map_or(name, |provider| provider.account)
 }
 
-fn known() -> String {
+fn provider_names() -> String {
     let names: Vec<&str> = PROVIDERS.iter().map(|provider| provider.name).collect();
     names.join(", ")
 }
 
-impl Provider {
+impl ModelProvider {
     /// Where requests go, without a slash at the end.
-    pub(crate) fn base(&self, environment: &Environment) -> Result<String, ModelError> {
-        let Some((variable, value)) = first(environment, self.base_variables) else {
+    pub(crate) fn base_url(&self, environment: &EnvVarMap) -> Result<String, ModelError> {
+        let Some((variable, value)) = first_set_variable(environment, self.base_variables) else {
             return Ok(self.base.to_owned());
         };
         let base = if variable == OLLAMA_HOST {
-            ollama(&value)
+            ollama_base_url(&value)
         } else {
             value.trim_end_matches('/').to_owned()
         };
@@ -316,21 +319,21 @@ impl Provider {
             return Ok(base);
         }
         // Its value may hold a password.
-        Err(ModelError::Name {
+        Err(ModelError::InvalidName {
             name: self.name.to_owned(),
             why: format!("{variable} is no http or https URL"),
         })
     }
 
     /// The key that a variable holds.
-    pub(crate) fn key(&self, environment: &Environment) -> Option<String> {
-        first(environment, self.key_variables).map(|(_, value)| value)
+    pub(crate) fn api_key_from_environment(&self, environment: &EnvVarMap) -> Option<String> {
+        first_set_variable(environment, self.key_variables).map(|(_, value)| value)
     }
 }
 
 /// The first of these variables that says something.
-pub(crate) fn first(
-    environment: &Environment,
+pub(crate) fn first_set_variable(
+    environment: &EnvVarMap,
     variables: &[&'static str],
 ) -> Option<(&'static str, String)> {
     variables.iter().find_map(|variable| {
@@ -345,7 +348,7 @@ const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 
 /// The environment without what says where models are reached, for who cannot tell whether a
 /// stranger set it: keys would go there.
-pub fn without_addresses(environment: &Environment) -> Environment {
+pub fn without_endpoint_variables(environment: &EnvVarMap) -> EnvVarMap {
     const ROUTES: [&str; 6] = [
         "http_proxy",
         "https_proxy",
@@ -371,7 +374,7 @@ pub fn without_addresses(environment: &Environment) -> Environment {
 
 /// As Ollama itself reads it: scheme and port may be missing, and an address to listen on
 /// everywhere is this machine.
-fn ollama(host: &str) -> String {
+fn ollama_base_url(host: &str) -> String {
     let (scheme, rest) = host.split_once("://").unwrap_or(("http", host));
     let rest = rest.trim_end_matches('/');
     let rest = rest.strip_suffix("/v1").unwrap_or(rest);
@@ -414,10 +417,11 @@ mod tests {
             ("gemini/../../x", "no model is called so"),
             ("gemini/a?key=1", "no model is called so"),
         ] {
-            let error = parse(name).unwrap_err().to_string();
+            let error = parse_model_name(name).unwrap_err().to_string();
             assert!(error.contains(expected), "{name}: {error}");
         }
-        let (provider, model) = parse("openrouter/anthropic/claude-opus-5:free").unwrap();
+        let (provider, model) =
+            parse_model_name("openrouter/anthropic/claude-opus-5:free").unwrap();
         assert_eq!(
             (provider.name, model),
             ("openrouter", "anthropic/claude-opus-5:free")
@@ -427,8 +431,8 @@ mod tests {
     #[test]
     fn variables_say_where_a_provider_is() {
         let base = |name: &str, variable: &str, value: &str| {
-            let environment = Environment::from([(variable.into(), value.into())]);
-            find(name).unwrap().base(&environment)
+            let environment = EnvVarMap::from([(variable.into(), value.into())]);
+            find_provider(name).unwrap().base_url(&environment)
         };
         assert_eq!(
             base("openai", "X", "").unwrap(),
@@ -465,7 +469,11 @@ mod tests {
         for (at, provider) in PROVIDERS.iter().enumerate() {
             let (_, rest) = PROVIDERS.split_at(at + 1);
             assert!(rest.iter().all(|other| other.name != provider.name));
-            assert!(find(provider.account).is_some(), "{}", provider.account);
+            assert!(
+                find_provider(provider.account).is_some(),
+                "{}",
+                provider.account
+            );
         }
     }
 }

@@ -9,11 +9,12 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
 
-use crate::key::{self, Key};
-use crate::providers::{self, Environment, Provider};
-use crate::wires::{self, Fault, Reader};
+use crate::key::{self, ApiKey};
+use crate::providers::{self, EnvVarMap, ModelProvider};
+use crate::wires::{self, ModelAnswerDecodeError, StreamedReplyReader};
 use crate::{
-    Limits, Message, Model, ModelError, Pending, Reply, Request, connection, executor, pauses,
+    BoxFuture, ChatMessage, LanguageModel, ModelError, ModelReply, ModelRequest,
+    ModelRequestLimits, connection, executor, pauses,
 };
 
 /// Most of an error's body that is read, in bytes.
@@ -24,20 +25,20 @@ const MOST_TOLD: usize = 500;
 /// A model of one of the providers. Nothing is connected to, and no key is looked for, before
 /// it is asked.
 #[derive(Clone)]
-pub struct Remote(Arc<Inner>);
+pub struct RemoteModel(Arc<RemoteModelInner>);
 
-struct Inner {
+struct RemoteModelInner {
     name: String,
-    provider: &'static Provider,
+    provider: &'static ModelProvider,
     model: String,
     base: String,
-    environment: Environment,
-    limits: Limits,
+    environment: EnvVarMap,
+    limits: ModelRequestLimits,
     client: OnceLock<Result<Client, String>>,
-    key: OnceCell<Option<Key>>,
+    key: OnceCell<Option<ApiKey>>,
 }
 
-impl std::fmt::Debug for Remote {
+impl std::fmt::Debug for RemoteModel {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         // The environment holds keys.
         out.debug_struct("Remote")
@@ -46,16 +47,20 @@ impl std::fmt::Debug for Remote {
     }
 }
 
-impl Remote {
+impl RemoteModel {
     /// The model of this name, `provider/model`. Keys, base URLs and proxies are looked for in
     /// the environment that is given; that of the process is not read.
-    pub fn new(name: &str, environment: &Environment, limits: Limits) -> Result<Self, ModelError> {
-        let (provider, model) = providers::parse(name)?;
-        Ok(Self(Arc::new(Inner {
+    pub fn new(
+        name: &str,
+        environment: &EnvVarMap,
+        limits: ModelRequestLimits,
+    ) -> Result<Self, ModelError> {
+        let (provider, model) = providers::parse_model_name(name)?;
+        Ok(Self(Arc::new(RemoteModelInner {
             name: name.to_owned(),
             provider,
             model: model.to_owned(),
-            base: provider.base(environment)?,
+            base: provider.base_url(environment)?,
             environment: environment.clone(),
             limits,
             client: OnceLock::new(),
@@ -64,74 +69,84 @@ impl Remote {
     }
 }
 
-impl Remote {
+impl RemoteModel {
     /// Looks for the key, so that its absence is known before anything is asked.
     ///
     /// # Errors
     /// If there is none, and the provider wants one.
-    pub fn ready(&self) -> Pending<'_, Result<(), ModelError>> {
+    pub fn ensure_api_key(&self) -> BoxFuture<'_, Result<(), ModelError>> {
         Box::pin(async move {
-            if executor::is_here() {
-                return self.0.key().await.map(drop);
+            if executor::is_in_tokio_runtime() {
+                return self.0.api_key().await.map(drop);
             }
             let inner = Arc::clone(&self.0);
-            executor::spawned(async move { inner.key().await.map(drop) }).await
+            executor::run_on_shared_runtime(async move { inner.api_key().await.map(drop) }).await
         })
     }
 }
 
-impl Model for Remote {
-    fn name(&self) -> &str {
+impl LanguageModel for RemoteModel {
+    fn model_name(&self) -> &str {
         &self.0.name
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+    fn ask_model<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
-            if executor::is_here() {
-                return self.0.ask(request).await;
+            if executor::is_in_tokio_runtime() {
+                return self.0.ask_model_with_timeout(request).await;
             }
             // An executor of another kind drives no connection: ours does.
             let (inner, request) = (Arc::clone(&self.0), request.clone());
-            executor::spawned(async move { inner.ask(&request).await }).await
+            executor::run_on_shared_runtime(
+                async move { inner.ask_model_with_timeout(&request).await },
+            )
+            .await
         })
     }
 }
 
 /// A try that failed.
-struct Failed {
+struct ModelRequestFailure {
     error: ModelError,
-    again: Again,
+    retry: RetryHint,
 }
 
 /// Whether another try can help.
-enum Again {
+enum RetryHint {
     No,
     /// Yes, after what the provider asks for.
     After(Option<Duration>),
 }
 
-impl Inner {
-    async fn ask(&self, request: &Request) -> Result<Reply, ModelError> {
-        let whole = self.limits.whole;
+impl RemoteModelInner {
+    async fn ask_model_with_timeout(
+        &self,
+        request: &ModelRequest,
+    ) -> Result<ModelReply, ModelError> {
+        let whole = self.limits.total_timeout;
         let until = Instant::now().checked_add(whole);
-        match timeout(whole, self.try_all(request, until)).await {
+        match timeout(whole, self.send_with_retries(request, until)).await {
             Ok(answer) => answer,
-            Err(_) => Err(self.timeout(whole)),
+            Err(_) => Err(self.model_timeout_error(whole)),
         }
     }
 
-    async fn try_all(
+    async fn send_with_retries(
         &self,
-        request: &Request,
+        request: &ModelRequest,
         until: Option<Instant>,
-    ) -> Result<Reply, ModelError> {
-        let key = self.key().await?;
-        let client = self.client()?;
-        let mut body = self.body(request);
-        let mut bare = without_kept(request).map(|bare| self.body(&bare));
+    ) -> Result<ModelReply, ModelError> {
+        let key = self.api_key().await?;
+        let client = self.http_client()?;
+        let mut body = self.model_request_body(request);
+        let mut bare =
+            request_without_provider_state(request).map(|bare| self.model_request_body(&bare));
         let mut tried = 0;
         loop {
-            let failed = match self.try_once(client, key, &body).await {
+            let failed = match self.send_model_request_once(client, key, &body).await {
                 Ok(reply) => return Ok(reply),
                 Err(failed) => failed,
             };
@@ -144,10 +159,10 @@ impl Inner {
                 body = bare;
                 continue;
             }
-            let Again::After(asked) = failed.again else {
+            let RetryHint::After(asked) = failed.retry else {
                 return Err(failed.error);
             };
-            let wait = pauses::before(tried, self.limits.pause, asked);
+            let wait = pauses::backoff_delay(tried, self.limits.first_backoff, asked);
             let late = Instant::now()
                 .checked_add(wait)
                 .is_none_or(|end| until.is_some_and(|until| end >= until));
@@ -158,141 +173,187 @@ impl Inner {
         }
     }
 
-    fn body(&self, request: &Request) -> String {
-        let Provider { wire, dialect, .. } = self.provider;
-        wire.body(&self.model, request, *dialect).to_string()
+    fn model_request_body(&self, request: &ModelRequest) -> String {
+        let ModelProvider { wire, dialect, .. } = self.provider;
+        wire.request_body(&self.model, request, *dialect)
+            .to_string()
     }
 
-    async fn try_once(
+    async fn send_model_request_once(
         &self,
         client: &Client,
-        key: Option<&Key>,
+        key: Option<&ApiKey>,
         body: &str,
-    ) -> Result<Reply, Failed> {
-        let Provider { wire, .. } = self.provider;
+    ) -> Result<ModelReply, ModelRequestFailure> {
+        let ModelProvider { wire, .. } = self.provider;
         let mut request = client
-            .post(format!("{}{}", self.base, wire.path(&self.model)))
+            .post(format!("{}{}", self.base, wire.endpoint_path(&self.model)))
             .header("content-type", "application/json")
             .header("accept", "text/event-stream")
             .body(body.to_owned());
-        if let Some((name, value)) = wire.version_header() {
+        if let Some((name, value)) = wire.api_version_header() {
             request = request.header(name, value);
         }
         if let Some(key) = key {
-            let (name, before) = wire.key_header();
-            let mut value = format!("{before}{}", key.reveal())
+            let (name, before) = wire.api_key_header();
+            let mut value = format!("{before}{}", key.reveal_secret())
                 .parse::<reqwest::header::HeaderValue>()
-                .map_err(|_| self.broken("the key does not fit a header", key, Again::No))?;
+                .map_err(|_| {
+                    self.broken_model_connection_error(
+                        "the key does not fit a header",
+                        key,
+                        RetryHint::No,
+                    )
+                })?;
             value.set_sensitive(true);
             request = request.header(name, value);
         }
-        let response = match timeout(self.limits.gap, request.send()).await {
+        let response = match timeout(self.limits.idle_timeout, request.send()).await {
             Ok(Ok(response)) => response,
-            Ok(Err(error)) => return Err(self.unconnected(error, key, Again::After(None))),
-            Err(_) => return Err(self.silent()),
+            Ok(Err(error)) => {
+                return Err(self.model_connection_error(error, key, RetryHint::After(None)));
+            }
+            Err(_) => return Err(self.model_idle_timeout_error()),
         };
         if !response.status().is_success() {
-            return Err(self.refusal(response, key).await);
+            return Err(self.response_error(response, key).await);
         }
-        self.read(response, key).await
+        self.read_model_reply(response, key).await
     }
 
-    async fn read(&self, mut response: Response, key: Option<&Key>) -> Result<Reply, Failed> {
-        let mut reader = Reader::new(self.provider.wire, self.provider.dialect);
+    async fn read_model_reply(
+        &self,
+        mut response: Response,
+        key: Option<&ApiKey>,
+    ) -> Result<ModelReply, ModelRequestFailure> {
+        let mut reader = StreamedReplyReader::new(self.provider.wire, self.provider.dialect);
         let mut size = 0_usize;
-        let again = |reader: &Reader| {
+        let again = |reader: &StreamedReplyReader| {
             if reader.begun {
-                Again::No
+                RetryHint::No
             } else {
-                Again::After(None)
+                RetryHint::After(None)
             }
         };
         loop {
-            let piece = match timeout(self.limits.gap, response.chunk()).await {
+            let piece = match timeout(self.limits.idle_timeout, response.chunk()).await {
                 Ok(Ok(Some(piece))) => piece,
                 Ok(Ok(None)) => break,
                 // What matters of the answer may have come before.
-                Ok(Err(_)) if reader.is_whole() => break,
-                Ok(Err(error)) => return Err(self.unconnected(error, key, again(&reader))),
-                Err(_) => return Err(self.silent()),
+                Ok(Err(_)) if reader.is_model_reply_complete() => break,
+                Ok(Err(error)) => {
+                    return Err(self.model_connection_error(error, key, again(&reader)));
+                }
+                Err(_) => return Err(self.model_idle_timeout_error()),
             };
             size = size.saturating_add(piece.len());
             if size > self.limits.bytes {
-                return Err(self.failed(ModelError::TooLarge {
+                return Err(self.non_retryable_model_error(ModelError::TooLarge {
                     provider: self.provider.name.to_owned(),
                     limit: self.limits.bytes,
                 }));
             }
-            match reader.feed(&piece) {
+            match reader.parse_reply_chunk(&piece) {
                 Ok(false) => {}
                 Ok(true) => break,
-                Err(fault) => return Err(self.fault(fault, key, again(&reader))),
+                Err(fault) => {
+                    return Err(self.model_error_from_wire_fault(fault, key, again(&reader)));
+                }
             }
         }
         let again = again(&reader);
         reader
-            .finish()
-            .map_err(|fault| self.fault(fault, key, again))
+            .into_model_reply()
+            .map_err(|fault| self.model_error_from_wire_fault(fault, key, again))
     }
 
-    fn fault(&self, fault: Fault, key: Option<&Key>, again: Again) -> Failed {
+    fn model_error_from_wire_fault(
+        &self,
+        fault: ModelAnswerDecodeError,
+        key: Option<&ApiKey>,
+        again: RetryHint,
+    ) -> ModelRequestFailure {
         match fault {
-            Fault::Unreadable(what) => self.failed(ModelError::Unreadable {
-                provider: self.provider.name.to_owned(),
-                what: told(&what, key),
-            }),
-            Fault::Broken => self.broken("the answer broke off", key, again),
-            Fault::Said { status, what } => self.said(status, &what, key, again),
+            ModelAnswerDecodeError::Unreadable(what) => {
+                self.non_retryable_model_error(ModelError::Unreadable {
+                    provider: self.provider.name.to_owned(),
+                    what: sanitize_provider_text(&what, key),
+                })
+            }
+            ModelAnswerDecodeError::CutOff => {
+                self.broken_model_connection_error("the answer broke off", key, again)
+            }
+            ModelAnswerDecodeError::Reported { status, what } => {
+                self.status_error(status, &what, key, again)
+            }
         }
     }
 
     /// An answer that is none, by its status and words.
-    async fn refusal(&self, mut response: Response, key: Option<&Key>) -> Failed {
+    async fn response_error(
+        &self,
+        mut response: Response,
+        key: Option<&ApiKey>,
+    ) -> ModelRequestFailure {
         let status = response.status();
-        let asked = pauses::asked(response.headers(), SystemTime::now());
+        let asked = pauses::retry_after_from_headers(response.headers(), SystemTime::now());
         let mut body = Vec::new();
         while body.len() < MOST_READ
-            && let Ok(Ok(Some(piece))) = timeout(self.limits.gap, response.chunk()).await
+            && let Ok(Ok(Some(piece))) = timeout(self.limits.idle_timeout, response.chunk()).await
         {
             body.extend_from_slice(&piece);
         }
         body.truncate(MOST_READ);
         let parsed: Option<Value> = serde_json::from_slice(&body).ok();
         let raw = String::from_utf8_lossy(&body);
-        let what = parsed.as_ref().and_then(wires::words).unwrap_or(&raw);
-        let asked = asked.or_else(|| pauses::asked_in_body(parsed.as_ref()?));
+        let what = parsed
+            .as_ref()
+            .and_then(wires::find_provider_error_text)
+            .unwrap_or(&raw);
+        let asked = asked.or_else(|| pauses::retry_delay_from_body(parsed.as_ref()?));
         // An account without money is not busy.
         let spent = parsed.as_ref().and_then(|body| body.pointer("/error/code"))
             == Some(&Value::from("insufficient_quota"));
         if spent {
-            return self.refused(status.as_u16(), what, key);
+            return self.provider_refusal_error(status.as_u16(), what, key);
         }
-        self.said(status.as_u16(), what, key, Again::After(asked))
+        self.status_error(status.as_u16(), what, key, RetryHint::After(asked))
     }
 
     /// What a status means, if it is one that passes `again` counts.
-    fn said(&self, status: u16, what: &str, key: Option<&Key>, again: Again) -> Failed {
+    fn status_error(
+        &self,
+        status: u16,
+        what: &str,
+        key: Option<&ApiKey>,
+        again: RetryHint,
+    ) -> ModelRequestFailure {
         let passes = matches!(status, 408 | 425 | 429 | 500..);
         if !passes {
-            return self.refused(status, what, key);
+            return self.provider_refusal_error(status, what, key);
         }
         let after = match &again {
-            Again::After(after) => *after,
-            Again::No => None,
+            RetryHint::After(after) => *after,
+            RetryHint::No => None,
         };
-        Failed {
+        ModelRequestFailure {
             error: ModelError::Busy {
                 provider: self.provider.name.to_owned(),
                 status,
                 after,
-                what: told(what, key),
+                what: sanitize_provider_text(what, key),
             },
-            again,
+            retry: again,
         }
     }
 
-    fn refused(&self, status: u16, what: &str, key: Option<&Key>) -> Failed {
-        let what = match told(what, key) {
+    fn provider_refusal_error(
+        &self,
+        status: u16,
+        what: &str,
+        key: Option<&ApiKey>,
+    ) -> ModelRequestFailure {
+        let what = match sanitize_provider_text(what, key) {
             empty if empty.is_empty() => StatusCode::from_u16(status)
                 .ok()
                 .and_then(|status| status.canonical_reason())
@@ -300,47 +361,60 @@ impl Inner {
                 .to_owned(),
             words => words,
         };
-        self.failed(ModelError::Refused {
+        self.non_retryable_model_error(ModelError::Refused {
             provider: self.provider.name.to_owned(),
             status,
             what,
         })
     }
 
-    fn unconnected(&self, error: reqwest::Error, key: Option<&Key>, again: Again) -> Failed {
-        self.broken(&connection::cause(error), key, again)
+    fn model_connection_error(
+        &self,
+        error: reqwest::Error,
+        key: Option<&ApiKey>,
+        again: RetryHint,
+    ) -> ModelRequestFailure {
+        self.broken_model_connection_error(&connection::describe_error_chain(error), key, again)
     }
 
-    fn broken<'k>(&self, what: &str, key: impl Into<Option<&'k Key>>, again: Again) -> Failed {
+    fn broken_model_connection_error<'k>(
+        &self,
+        what: &str,
+        key: impl Into<Option<&'k ApiKey>>,
+        again: RetryHint,
+    ) -> ModelRequestFailure {
         let error = ModelError::Connection {
             provider: self.provider.name.to_owned(),
-            what: told(what, key.into()),
+            what: sanitize_provider_text(what, key.into()),
         };
-        Failed { error, again }
+        ModelRequestFailure {
+            error,
+            retry: again,
+        }
     }
 
-    fn silent(&self) -> Failed {
-        self.failed(self.timeout(self.limits.gap))
+    fn model_idle_timeout_error(&self) -> ModelRequestFailure {
+        self.non_retryable_model_error(self.model_timeout_error(self.limits.idle_timeout))
     }
 
-    fn timeout(&self, limit: Duration) -> ModelError {
+    fn model_timeout_error(&self, limit: Duration) -> ModelError {
         ModelError::Timeout {
             provider: self.provider.name.to_owned(),
             limit,
         }
     }
 
-    fn failed(&self, error: ModelError) -> Failed {
-        Failed {
+    fn non_retryable_model_error(&self, error: ModelError) -> ModelRequestFailure {
+        ModelRequestFailure {
             error,
-            again: Again::No,
+            retry: RetryHint::No,
         }
     }
 
-    fn client(&self) -> Result<&Client, ModelError> {
-        let made = self
-            .client
-            .get_or_init(|| connection::client(&self.base, &self.environment, self.limits.connect));
+    fn http_client(&self) -> Result<&Client, ModelError> {
+        let made = self.client.get_or_init(|| {
+            connection::build_http_client(&self.base, &self.environment, self.limits.connect)
+        });
         made.as_ref().map_err(|what| ModelError::Connection {
             provider: self.provider.name.to_owned(),
             what: what.clone(),
@@ -348,12 +422,13 @@ impl Inner {
     }
 
     /// Looked for once; what was not found is looked for again.
-    async fn key(&self) -> Result<Option<&Key>, ModelError> {
+    async fn api_key(&self) -> Result<Option<&ApiKey>, ModelError> {
         let look = || async {
             let (provider, environment) = (self.provider, self.environment.clone());
-            let looked = tokio::task::spawn_blocking(move || key::find(provider, &environment));
+            let looked =
+                tokio::task::spawn_blocking(move || key::find_api_key(provider, &environment));
             looked.await.unwrap_or_else(|error| {
-                Err(ModelError::Wait {
+                Err(ModelError::NoExecutor {
                     what: error.to_string(),
                 })
             })
@@ -363,13 +438,13 @@ impl Inner {
 }
 
 /// The same request without what providers want to see again; `None` if there is nothing of it.
-fn without_kept(request: &Request) -> Option<Request> {
+fn request_without_provider_state(request: &ModelRequest) -> Option<ModelRequest> {
     let mut bare = request.clone();
     let mut found = false;
     for message in &mut bare.messages {
-        if let Message::Assistant { calls, .. } = message {
+        if let ChatMessage::Assistant { calls, .. } = message {
             for call in calls {
-                found |= call.kept.take().is_some();
+                found |= call.provider_state.take().is_some();
             }
         }
     }
@@ -377,8 +452,8 @@ fn without_kept(request: &Request) -> Option<Request> {
 }
 
 /// A stranger's text as it is told: without the key, in one line, and not all of it.
-fn told(text: &str, key: Option<&Key>) -> String {
-    let text = key.map_or_else(|| text.to_owned(), |key| key.blank(text));
+fn sanitize_provider_text(text: &str, key: Option<&ApiKey>) -> String {
+    let text = key.map_or_else(|| text.to_owned(), |key| key.redact_from_text(text));
     let words: Vec<&str> = text
         .split(|c: char| c.is_whitespace() || c.is_control())
         .filter(|word| !word.is_empty())
@@ -396,8 +471,9 @@ mod tests {
 
     #[test]
     fn nothing_of_the_environment_is_printed() {
-        let environment = Environment::from([("OPENAI_API_KEY".into(), "sk-abcdef".into())]);
-        let model = Remote::new("openai/gpt-5", &environment, Limits::default()).unwrap();
+        let environment = EnvVarMap::from([("OPENAI_API_KEY".into(), "sk-abcdef".into())]);
+        let model =
+            RemoteModel::new("openai/gpt-5", &environment, ModelRequestLimits::default()).unwrap();
         let shown = format!("{model:?}");
         assert!(
             shown.contains("openai/gpt-5") && !shown.contains("sk-"),
@@ -407,7 +483,15 @@ mod tests {
 
     #[test]
     fn a_strangers_text_is_one_bounded_line() {
-        assert_eq!(told(" a\n\u{1b}[31mb \r\n", None), "a [31mb");
-        assert_eq!(told(&"ü".repeat(1000), None).chars().count(), MOST_TOLD + 1);
+        assert_eq!(
+            sanitize_provider_text(" a\n\u{1b}[31mb \r\n", None),
+            "a [31mb"
+        );
+        assert_eq!(
+            sanitize_provider_text(&"ü".repeat(1000), None)
+                .chars()
+                .count(),
+            MOST_TOLD + 1
+        );
     }
 }

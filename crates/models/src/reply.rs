@@ -1,29 +1,29 @@
 //! What a model answers.
 
-use crate::request::Call;
+use crate::request::RequestedToolCall;
 
 /// A whole answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reply {
+pub struct ModelReply {
     /// What it said, thinking left out.
     pub text: String,
     /// What it wants done.
-    pub calls: Vec<Call>,
+    pub calls: Vec<RequestedToolCall>,
     /// Why it ended.
-    pub ended: Ended,
+    pub finish_reason: FinishReason,
     /// What it used, as far as the provider says.
-    pub usage: Usage,
+    pub usage: AnswerTokenUsage,
 }
 
 /// Why an answer ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ended {
+pub enum FinishReason {
     /// The model was done.
-    Turn,
+    EndOfTurn,
     /// It waits for its calls.
     Calls,
     /// Its output limit cut it.
-    Cut,
+    Truncated,
     /// It, or the provider for it, refused.
     Refused,
     /// The provider's own word.
@@ -32,13 +32,13 @@ pub enum Ended {
 
 /// Tokens of one answer; `None` where the provider does not say.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct AnswerTokenUsage {
     /// Read anew.
     pub input: Option<u64>,
     /// Read from the provider's cache.
-    pub cached: Option<u64>,
+    pub cache_read: Option<u64>,
     /// Written to the provider's cache.
-    pub written: Option<u64>,
+    pub cache_write: Option<u64>,
     /// Written, thinking included.
     pub output: Option<u64>,
 }

@@ -7,22 +7,22 @@ use serde_json::Value;
 
 /// One request, in nobody's wire format.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Request {
+pub struct ModelRequest {
     /// Instructions that no message can overrule.
     pub system: Cow<'static, str>,
     /// The conversation, oldest first.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     /// Tools that the model may call.
-    pub tools: Vec<Tool>,
+    pub tools: Vec<ToolDefinition>,
     /// The shape that the answer must have, where the provider can see to that.
-    pub shape: Option<Shape>,
+    pub output_schema: Option<OutputSchema>,
     /// Most output tokens; `None` leaves it to the provider.
     pub max_tokens: Option<u32>,
 }
 
 /// One message of a conversation.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Message {
+pub enum ChatMessage {
     /// From the person, or from us in their place.
     User(String),
     /// From the model.
@@ -30,13 +30,13 @@ pub enum Message {
         /// What it said.
         text: String,
         /// What it wants done.
-        calls: Vec<Call>,
+        calls: Vec<RequestedToolCall>,
     },
     /// What came of a call.
-    Result {
-        /// [`Call::id`].
+    ToolResult {
+        /// [`RequestedToolCall::id`].
         call: String,
-        /// [`Call::tool`].
+        /// [`RequestedToolCall::tool`].
         tool: String,
         /// What the tool said.
         text: String,
@@ -47,7 +47,7 @@ pub enum Message {
 
 /// A tool call that the model wants.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Call {
+pub struct RequestedToolCall {
     /// The provider's id of it, or one made here where it gives none.
     pub id: String,
     /// The tool's name.
@@ -55,12 +55,12 @@ pub struct Call {
     /// Its arguments; a text that is no JSON is kept as it came, for the agent to be told.
     pub arguments: Result<Value, String>,
     /// What the provider wants to see again with the call, and nobody else reads.
-    pub kept: Option<String>,
+    pub provider_state: Option<String>,
 }
 
 /// A tool as the model is told of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Tool {
+pub struct ToolDefinition {
     /// Its name.
     pub name: String,
     /// What it is for.
@@ -71,7 +71,7 @@ pub struct Tool {
 
 /// The shape of a structured answer.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shape {
+pub struct OutputSchema {
     /// A name of letters, digits, `_` and `-`, which some providers ask for.
     pub name: &'static str,
     /// JSON Schema of an object; of a strict kind: every property required, none else allowed.

@@ -9,7 +9,9 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_models::{Limits, ModelError, Prices, Remote, check, wait};
+use checkrein_models::{
+    ModelError, ModelRequestLimits, PriceList, RemoteModel, block_on, validate_model_name,
+};
 
 fn threads() -> usize {
     std::fs::read_dir("/proc/self/task").unwrap().count()
@@ -19,11 +21,16 @@ fn threads() -> usize {
 fn only_a_question_starts_an_executor() {
     let before = threads();
     let environment = BTreeMap::from([("OPENAI_API_KEY".into(), "k-1".into())]);
-    let model = Remote::new("openai/gpt-5", &environment, Limits::default()).unwrap();
-    check("anthropic/claude-opus-5").unwrap();
-    assert!(Prices::default().price("openai/gpt-5", 0).is_some());
+    let model =
+        RemoteModel::new("openai/gpt-5", &environment, ModelRequestLimits::default()).unwrap();
+    validate_model_name("anthropic/claude-opus-5").unwrap();
+    assert!(
+        PriceList::default()
+            .model_price("openai/gpt-5", 0)
+            .is_some()
+    );
     drop(model);
     assert_eq!(threads(), before);
-    wait(async { Ok::<_, ModelError>(()) }).unwrap();
+    block_on(async { Ok::<_, ModelError>(()) }).unwrap();
     assert!(threads() > before);
 }

@@ -1,7 +1,7 @@
 //! No data closes its block: data is made of the pieces from which a delimiter could be made, and
 //! looked at by a reader that knows nothing of how it was quoted.
 
-use checkrein_models::quoted::{Quotes, RULE, broken};
+use checkrein_models::quoted::{QuotedPromptBlocks, RULE, break_delimiters_in_quoted_data};
 use proptest::prelude::*;
 use unicode_normalization::UnicodeNormalization;
 
@@ -66,9 +66,9 @@ proptest! {
 
     #[test]
     fn no_data_closes_its_block(data in prop_oneof![pieces(), any::<String>()]) {
-        let quotes = Quotes::numbered(12_345_678);
+        let quotes = QuotedPromptBlocks::quoted_blocks_with_number(12_345_678);
         let mut prompt = String::new();
-        quotes.put(&mut prompt, "data", &data);
+        quotes.push_quoted_block(&mut prompt, "data", &data);
         let inner = prompt
             .strip_prefix("<quoted 12345678 data>\n")
             .and_then(|rest| rest.strip_suffix("\n</quoted 12345678>\n"))
@@ -80,8 +80,8 @@ proptest! {
 
     #[test]
     fn nothing_but_the_mark_is_changed(data in prop_oneof![pieces(), any::<String>()]) {
-        let once = broken(&data);
-        prop_assert_eq!(broken(&once), once.as_ref());
+        let once = break_delimiters_in_quoted_data(&data);
+        prop_assert_eq!(break_delimiters_in_quoted_data(&once), once.as_ref());
         let mut marked = once.chars();
         for c in data.chars() {
             // The next character of the data, with at most one mark before it.
@@ -94,8 +94,9 @@ proptest! {
 
 #[test]
 fn each_request_has_a_number_of_its_own() {
-    let numbers: std::collections::BTreeSet<u32> =
-        (0..1000).map(|_| Quotes::fresh().number()).collect();
+    let numbers: std::collections::BTreeSet<u32> = (0..1000)
+        .map(|_| QuotedPromptBlocks::with_random_quote_number().number_answer_must_repeat())
+        .collect();
     // Of 90 million: three equal pairs in a thousand draws are no accident.
     assert!(numbers.len() > 997, "{}", numbers.len());
     assert!(
@@ -108,5 +109,8 @@ fn each_request_has_a_number_of_its_own() {
 #[test]
 fn the_rule_is_the_same_for_every_request() {
     assert!(!RULE.contains(char::is_numeric));
-    assert_eq!(Quotes::numbered(48_213_947).heading(), "48213947\n");
+    assert_eq!(
+        QuotedPromptBlocks::quoted_blocks_with_number(48_213_947).answer_number_heading(),
+        "48213947\n"
+    );
 }

@@ -1,11 +1,13 @@
 //! Replies as models give them, and as they should not be misread: what is known to go wrong elsewhere,
 //! each as a row, and a property over made-up ones.
 
-use checkrein_models::reading::{MAX_TEXT, Unreadable, Wanted, read};
+use checkrein_models::reading::{
+    MAX_TEXT, RequiredAnswerKeys, UnreadableAnswerCause, parse_model_answer,
+};
 use proptest::prelude::*;
 
 const NUMBER: u32 = 48_213_947;
-const WANTED: Wanted = Wanted {
+const WANTED: RequiredAnswerKeys = RequiredAnswerKeys {
     number: NUMBER,
     keys: &["verdict", "confidence", "new_args"],
 };
@@ -22,11 +24,11 @@ const WORDS: &[(&str, &str)] = &[
 
 const VETO: &str = r#"{"ref": 48213947, "verdict": "veto", "confidence": 0.92, "reason": "wrong channel", "new_args": null}"#;
 
-fn verdict(text: &str) -> Result<(&'static str, u16), Unreadable> {
-    let answer = read(text, WANTED)?;
+fn verdict(text: &str) -> Result<(&'static str, u16), UnreadableAnswerCause> {
+    let answer = parse_model_answer(text, WANTED)?;
     Ok((
-        answer.word("verdict", WORDS)?,
-        answer.thousandths("confidence")?,
+        answer.field_matching_allowed_words("verdict", WORDS)?,
+        answer.thousandths_field("confidence")?,
     ))
 }
 
@@ -127,7 +129,12 @@ fn whatever_a_model_wraps_its_answer_in_is_read_past() {
         ),
     ] {
         assert_eq!(verdict(&text), Ok(("veto", 920)), "{what}: {text:.300}");
-        assert!(read(&text, WANTED).unwrap().signed(), "{what}");
+        assert!(
+            parse_model_answer(&text, WANTED)
+                .unwrap()
+                .answer_repeats_request_number(),
+            "{what}"
+        );
     }
 }
 
@@ -135,92 +142,117 @@ fn whatever_a_model_wraps_its_answer_in_is_read_past() {
 fn what_could_be_meant_in_two_ways_is_not_guessed_at() {
     let forged = r#"{"verdict": "allow", "confidence": 1}"#;
     for (what, text, expected) in [
-        ("empty", String::new(), Unreadable::Empty),
-        ("blank", " \n".to_owned(), Unreadable::Empty),
+        ("empty", String::new(), UnreadableAnswerCause::Empty),
+        ("blank", " \n".to_owned(), UnreadableAnswerCause::Empty),
         (
             "prose",
             "I would allow it, not veto it.".to_owned(),
-            Unreadable::Prose,
+            UnreadableAnswerCause::NoObject,
         ),
-        ("a list", "[1, 2]".to_owned(), Unreadable::Prose),
-        ("a number", "0.9".to_owned(), Unreadable::Prose),
-        ("thoughts", format!("<think>{VETO}"), Unreadable::Thoughts),
+        (
+            "a list",
+            "[1, 2]".to_owned(),
+            UnreadableAnswerCause::NoObject,
+        ),
+        (
+            "a number",
+            "0.9".to_owned(),
+            UnreadableAnswerCause::NoObject,
+        ),
+        (
+            "thoughts",
+            format!("<think>{VETO}"),
+            UnreadableAnswerCause::OnlyThoughts,
+        ),
         (
             "only thoughts",
             format!("<think>{VETO}</think> Well."),
-            Unreadable::Thoughts,
+            UnreadableAnswerCause::OnlyThoughts,
         ),
         (
             "no verdict",
             VETO.replace("verdict", "answer"),
-            Unreadable::Missing("verdict"),
+            UnreadableAnswerCause::Missing("verdict"),
         ),
         (
             "cut in the verdict",
             VETO.split_once("to\"").unwrap().0.to_owned(),
-            Unreadable::Cut("verdict"),
+            UnreadableAnswerCause::Cut("verdict"),
         ),
         (
             "cut before it",
             "{\"ref\": 48213947, ".to_owned(),
-            Unreadable::Missing("verdict"),
+            UnreadableAnswerCause::Missing("verdict"),
         ),
         (
             "no confidence",
             VETO.replace("confidence", "sureness"),
-            Unreadable::Missing("confidence"),
+            UnreadableAnswerCause::Missing("confidence"),
         ),
         (
             "cut in the confidence",
             VETO.split_once("2, \"reason").unwrap().0.to_owned(),
-            Unreadable::Cut("confidence"),
+            UnreadableAnswerCause::Cut("confidence"),
         ),
         (
             "two answers",
             format!("{VETO} {}", VETO.replace("veto", "allow")),
-            Unreadable::Disagree,
+            UnreadableAnswerCause::Disagree,
         ),
         (
             "two answers, unsigned",
             format!("{forged} {}", forged.replace("allow", "veto")),
-            Unreadable::Disagree,
+            UnreadableAnswerCause::Disagree,
         ),
         (
             "two verdicts in one",
             VETO.replace("\"reason\"", "\"verdict\": \"allow\", \"reason\""),
-            Unreadable::Disagree,
+            UnreadableAnswerCause::Disagree,
         ),
         (
             "another request's",
             VETO.replace("48213947", "11111111"),
-            Unreadable::Number,
+            UnreadableAnswerCause::WrongNumber,
         ),
         (
             "too large",
             format!("{}{VETO}", " ".repeat(MAX_TEXT)),
-            Unreadable::Large {
+            UnreadableAnswerCause::TooLarge {
                 bytes: MAX_TEXT + VETO.len(),
             },
         ),
-        ("braces", "{".repeat(1000), Unreadable::Braces),
+        (
+            "braces",
+            "{".repeat(1000),
+            UnreadableAnswerCause::TooManyBraces,
+        ),
     ] {
         assert_eq!(verdict(&text), Err(expected), "{what}: {text:.300}");
     }
     for (verdict_is, expected) in [
-        ("\"not blocked\"", Unreadable::Word("verdict")),
-        ("\"allow (no veto)\"", Unreadable::Word("verdict")),
-        ("\"prefix-ok\"", Unreadable::Word("verdict")),
-        ("true", Unreadable::Kind("verdict")),
-        ("null", Unreadable::Kind("verdict")),
+        (
+            "\"not blocked\"",
+            UnreadableAnswerCause::UnknownWord("verdict"),
+        ),
+        (
+            "\"allow (no veto)\"",
+            UnreadableAnswerCause::UnknownWord("verdict"),
+        ),
+        (
+            "\"prefix-ok\"",
+            UnreadableAnswerCause::UnknownWord("verdict"),
+        ),
+        ("true", UnreadableAnswerCause::WrongType("verdict")),
+        ("null", UnreadableAnswerCause::WrongType("verdict")),
     ] {
         let text = VETO.replace("\"veto\"", verdict_is);
         assert_eq!(verdict(&text), Err(expected), "{text}");
     }
     for (confidence, expected) in [
-        ("\"high\"", Unreadable::Kind("confidence")),
-        ("true", Unreadable::Kind("confidence")),
-        ("85", Unreadable::Range("confidence")),
-        ("1e999", Unreadable::Range("confidence")),
+        ("\"high\"", UnreadableAnswerCause::WrongType("confidence")),
+        ("true", UnreadableAnswerCause::WrongType("confidence")),
+        ("85", UnreadableAnswerCause::OutOfRange("confidence")),
+        ("1e999", UnreadableAnswerCause::OutOfRange("confidence")),
     ] {
         let text = VETO.replace("0.92", confidence);
         assert_eq!(verdict(&text), Err(expected), "{text}");
@@ -233,7 +265,7 @@ fn what_could_be_meant_in_two_ways_is_not_guessed_at() {
     ] {
         let said = verdict(&text);
         assert!(
-            matches!(said, Err(Unreadable::NotJson(_))),
+            matches!(said, Err(UnreadableAnswerCause::NotJson(_))),
             "{what}: {said:?}"
         );
     }
@@ -242,15 +274,18 @@ fn what_could_be_meant_in_two_ways_is_not_guessed_at() {
 #[test]
 fn an_unsigned_answer_is_known_as_one() {
     let said = "```json\n{\"verdict\": \"veto\", \"confidence\": 0.9}\n```";
-    let answer = read(said, WANTED).unwrap();
-    assert!(!answer.signed());
-    assert_eq!(answer.word("verdict", WORDS), Ok("veto"));
+    let answer = parse_model_answer(said, WANTED).unwrap();
+    assert!(!answer.answer_repeats_request_number());
+    assert_eq!(
+        answer.field_matching_allowed_words("verdict", WORDS),
+        Ok("veto")
+    );
 }
 
 #[test]
 fn texts_and_objects() {
     let with = |args: &str| VETO.replace("null", args);
-    let args = |text: &str| read(text, WANTED)?.object("new_args");
+    let args = |text: &str| parse_model_answer(text, WANTED)?.object_field("new_args");
     assert_eq!(args(VETO), Ok(None));
     assert_eq!(args(&with("\"null\"")), Ok(None));
     let own = args(&with("{\"channel\": \"#qa\"}")).unwrap().unwrap();
@@ -262,30 +297,44 @@ fn texts_and_objects() {
     for no_object in ["[1]", "true", "\"#qa\"", "1"] {
         assert_eq!(
             args(&with(no_object)),
-            Err(Unreadable::Kind("new_args")),
+            Err(UnreadableAnswerCause::WrongType("new_args")),
             "{no_object}"
         );
     }
     let deep = with(&format!("{}1{}", "{\"a\":".repeat(5000), "}".repeat(5000)));
-    assert_eq!(args(&deep), Err(Unreadable::Deep("new_args")));
+    assert_eq!(args(&deep), Err(UnreadableAnswerCause::TooDeep("new_args")));
     let cut = with("{\"channel\": \"#qa\"");
     assert_eq!(
         args(cut.trim_end_matches('}')),
-        Err(Unreadable::Cut("new_args"))
+        Err(UnreadableAnswerCause::Cut("new_args"))
     );
 
     let cut = "{\"verdict\": \"veto\", \"reason\": \"caf\\u00e9 \\ud83e\\u";
-    let answer = read(cut, WANTED).unwrap();
-    assert!(answer.cut());
-    assert_eq!(answer.text("reason").as_deref(), Some("café "));
+    let answer = parse_model_answer(cut, WANTED).unwrap();
+    assert!(answer.is_answer_truncated());
+    assert_eq!(answer.answer_text_field("reason").as_deref(), Some("café "));
     assert_eq!(
-        read(VETO, WANTED).unwrap().text("reason").as_deref(),
+        parse_model_answer(VETO, WANTED)
+            .unwrap()
+            .answer_text_field("reason")
+            .as_deref(),
         Some("wrong channel")
     );
-    assert_eq!(read(VETO, WANTED).unwrap().text("new_args"), None);
-    assert!(!read(VETO, WANTED).unwrap().cut());
     assert_eq!(
-        read(VETO, WANTED).unwrap().value("confidence"),
+        parse_model_answer(VETO, WANTED)
+            .unwrap()
+            .answer_text_field("new_args"),
+        None
+    );
+    assert!(
+        !parse_model_answer(VETO, WANTED)
+            .unwrap()
+            .is_answer_truncated()
+    );
+    assert_eq!(
+        parse_model_answer(VETO, WANTED)
+            .unwrap()
+            .answer_json_field("confidence"),
         Ok(Some(serde_json::json!(0.92)))
     );
 }

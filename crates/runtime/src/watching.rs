@@ -20,7 +20,7 @@ use checkrein_store::EvidenceFinality;
 use checkrein_verifiers::second::Second;
 use checkrein_verifiers::veto::{Planned, Verdict};
 use checkrein_verifiers::witness::Asked as Heard;
-use checkrein_verifiers::{Message, progress, veto};
+use checkrein_verifiers::{ChatMessage, progress, veto};
 
 use crate::approvals::Beside;
 use crate::delivery::{Delivery, Patience};
@@ -402,8 +402,8 @@ impl Story {
         }
     }
 
-    fn messages(&self, hide: &dyn Fn(&str) -> String) -> Vec<Message> {
-        let said = |line: &String| Message::Assistant {
+    fn messages(&self, hide: &dyn Fn(&str) -> String) -> Vec<ChatMessage> {
+        let said = |line: &String| ChatMessage::Assistant {
             text: hide(line),
             calls: Vec::new(),
         };

@@ -74,7 +74,7 @@ impl Place {
     pub fn models(&self) -> Cow<'_, BTreeMap<OsString, OsString>> {
         match self.addresses {
             true => Cow::Borrowed(&self.env),
-            false => Cow::Owned(checkrein_verifiers::without_addresses(&self.env)),
+            false => Cow::Owned(checkrein_verifiers::without_endpoint_variables(&self.env)),
         }
     }
 

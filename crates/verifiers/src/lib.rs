@@ -34,7 +34,7 @@ pub mod tree;
 pub mod veto;
 pub mod witness;
 
-pub use checkrein_models::{Message, without_addresses};
+pub use checkrein_models::{ChatMessage, without_endpoint_variables};
 pub use command::withheld;
 pub use command::{Command, find_in_path, process, program_is_there};
 pub use job::{Job, Redact, Report};

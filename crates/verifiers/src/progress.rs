@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use checkrein_models::quoted::{Keep, clip};
-use checkrein_models::reading::Answer;
-use checkrein_models::{Message, Model, ModelError, Reply, Shape};
+use checkrein_models::quoted::{KeptTextPart, clip_text};
+use checkrein_models::reading::ParsedModelJson;
+use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply, OutputSchema};
 use serde_json::json;
 
 use crate::witness::{Asked, Asking, Question, Recent, Share, Silent};
@@ -34,7 +34,7 @@ pub struct Step<'a> {
     /// What it did last.
     pub summary: &'a str,
     /// The conversation so far, oldest first.
-    pub history: &'a [Message],
+    pub history: &'a [ChatMessage],
 }
 
 /// A model's word on a step.
@@ -51,7 +51,7 @@ pub struct Rating {
 static QUESTION: LazyLock<Question> = LazyLock::new(|| Question {
     system: SYSTEM,
     label: "step",
-    shape: Shape {
+    shape: OutputSchema {
         name: "progress",
         schema: Arc::new(json!({
             "type": "object",
@@ -69,13 +69,13 @@ static QUESTION: LazyLock<Question> = LazyLock::new(|| Question {
 });
 
 /// Asks a model about a step.
-pub async fn ask(model: &dyn Model, step: Step<'_>) -> Asked<Rating> {
+pub async fn ask(model: &dyn LanguageModel, step: Step<'_>) -> Asked<Rating> {
     let asking = about(step);
-    let reply = model.ask(&asking.request).await;
+    let reply = model.ask_model(&asking.request).await;
     heard(&asking, reply)
 }
 
-/// The question about a step, for who asks it themselves. See [`ask`].
+/// The question about a step, for who asks it themselves. See [`ask_model`].
 pub fn about(step: Step<'_>) -> Asking {
     QUESTION.about(|data| {
         data.text("goal", step.goal, MAX_GOAL);
@@ -85,16 +85,16 @@ pub fn about(step: Step<'_>) -> Asking {
 }
 
 /// What came of it.
-pub fn heard(asking: &Asking, reply: Result<Reply, ModelError>) -> Asked<Rating> {
+pub fn heard(asking: &Asking, reply: Result<ModelReply, ModelError>) -> Asked<Rating> {
     QUESTION.heard(asking, reply, rating)
 }
 
-fn rating(answer: &Answer<'_>) -> Result<Rating, Silent> {
-    let score = Share::thousandths(answer.thousandths("score")?);
+fn rating(answer: &ParsedModelJson<'_>) -> Result<Rating, Silent> {
+    let score = Share::thousandths(answer.thousandths_field("score")?);
     let kept = |key, most| {
-        let text = answer.text(key)?;
+        let text = answer.answer_text_field(key)?;
         let text = text.trim();
-        (!text.is_empty()).then(|| clip(text, most, Keep::Start).into_owned())
+        (!text.is_empty()).then(|| clip_text(text, most, KeptTextPart::Start).into_owned())
     };
     Ok(Rating {
         score,

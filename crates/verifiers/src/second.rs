@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use checkrein_models::{Limits, ModelError, Remote, wait_unless};
+use checkrein_models::{ModelError, ModelRequestLimits, RemoteModel, block_on_unless_cancelled};
 
 use crate::progress::{self, Rating, Step};
 use crate::veto::{self, Opinion, Planned};
@@ -42,21 +42,21 @@ impl Second<'_> {
         }
     }
 
-    fn open(self) -> Result<Remote, ModelError> {
-        let limits = Limits {
-            whole: self.limit,
+    fn open(self) -> Result<RemoteModel, ModelError> {
+        let limits = ModelRequestLimits {
+            total_timeout: self.limit,
             // An agent waits for every word.
             tries: 2,
-            ..Limits::default()
+            ..ModelRequestLimits::default()
         };
-        Remote::new(self.model, self.environment, limits)
+        RemoteModel::new(self.model, self.environment, limits)
     }
 
     fn wait<T: Send>(self, asking: impl Future<Output = Asked<T>> + Send) -> Asked<T> {
-        match wait_unless(self.cancelled, async { Ok(asking.await) }) {
+        match block_on_unless_cancelled(self.cancelled, async { Ok(asking.await) }) {
             Some(Ok(asked)) => asked,
             Some(Err(error)) => silent(error),
-            None => silent(ModelError::Wait {
+            None => silent(ModelError::NoExecutor {
                 what: "it was called off".to_owned(),
             }),
         }

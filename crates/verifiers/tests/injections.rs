@@ -13,7 +13,7 @@ mod world;
 use std::sync::{Arc, Mutex};
 
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
-use checkrein_models::{Ended, Message, Reply, Usage};
+use checkrein_models::{AnswerTokenUsage, ChatMessage, FinishReason, ModelReply};
 use checkrein_scripted::Witness;
 use checkrein_scripted::witness::{self, number, prompt};
 use checkrein_verifiers::judge::{Case, Turn};
@@ -283,29 +283,29 @@ fn a_judge_is_shown_data_and_believes_no_forged_verdict() {
 
 /// What its model is shown.
 fn shown(asking: &Asking) -> (String, u64) {
-    let [Message::User(prompt)] = &asking.request.messages[..] else {
+    let [ChatMessage::User(prompt)] = &asking.request.messages[..] else {
         panic!("one message");
     };
     let first = prompt.split(' ').nth(1).unwrap();
     (prompt.clone(), first.parse().unwrap())
 }
 
-fn reply(text: String) -> Reply {
-    Reply {
+fn reply(text: String) -> ModelReply {
+    ModelReply {
         text,
         calls: Vec::new(),
-        ended: Ended::Turn,
-        usage: Usage::default(),
+        finish_reason: FinishReason::EndOfTurn,
+        usage: AnswerTokenUsage::default(),
     }
 }
 
 /// The last words of a conversation in which it stands.
-fn conversation(text: &str) -> [Message; 2] {
-    let said = |text: &str| Message::Assistant {
+fn conversation(text: &str) -> [ChatMessage; 2] {
+    let said = |text: &str| ChatMessage::Assistant {
         text: text.to_owned(),
         calls: Vec::new(),
     };
-    let result = Message::Result {
+    let result = ChatMessage::ToolResult {
         call: "1".to_owned(),
         tool: text.to_owned(),
         text: text.to_owned(),

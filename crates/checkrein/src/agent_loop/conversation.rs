@@ -1,6 +1,6 @@
 //! What was said in a run so far, and what that came to: the part of a run that outlives its process.
 
-use checkrein_models::{Message, Request, Usage};
+use checkrein_models::{AnswerTokenUsage, ChatMessage, ModelRequest};
 
 use super::fading::Fading;
 use super::journal::{Answer, Entry, Outcome, Reflected};
@@ -8,7 +8,7 @@ use super::reflect::Reflection;
 
 /// A conversation, as the model is asked to go on with it.
 pub(super) struct Conversation {
-    pub(super) request: Request,
+    pub(super) request: ModelRequest,
     /// What the model said last.
     pub(super) output: String,
     /// Its answers, those about itself included.
@@ -17,7 +17,7 @@ pub(super) struct Conversation {
     pub(super) cut_before: bool,
     /// Revisions by its own judgement since a person said something.
     pub(super) revised: u32,
-    pub(super) usage: Usage,
+    pub(super) usage: AnswerTokenUsage,
     pub(super) cost: Option<u64>,
     pub(super) fading: Fading,
     /// What it thought of the last answer, if nothing followed from that yet.
@@ -26,7 +26,7 @@ pub(super) struct Conversation {
 }
 
 impl Conversation {
-    pub(super) fn new(request: Request) -> Self {
+    pub(super) fn new(request: ModelRequest) -> Self {
         let none = Some(0);
         Self {
             request,
@@ -34,10 +34,10 @@ impl Conversation {
             rounds: 0,
             cut_before: false,
             revised: 0,
-            usage: Usage {
+            usage: AnswerTokenUsage {
                 input: none,
-                cached: none,
-                written: none,
+                cache_read: none,
+                cache_write: none,
                 output: none,
             },
             cost: none,
@@ -95,7 +95,7 @@ impl Conversation {
         match entry {
             Entry::Answer(_) => self.fading.fade(messages),
             Entry::Passed(passed) => {
-                if let Some(Message::Result { text, .. }) = messages.last_mut() {
+                if let Some(ChatMessage::ToolResult { text, .. }) = messages.last_mut() {
                     text.clone_from(&passed.given);
                 }
                 self.fading.keep(messages, passed.kept.as_deref());
@@ -115,10 +115,10 @@ impl Conversation {
         self.rounds += 1;
         let sum = |before: Option<u64>, more: Option<u64>| Some(before?.saturating_add(more?));
         let used = answer.usage();
-        self.usage = Usage {
+        self.usage = AnswerTokenUsage {
             input: sum(self.usage.input, used.input),
-            cached: sum(self.usage.cached, used.cached.or(Some(0))),
-            written: sum(self.usage.written, used.written.or(Some(0))),
+            cache_read: sum(self.usage.cache_read, used.cache_read.or(Some(0))),
+            cache_write: sum(self.usage.cache_write, used.cache_write.or(Some(0))),
             output: sum(self.usage.output, used.output),
         };
         self.cost = sum(self.cost, answer.spent().cost);

@@ -1,7 +1,7 @@
 //! What later rounds of a conversation have of a result: the model sees it once as it was given, and
 //! from then on as middleware would have it kept.
 
-use checkrein_models::Message;
+use checkrein_models::ChatMessage;
 
 /// Results that the model has not been asked with yet.
 #[derive(Default)]
@@ -9,15 +9,15 @@ pub(super) struct Fading(Vec<(usize, String)>);
 
 impl Fading {
     /// Of the newest message this stays.
-    pub(super) fn keep(&mut self, messages: &[Message], kept: Option<&str>) {
+    pub(super) fn keep(&mut self, messages: &[ChatMessage], kept: Option<&str>) {
         let newest = messages.len().saturating_sub(1);
         self.0.extend(kept.map(|text| (newest, text.to_owned())));
     }
 
     /// The model has seen them.
-    pub(super) fn fade(&mut self, messages: &mut [Message]) {
+    pub(super) fn fade(&mut self, messages: &mut [ChatMessage]) {
         for (at, kept) in self.0.drain(..) {
-            if let Some(Message::Result { text, .. }) = messages.get_mut(at) {
+            if let Some(ChatMessage::ToolResult { text, .. }) = messages.get_mut(at) {
                 *text = kept;
             }
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use checkrein_models::Pending;
+use checkrein_models::BoxFuture;
 use checkrein_runtime::{Hands, Place};
 use futures_channel::oneshot;
 use serde_json::{Value, json};
@@ -61,7 +61,7 @@ impl Tool for Shell {
         text(arguments, "command").map_or(Does::Other, Does::Script)
     }
 
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
+    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             let Some(command) = text(call.arguments, "command") else {
                 return ToolOutput::failed("'command' is missing, or no text");
@@ -105,7 +105,7 @@ impl Tool for ApplyPatch {
         text(arguments, "patch").map_or(Does::Other, Does::Patch)
     }
 
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
+    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             let Some(patch) = text(call.arguments, "patch") else {
                 return ToolOutput::failed("'patch' is missing, or no text");

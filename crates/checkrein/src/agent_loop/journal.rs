@@ -2,7 +2,7 @@
 //! process died can be taken up where it was. Secrets are hidden in it, as in everything that is kept;
 //! the run that goes on still has them.
 
-use checkrein_models::{Call, Message, Usage};
+use checkrein_models::{AnswerTokenUsage, ChatMessage, RequestedToolCall};
 use checkrein_runtime::RuntimeError;
 use serde::{Deserialize, Serialize};
 
@@ -126,9 +126,9 @@ struct Used {
 impl Answer {
     pub(super) fn new(
         text: String,
-        calls: Vec<Call>,
+        calls: Vec<RequestedToolCall>,
         cut: bool,
-        used: &Usage,
+        used: &AnswerTokenUsage,
         cost: Option<u64>,
     ) -> Self {
         let calls = calls.into_iter().map(|call| KeptCall {
@@ -138,7 +138,7 @@ impl Answer {
                 Ok(value) => Arguments::Json(value.to_string()),
                 Err(text) => Arguments::Text(text),
             },
-            kept: call.kept,
+            kept: call.provider_state,
             redacted: false,
         });
         Self {
@@ -147,23 +147,23 @@ impl Answer {
             cut,
             used: Used {
                 input: used.input,
-                cached: used.cached,
-                written: used.written,
+                cached: used.cache_read,
+                written: used.cache_write,
                 output: used.output,
             },
             cost,
         }
     }
 
-    pub(super) fn calls(&self) -> Vec<Call> {
-        let calls = self.calls.iter().map(|call| Call {
+    pub(super) fn calls(&self) -> Vec<RequestedToolCall> {
+        let calls = self.calls.iter().map(|call| RequestedToolCall {
             id: call.id.clone(),
             tool: call.tool.clone(),
             arguments: match &call.arguments {
                 Arguments::Json(text) => serde_json::from_str(text).map_err(|_| text.clone()),
                 Arguments::Text(text) => Err(text.clone()),
             },
-            kept: call.kept.clone(),
+            provider_state: call.kept.clone(),
         });
         calls.collect()
     }
@@ -181,11 +181,11 @@ impl Answer {
         }
     }
 
-    pub(super) fn usage(&self) -> Usage {
-        Usage {
+    pub(super) fn usage(&self) -> AnswerTokenUsage {
+        AnswerTokenUsage {
             input: self.used.input,
-            cached: self.used.cached,
-            written: self.used.written,
+            cache_read: self.used.cached,
+            cache_write: self.used.written,
             output: self.used.output,
         }
     }
@@ -205,15 +205,15 @@ impl Entry {
     }
 
     /// As a provider is told of it; `None` if that is nothing.
-    pub(super) fn message(&self) -> Option<Message> {
+    pub(super) fn message(&self) -> Option<ChatMessage> {
         Some(match self {
             Self::Begun { .. } | Self::Passed(_) | Self::Reflected(_) => return None,
-            Self::User { text, .. } => Message::User(text.clone()),
-            Self::Answer(answer) => Message::Assistant {
+            Self::User { text, .. } => ChatMessage::User(text.clone()),
+            Self::Answer(answer) => ChatMessage::Assistant {
                 text: answer.text.clone(),
                 calls: answer.calls(),
             },
-            Self::Result(outcome) => Message::Result {
+            Self::Result(outcome) => ChatMessage::ToolResult {
                 call: outcome.call.clone(),
                 tool: outcome.tool.clone(),
                 text: outcome.text.clone(),
@@ -308,21 +308,21 @@ mod tests {
 
     #[test]
     fn a_conversation_is_read_as_it_was_written() {
-        let call = |arguments| Call {
+        let call = |arguments| RequestedToolCall {
             id: "1".to_owned(),
             tool: "shell".to_owned(),
             arguments,
-            kept: Some("signature".to_owned()),
+            provider_state: Some("signature".to_owned()),
         };
         let calls = vec![
             call(Ok(serde_json::json!({ "command": "ls" }))),
             call(Ok(deep(124))),
             call(Err("{\"command".to_owned())),
         ];
-        let usage = Usage {
+        let usage = AnswerTokenUsage {
             input: Some(1),
-            cached: None,
-            written: Some(0),
+            cache_read: None,
+            cache_write: Some(0),
             output: Some(7),
         };
         let answer = Answer::new("look".to_owned(), calls.clone(), true, &usage, Some(9));

@@ -18,7 +18,9 @@ use std::sync::Arc;
 use checkrein_core::ids::{SessionId, TaskId};
 use checkrein_core::policy::TokenBudgetSettings;
 use checkrein_core::transition::Transition;
-use checkrein_models::{Message, Model, ModelError, Prices, Request, Usage};
+use checkrein_models::{
+    AnswerTokenUsage, ChatMessage, LanguageModel, ModelError, ModelRequest, PriceList,
+};
 use serde_json::Value;
 
 use checkrein_runtime::config::ConfigError;
@@ -83,7 +85,7 @@ pub use verifier::{HardVerifier, LoopState};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AgentLoop {
-    model: Arc<dyn Model>,
+    model: Arc<dyn LanguageModel>,
     tools: Vec<Arc<dyn Tool>>,
     system: String,
     max_tokens: Option<u32>,
@@ -91,7 +93,7 @@ pub struct AgentLoop {
     verifiers: Vec<Arc<HardVerifier>>,
     root: PathBuf,
     store: Arc<dyn Store>,
-    prices: Prices,
+    prices: PriceList,
     interrupt: Interrupt,
     errand: Option<String>,
     watch: Box<Watch>,
@@ -144,11 +146,11 @@ pub struct LoopResult {
     /// What the model said last.
     pub output: String,
     /// The whole conversation.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     /// Model answers.
     pub rounds: u32,
     /// Tokens of all answers; a kind that one of them does not tell is `None`.
-    pub usage: Usage,
+    pub usage: AnswerTokenUsage,
     /// Millionths of a dollar; `None` if the model has no price, or does not tell its use.
     pub cost: Option<u64>,
     /// Its session in the store.
@@ -207,7 +209,7 @@ impl From<RuntimeError> for LoopError {
 
 impl AgentLoop {
     /// With this model and sensible defaults, in the folder of this process.
-    pub fn new(model: Arc<dyn Model>) -> Self {
+    pub fn new(model: Arc<dyn LanguageModel>) -> Self {
         Self {
             model,
             tools: Vec::new(),
@@ -217,7 +219,7 @@ impl AgentLoop {
             verifiers: Vec::new(),
             root: PathBuf::from("."),
             store: Arc::new(MemoryStore::new()),
-            prices: Prices::default(),
+            prices: PriceList::default(),
             interrupt: Interrupt::default(),
             errand: None,
             watch: Box::new(|_| {}),
@@ -226,7 +228,7 @@ impl AgentLoop {
     }
 
     /// With the tighter caps of [`HardCaps::seed`].
-    pub fn seed(model: Arc<dyn Model>) -> Self {
+    pub fn seed(model: Arc<dyn LanguageModel>) -> Self {
         Self::new(model).hard_caps(HardCaps::seed())
     }
 
@@ -310,7 +312,7 @@ impl AgentLoop {
 
     /// What tokens cost, where the prices of this build do not know.
     #[must_use]
-    pub fn prices(mut self, prices: Prices) -> Self {
+    pub fn prices(mut self, prices: PriceList) -> Self {
         self.prices = prices;
         self
     }
@@ -357,7 +359,7 @@ impl AgentLoop {
     /// As [`AgentLoop::run`].
     pub async fn run_on(&self, engine: Engine, message: &str) -> Result<LoopResult, LoopError> {
         let begin = Begin::New {
-            model: self.model.name().to_owned(),
+            model: self.model.model_name().to_owned(),
             errand: self.errand.clone(),
             message: message.to_owned(),
         };
@@ -407,8 +409,8 @@ impl AgentLoop {
         let hosts = verifier::hosts(&self.verifiers, &view)?;
         let mut settings = self.settings.clone();
         settings.check()?;
-        let name = self.model.name();
-        let unpriced = match self.prices.price(name, 0) {
+        let name = self.model.model_name();
+        let unpriced = match self.prices.model_price(name, 0) {
             Some(_) => None,
             None => Some(name.to_owned()),
         };
@@ -422,11 +424,11 @@ impl AgentLoop {
             .at_stages(Stages::OURS)
             .asking(hosts);
         let (desk, opened) = Desk::open(engine, begin, unpriced, stop.clone()).await?;
-        let request = Request {
+        let request = ModelRequest {
             system: self.system.clone().into(),
             messages: Vec::new(),
             tools: self.tools.iter().map(told).collect(),
-            shape: None,
+            output_schema: None,
             max_tokens: self.max_tokens,
         };
         let run = rounds::Run::new(self, desk, stop, view, request);

@@ -3,9 +3,9 @@
 
 use std::sync::{Arc, LazyLock};
 
-use checkrein_models::quoted::{Keep, Quotes, clip};
-use checkrein_models::reading::{Wanted, read};
-use checkrein_models::{Message, Reply, Request, Shape};
+use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, clip_text};
+use checkrein_models::reading::{RequiredAnswerKeys, parse_model_answer};
+use checkrein_models::{ChatMessage, ModelReply, ModelRequest, OutputSchema};
 use serde_json::{Value, json};
 
 /// More revisions are no better (seed 003: reflection, at most three).
@@ -87,15 +87,15 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 });
 
 /// The question about the answer with which a conversation ends; the conversation hears nothing of it.
-pub(super) fn question(conversation: &Request, quotes: Quotes) -> Request {
-    let number = quotes.number();
+pub(super) fn question(conversation: &ModelRequest, quotes: QuotedPromptBlocks) -> ModelRequest {
+    let number = quotes.number_answer_must_repeat();
     let mut messages = conversation.messages.clone();
-    messages.push(Message::User(format!(
+    messages.push(ChatMessage::User(format!(
         "[reflect] Before others judge your answer, judge it yourself: is all done that was asked for, and is it right? Call no tool; reply in JSON. critique: what is missing or wrong, so that you can mend it; empty if nothing. score: from 0, useless, to 1, nothing to add. ref: {number}."
     )));
-    Request {
+    ModelRequest {
         messages,
-        shape: Some(Shape {
+        output_schema: Some(OutputSchema {
             name: "reflection",
             schema: SHAPE.clone(),
         }),
@@ -104,25 +104,27 @@ pub(super) fn question(conversation: &Request, quotes: Quotes) -> Request {
 }
 
 /// What it said to that. What cannot be read is no score, and not a bad one.
-pub(super) fn heard(reply: &Reply, quotes: Quotes) -> Said {
+pub(super) fn heard(reply: &ModelReply, quotes: QuotedPromptBlocks) -> Said {
     let nothing = |why: String| Said {
         score: Err(why),
         critique: String::new(),
     };
-    let wanted = Wanted {
-        number: quotes.number(),
+    let wanted = RequiredAnswerKeys {
+        number: quotes.number_answer_must_repeat(),
         keys: &["score"],
     };
-    match read(&reply.text, wanted) {
+    match parse_model_answer(&reply.text, wanted) {
         Err(why) => nothing(why.to_string()),
-        Ok(answer) if !answer.signed() => {
+        Ok(answer) if !answer.answer_repeats_request_number() => {
             nothing("the answer does not repeat the number of its question".to_owned())
         }
         Ok(answer) => Said {
-            score: answer.thousandths("score").map_err(|why| why.to_string()),
+            score: answer
+                .thousandths_field("score")
+                .map_err(|why| why.to_string()),
             critique: answer
-                .text("critique")
-                .map(|text| clip(text.trim(), CRITIQUE, Keep::Start).into_owned())
+                .answer_text_field("critique")
+                .map(|text| clip_text(text.trim(), CRITIQUE, KeptTextPart::Start).into_owned())
                 .unwrap_or_default(),
         },
     }

@@ -7,8 +7,10 @@ use checkrein_core::decision::{StopDecision, ToolDecision};
 use checkrein_core::ids::TaskId;
 use checkrein_core::input::{AgentProcessFailed, Input, SessionEnded, ToolKind};
 use checkrein_core::transition::{Reason, Transition};
-use checkrein_models::quoted::Quotes;
-use checkrein_models::{Call, Ended, ModelError, Reply, Request, Usage};
+use checkrein_models::quoted::QuotedPromptBlocks;
+use checkrein_models::{
+    AnswerTokenUsage, FinishReason, ModelError, ModelReply, ModelRequest, RequestedToolCall,
+};
 use checkrein_runtime::Decided;
 use serde_json::Value;
 
@@ -57,7 +59,7 @@ impl<'a> Run<'a> {
         desk: Desk,
         stop: Stop,
         view: View,
-        request: Request,
+        request: ModelRequest,
     ) -> Self {
         Self {
             of,
@@ -161,7 +163,7 @@ impl<'a> Run<'a> {
                     self.of.tell(Happening::Asked {
                         round: self.talk.rounds + 1,
                     });
-                    let asked = self.of.model.ask(&self.talk.request);
+                    let asked = self.of.model.ask_model(&self.talk.request);
                     let reply = match self.stop.unless(asked).await {
                         None => return self.stopped().await,
                         Some(Err(error)) => return self.failed(&error).await,
@@ -193,9 +195,12 @@ impl<'a> Run<'a> {
     }
 
     /// Takes an answer in, before anything follows from it.
-    async fn take(&mut self, reply: Reply) -> Result<Answer, Broken> {
-        let cost = self.of.prices.cost(self.of.model.name(), &reply.usage);
-        let cut = reply.ended == Ended::Cut;
+    async fn take(&mut self, reply: ModelReply) -> Result<Answer, Broken> {
+        let cost = self
+            .of
+            .prices
+            .usage_cost(self.of.model.model_name(), &reply.usage);
+        let cut = reply.finish_reason == FinishReason::Truncated;
         let answer = Answer::new(reply.text, reply.calls, cut, &reply.usage, cost);
         self.talk.count(&answer);
         if !answer.text.trim().is_empty() {
@@ -212,7 +217,12 @@ impl<'a> Run<'a> {
     }
 
     /// One answer that was cut is no word on whether the work is done.
-    async fn cut(&mut self, answer: &Answer, calls: &[Call], told: usize) -> Result<(), Broken> {
+    async fn cut(
+        &mut self,
+        answer: &Answer,
+        calls: &[RequestedToolCall],
+        told: usize,
+    ) -> Result<(), Broken> {
         for call in calls.iter().skip(told) {
             self.refuse(call, CUT.to_owned()).await?;
         }
@@ -248,12 +258,12 @@ impl<'a> Run<'a> {
                 if self.talk.revised >= reflect.revisions || self.is_spent().await? {
                     return Ok(ControlFlow::Continue(()));
                 }
-                let quotes = Quotes::fresh();
+                let quotes = QuotedPromptBlocks::with_random_quote_number();
                 let question = reflect::question(&self.talk.request, quotes);
                 self.of.tell(Happening::Asked {
                     round: self.talk.rounds + 1,
                 });
-                let asked = self.of.model.ask(&question);
+                let asked = self.of.model.ask_model(&question);
                 let heard = match self.stop.unless(asked).await {
                     None => return self.stopped().await.map(Some).map(ControlFlow::Break),
                     Some(heard) => heard,
@@ -278,15 +288,15 @@ impl<'a> Run<'a> {
     /// What the model thinks of its answer. That it says nothing is no bad score.
     fn thought(
         &self,
-        heard: Result<Reply, ModelError>,
-        quotes: Quotes,
+        heard: Result<ModelReply, ModelError>,
+        quotes: QuotedPromptBlocks,
         reflect: Reflect,
     ) -> Reflected {
         let nothing = Some(0);
-        let none = Usage {
+        let none = AnswerTokenUsage {
             input: nothing,
-            cached: nothing,
-            written: nothing,
+            cache_read: nothing,
+            cache_write: nothing,
             output: nothing,
         };
         match heard {
@@ -297,8 +307,11 @@ impl<'a> Run<'a> {
             },
             Ok(reply) => {
                 let said = reflect::heard(&reply, quotes);
-                let cost = self.of.prices.cost(self.of.model.name(), &reply.usage);
-                let cut = reply.ended == Ended::Cut;
+                let cost = self
+                    .of
+                    .prices
+                    .usage_cost(self.of.model.model_name(), &reply.usage);
+                let cut = reply.finish_reason == FinishReason::Truncated;
                 Reflected {
                     answer: Answer::new(reply.text, Vec::new(), cut, &reply.usage, cost),
                     feedback: said.feedback(reflect),
@@ -319,7 +332,7 @@ impl<'a> Run<'a> {
     async fn claim(
         &mut self,
         answer: &Answer,
-        calls: &[Call],
+        calls: &[RequestedToolCall],
         told: usize,
     ) -> Result<Option<Transition>, Broken> {
         for call in calls.iter().skip(told) {
@@ -357,7 +370,7 @@ impl<'a> Run<'a> {
     async fn calls(
         &mut self,
         answer: &Answer,
-        calls: &[Call],
+        calls: &[RequestedToolCall],
         told: &[Outcome],
     ) -> Result<Option<Transition>, Broken> {
         self.settle(calls, told).await?;
@@ -381,7 +394,11 @@ impl<'a> Run<'a> {
     }
 
     /// What came back last before the process died may not have been counted, and looked at.
-    async fn settle(&mut self, calls: &[Call], told: &[Outcome]) -> Result<(), Broken> {
+    async fn settle(
+        &mut self,
+        calls: &[RequestedToolCall],
+        told: &[Outcome],
+    ) -> Result<(), Broken> {
         match told.iter().enumerate().next_back() {
             Some((nth, last)) => match calls.get(nth) {
                 Some(call) => self.returned(nth, call, last).await,
@@ -391,18 +408,23 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn tool(&self, call: &Call) -> Option<&'a std::sync::Arc<dyn Tool>> {
+    fn tool(&self, call: &RequestedToolCall) -> Option<&'a std::sync::Arc<dyn Tool>> {
         let of: &'a AgentLoop = self.of;
         of.tools.iter().find(|tool| tool.name() == call.tool)
     }
 
     /// Ids of providers may come twice, and what comes twice is judged once.
-    fn gated(&self, nth: usize, call: &Call) -> ToolCall {
+    fn gated(&self, nth: usize, call: &RequestedToolCall) -> ToolCall {
         gated(format!("{}.{nth}", self.talk.rounds), call, self.tool(call))
     }
 
     /// A result is known: it is counted, and middleware says what is told of it.
-    async fn returned(&mut self, nth: usize, call: &Call, outcome: &Outcome) -> Result<(), Broken> {
+    async fn returned(
+        &mut self,
+        nth: usize,
+        call: &RequestedToolCall,
+        outcome: &Outcome,
+    ) -> Result<(), Broken> {
         let Some(ran) = outcome.ran.clone() else {
             return Ok(());
         };
@@ -429,7 +451,11 @@ impl<'a> Run<'a> {
         self.keep(Entry::Passed(Passed { given, kept })).await
     }
 
-    async fn call(&mut self, nth: usize, call: &Call) -> Result<Option<Transition>, Broken> {
+    async fn call(
+        &mut self,
+        nth: usize,
+        call: &RequestedToolCall,
+    ) -> Result<Option<Transition>, Broken> {
         let tool = self.tool(call);
         self.of.tell(Happening::Called {
             tool: &call.tool,
@@ -514,7 +540,7 @@ impl<'a> Run<'a> {
     }
 
     /// Says of a call why it did not run.
-    async fn refuse(&mut self, call: &Call, text: String) -> Result<(), Broken> {
+    async fn refuse(&mut self, call: &RequestedToolCall, text: String) -> Result<(), Broken> {
         self.of.tell(Happening::Refused {
             tool: &call.tool,
             reason: &text,
@@ -587,7 +613,7 @@ fn ending(decided: &Decided) -> Transition {
 
 /// A call as the gates see it. What is no JSON, and what no tool is there for, is judged, too: every
 /// counter sees every call.
-fn gated(id: String, call: &Call, tool: Option<&impl Tool>) -> ToolCall {
+fn gated(id: String, call: &RequestedToolCall, tool: Option<&impl Tool>) -> ToolCall {
     let (args, does) = match (&call.arguments, tool) {
         (Ok(arguments), Some(tool)) => (arguments.clone(), tool.does(arguments)),
         (Ok(arguments), None) => (arguments.clone(), Does::Other),

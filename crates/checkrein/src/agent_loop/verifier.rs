@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use checkrein_models::Message;
+use checkrein_models::ChatMessage;
 use checkrein_runtime::config::ConfigError;
 use checkrein_runtime::{HostFound, Hosts};
 
@@ -12,7 +12,7 @@ use super::settings::wrong;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct LoopState {
     /// The conversation so far.
-    pub messages: Vec<Message>,
+    pub messages: Vec<ChatMessage>,
     /// What the model said last.
     pub output: String,
     /// Model answers so far.

@@ -1,6 +1,6 @@
 //! What the supervisor says, and on what ground. What nobody judged is not an `Allow`.
 
-use checkrein_models::Message;
+use checkrein_models::ChatMessage;
 use checkrein_runtime::veto::Misfit;
 use checkrein_runtime::witness::{Share, Silent};
 use serde_json::{Map, Value};
@@ -133,7 +133,7 @@ pub struct ProgressCheck {
 }
 
 /// What a stalling agent is told, as the message of a user.
-pub(super) fn nudge(window: u32, suggestion: Option<&str>) -> Message {
+pub(super) fn nudge(window: u32, suggestion: Option<&str>) -> ChatMessage {
     let steps = if window == 1 {
         "Your last step".to_owned()
     } else {
@@ -142,7 +142,7 @@ pub(super) fn nudge(window: u32, suggestion: Option<&str>) -> Message {
     let action = suggestion.unwrap_or(
         "say what you know by now and what stands in the way, then take one step of another kind",
     );
-    Message::User(format!(
+    ChatMessage::User(format!(
         "[progress-check] {steps} brought you no nearer to the goal. Try something else: {action}"
     ))
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use checkrein_models::{Message, Model};
+use checkrein_models::{ChatMessage, LanguageModel};
 use serde_json::Value;
 
 use super::book::Book;
@@ -28,7 +28,7 @@ impl VerifierNetwork {
     /// # Errors
     /// If the config has a setting that cannot be meant.
     pub fn new(
-        model: Arc<dyn Model>,
+        model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
         goal: &str,
     ) -> Result<Self, ConfigError> {
@@ -73,7 +73,7 @@ impl VerifierNetwork {
         &self,
         tool_name: &str,
         tool_args: &Value,
-        recent_history: &[Message],
+        recent_history: &[ChatMessage],
     ) -> PreToolDecision {
         self.pre_tool
             .check(&self.goal, tool_name, tool_args, recent_history)
@@ -84,7 +84,7 @@ impl VerifierNetwork {
     pub async fn evaluate_step(
         &self,
         last_step_summary: &str,
-        recent_history: &[Message],
+        recent_history: &[ChatMessage],
     ) -> ProgressCheck {
         self.progress
             .evaluate(&self.goal, last_step_summary, recent_history)
@@ -92,7 +92,7 @@ impl VerifierNetwork {
     }
 
     /// The message for an agent that is stalling, for the host to append.
-    pub fn maybe_nudge(&self, check: &ProgressCheck) -> Option<Message> {
+    pub fn maybe_nudge(&self, check: &ProgressCheck) -> Option<ChatMessage> {
         self.progress.maybe_nudge(check)
     }
 

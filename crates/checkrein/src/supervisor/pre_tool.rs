@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use checkrein_models::{Message, Model, ModelError, Reply};
+use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply};
 use checkrein_runtime::veto::{self, Known, Misfit, Opinion, Planned, Tools, Verdict};
 use checkrein_runtime::witness::{Asking, Silent};
 use serde_json::Value;
@@ -38,7 +38,7 @@ pub type Policy = dyn Fn(&str, &Value) -> Option<String> + Send + Sync;
 /// ```
 #[derive(Clone)]
 pub struct PreToolVerifier {
-    model: Arc<dyn Model>,
+    model: Arc<dyn LanguageModel>,
     config: VerifierConfig,
     policy: Option<Arc<Policy>>,
     expected: Expected,
@@ -49,7 +49,7 @@ pub struct PreToolVerifier {
 /// The tools that the agent has, as far as they are known.
 #[derive(Debug, Default)]
 struct Kit {
-    told: Vec<checkrein_models::Tool>,
+    told: Vec<checkrein_models::ToolDefinition>,
     tools: Option<Tools>,
     /// Names of those that only look.
     looking: BTreeSet<String>,
@@ -61,7 +61,7 @@ pub(super) struct Call<'a> {
     pub(super) goal: &'a str,
     pub(super) tool: &'a str,
     pub(super) arguments: &'a Value,
-    pub(super) history: &'a [Message],
+    pub(super) history: &'a [ChatMessage],
 }
 
 impl Kit {
@@ -101,12 +101,12 @@ impl PreToolVerifier {
     ///
     /// # Errors
     /// If the config has a setting that cannot be meant.
-    pub fn new(model: Arc<dyn Model>, config: VerifierConfig) -> Result<Self, ConfigError> {
+    pub fn new(model: Arc<dyn LanguageModel>, config: VerifierConfig) -> Result<Self, ConfigError> {
         Self::sharing(model, config, Arc::default())
     }
 
     pub(super) fn sharing(
-        model: Arc<dyn Model>,
+        model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
         book: Arc<Book>,
     ) -> Result<Self, ConfigError> {
@@ -173,7 +173,7 @@ impl PreToolVerifier {
         goal: &'a str,
         tool_name: &'a str,
         tool_args: &'a Value,
-        recent_history: &'a [Message],
+        recent_history: &'a [ChatMessage],
     ) -> impl Future<Output = PreToolDecision> + Send + 'a {
         let call = Call {
             goal,
@@ -208,7 +208,7 @@ impl PreToolVerifier {
         let decision = match self.decide(&run, &call, own) {
             ControlFlow::Break(decision) => decision,
             ControlFlow::Continue(asked) => {
-                let reply = self.model.ask(&asked.asking.request).await;
+                let reply = self.model.ask_model(&asked.asking.request).await;
                 self.conclude(&run, &call, own, asked, reply)
             }
         };
@@ -284,7 +284,7 @@ impl PreToolVerifier {
         call: &Call<'_>,
         own: Option<&Own>,
         asked: Asked,
-        reply: Result<Reply, ModelError>,
+        reply: Result<ModelReply, ModelError>,
     ) -> PreToolDecision {
         let heard = veto::heard(&asked.asking, asked.kit.known(call.tool, own), reply);
         let decision = match heard.said {

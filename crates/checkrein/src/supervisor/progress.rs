@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use checkrein_models::{Message, Model};
+use checkrein_models::{ChatMessage, LanguageModel};
 use checkrein_runtime::progress::{self, Step};
 
 use super::book::{Book, lock};
@@ -12,7 +12,7 @@ use super::{ConfigError, Expected, ProgressCheck, Unjudged, VerifierConfig, Veri
 /// Rates steps. Clones share caps, streak and counters.
 #[derive(Clone)]
 pub struct ProgressVerifier {
-    model: Arc<dyn Model>,
+    model: Arc<dyn LanguageModel>,
     config: VerifierConfig,
     expected: Expected,
     book: Arc<Book>,
@@ -23,12 +23,12 @@ impl ProgressVerifier {
     ///
     /// # Errors
     /// If the config has a setting that cannot be meant.
-    pub fn new(model: Arc<dyn Model>, config: VerifierConfig) -> Result<Self, ConfigError> {
+    pub fn new(model: Arc<dyn LanguageModel>, config: VerifierConfig) -> Result<Self, ConfigError> {
         Self::sharing(model, config, Arc::default())
     }
 
     pub(super) fn sharing(
-        model: Arc<dyn Model>,
+        model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
         book: Arc<Book>,
     ) -> Result<Self, ConfigError> {
@@ -54,7 +54,7 @@ impl ProgressVerifier {
         &self,
         goal: &str,
         last_step_summary: &str,
-        recent_history: &[Message],
+        recent_history: &[ChatMessage],
     ) -> ProgressCheck {
         let run = self.book.run();
         let may = if !self.config.progress_enabled {
@@ -80,7 +80,7 @@ impl ProgressVerifier {
                     history: recent_history,
                 };
                 let asking = progress::about(step);
-                let reply = self.model.ask(&asking.request).await;
+                let reply = self.model.ask_model(&asking.request).await;
                 let heard = progress::heard(&asking, reply);
                 lock(&run).stats.used(heard.usage);
                 heard.said.map_err(Unjudged::Silent)
@@ -115,7 +115,7 @@ impl ProgressVerifier {
 
     /// The message for an agent that is stalling, once per row of low scores: what hands it out begins
     /// the next row.
-    pub fn maybe_nudge(&self, last_check: &ProgressCheck) -> Option<Message> {
+    pub fn maybe_nudge(&self, last_check: &ProgressCheck) -> Option<ChatMessage> {
         let run = self.book.run();
         let mut run = lock(&run);
         if run.streak < self.config.progress_window {

@@ -1,6 +1,6 @@
 //! What the supervisor did in a run, counted where it decides.
 
-use checkrein_models::Usage;
+use checkrein_models::AnswerTokenUsage;
 use checkrein_runtime::witness::Share;
 
 use super::{Basis, NotWorth, PreToolDecision, ProgressCheck, Unjudged, VerifierVerdict};
@@ -92,11 +92,11 @@ impl VerifierStats {
         }
     }
 
-    pub(super) fn used(&mut self, usage: Option<Usage>) {
+    pub(super) fn used(&mut self, usage: Option<AnswerTokenUsage>) {
         let Some(usage) = usage else {
             return;
         };
-        let parts = [usage.input, usage.cached, usage.written];
+        let parts = [usage.input, usage.cache_read, usage.cache_write];
         // A provider may say any number.
         let input = parts.into_iter().flatten().fold(0, u64::saturating_add);
         self.input_tokens = self.input_tokens.saturating_add(input);

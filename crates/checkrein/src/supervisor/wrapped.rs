@@ -4,7 +4,7 @@
 use std::ops::Deref;
 use std::sync::Arc;
 
-use checkrein_models::Pending;
+use checkrein_models::BoxFuture;
 use serde_json::Value;
 
 use super::pre_tool::{Call, Own};
@@ -79,7 +79,7 @@ impl<T: Tool> Tool for Verified<T> {
         self.tool.does(arguments)
     }
 
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
+    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             let planned = Call {
                 goal: &self.goal,

@@ -1,6 +1,6 @@
 //! An agent, as far as a verification loop has to know it.
 
-use checkrein_models::Pending;
+use checkrein_models::BoxFuture;
 
 /// Whatever can be sent back with a message.
 pub trait Agent: Send + Sync {
@@ -14,7 +14,7 @@ pub trait Agent: Send + Sync {
         &'a self,
         history: &'a [Self::Message],
         message: &'a str,
-    ) -> Pending<'a, Result<AgentRun<Self::Message>, Self::Error>>;
+    ) -> BoxFuture<'a, Result<AgentRun<Self::Message>, Self::Error>>;
 }
 
 /// One run of an agent.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use checkrein_models::quoted::{Keep, clip};
+use checkrein_models::quoted::{KeptTextPart, clip_text};
 
 use super::{Failing, VerificationResult, Verifier};
 
@@ -14,7 +14,7 @@ pub(super) fn of<M>(verifiers: &[Verifier<M>], failing: &Failing, retry: u32, mo
     for (at, result) in failing {
         let name = verifiers.get(*at).map_or("", Verifier::name);
         if let VerificationResult::Failed(message) = result {
-            let message = clip(message.trim_end(), MAX_MESSAGE, Keep::End);
+            let message = clip_text(message.trim_end(), MAX_MESSAGE, KeptTextPart::End);
             // Writing to a string does not fail.
             let _ = writeln!(text, "- {name}: {message}");
         }

@@ -7,7 +7,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use checkrein_models::Pending;
+use checkrein_models::BoxFuture;
 
 use super::AgentRun;
 
@@ -44,7 +44,7 @@ pub struct Verifier<M> {
 type Quick<M> = dyn Fn(&AgentRun<M>) -> VerificationResult + Send + Sync;
 type Blocking = dyn Fn() -> VerificationResult + Send + Sync;
 type Asynchronous<M> =
-    dyn for<'a> Fn(&'a AgentRun<M>) -> Pending<'a, VerificationResult> + Send + Sync;
+    dyn for<'a> Fn(&'a AgentRun<M>) -> BoxFuture<'a, VerificationResult> + Send + Sync;
 
 enum Check<M> {
     Quick(Box<Quick<M>>),
@@ -79,7 +79,7 @@ impl<M> Verifier<M> {
     /// One that waits for something itself.
     pub fn asynchronous(
         name: &str,
-        check: impl for<'a> Fn(&'a AgentRun<M>) -> Pending<'a, VerificationResult>
+        check: impl for<'a> Fn(&'a AgentRun<M>) -> BoxFuture<'a, VerificationResult>
         + Send
         + Sync
         + 'static,
@@ -114,7 +114,7 @@ pub(super) struct Started<'a>(State<'a>);
 enum State<'a> {
     /// `None` once its result was taken.
     Done(Option<VerificationResult>),
-    Waiting(Pending<'a, VerificationResult>),
+    Waiting(BoxFuture<'a, VerificationResult>),
     Elsewhere(Elsewhere),
 }
 

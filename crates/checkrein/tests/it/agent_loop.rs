@@ -9,7 +9,8 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
 use checkrein::models::{
-    Call, Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait,
+    AnswerTokenUsage, BoxFuture, ChatMessage, FinishReason, LanguageModel, ModelError, ModelReply,
+    ModelRequest, RequestedToolCall, block_on,
 };
 use checkrein::{
     AgentLoop, ApplyPatch, HardCaps, HardVerifier, LoopError, LoopResult, Reason, Reflect, Shell,
@@ -19,17 +20,17 @@ use checkrein_core::ids::SessionId;
 use checkrein_store::{MemoryStore, Store as _};
 use serde_json::{Value, json};
 
-type Script = dyn Fn(&Request, usize) -> Result<Reply, ModelError> + Send + Sync;
+type Script = dyn Fn(&ModelRequest, usize) -> Result<ModelReply, ModelError> + Send + Sync;
 
 /// A model in this process: its answers are a function of what it is asked.
 pub(crate) struct InProcess {
     says: Box<Script>,
-    pub(crate) asked: Mutex<Vec<Request>>,
+    pub(crate) asked: Mutex<Vec<ModelRequest>>,
 }
 
 impl InProcess {
     fn by(
-        says: impl Fn(&Request, usize) -> Result<Reply, ModelError> + Send + Sync + 'static,
+        says: impl Fn(&ModelRequest, usize) -> Result<ModelReply, ModelError> + Send + Sync + 'static,
     ) -> Arc<Self> {
         Arc::new(Self {
             says: Box::new(says),
@@ -38,18 +39,21 @@ impl InProcess {
     }
 
     /// One after the other; the last again and again.
-    pub(crate) fn one_by_one(replies: Vec<Reply>) -> Arc<Self> {
+    pub(crate) fn one_by_one(replies: Vec<ModelReply>) -> Arc<Self> {
         let last = replies.last().unwrap().clone();
         Self::by(move |_, nth| Ok(replies.get(nth).unwrap_or(&last).clone()))
     }
 }
 
-impl Model for InProcess {
-    fn name(&self) -> &str {
+impl LanguageModel for InProcess {
+    fn model_name(&self) -> &str {
         "openai/gpt-4.1"
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+    fn ask_model<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             let nth = {
                 let mut asked = self.asked.lock().unwrap();
@@ -61,43 +65,43 @@ impl Model for InProcess {
     }
 }
 
-fn reply(text: &str, calls: Vec<Call>) -> Reply {
-    Reply {
+fn reply(text: &str, calls: Vec<RequestedToolCall>) -> ModelReply {
+    ModelReply {
         text: text.to_owned(),
-        ended: if calls.is_empty() {
-            Ended::Turn
+        finish_reason: if calls.is_empty() {
+            FinishReason::EndOfTurn
         } else {
-            Ended::Calls
+            FinishReason::Calls
         },
         calls,
-        usage: Usage {
+        usage: AnswerTokenUsage {
             input: Some(1000),
             output: Some(100),
-            ..Usage::default()
+            ..AnswerTokenUsage::default()
         },
     }
 }
 
-pub(crate) fn says(text: &str) -> Reply {
+pub(crate) fn says(text: &str) -> ModelReply {
     reply(text, Vec::new())
 }
 
-pub(crate) fn calls(tool: &str, arguments: Value) -> Reply {
+pub(crate) fn calls(tool: &str, arguments: Value) -> ModelReply {
     reply("", vec![call(tool, Ok(arguments))])
 }
 
-fn call(tool: &str, arguments: Result<Value, String>) -> Call {
-    Call {
+fn call(tool: &str, arguments: Result<Value, String>) -> RequestedToolCall {
+    RequestedToolCall {
         // As some providers do: every call has the same.
         id: "call".to_owned(),
         tool: tool.to_owned(),
         arguments,
-        kept: None,
+        provider_state: None,
     }
 }
 
 fn ends(agent: &AgentLoop) -> LoopResult {
-    wait(agent.run("Do it.")).unwrap()
+    block_on(agent.run("Do it.")).unwrap()
 }
 
 fn reason(result: &LoopResult) -> (Reason, Option<&str>) {
@@ -108,16 +112,16 @@ fn reason(result: &LoopResult) -> (Reason, Option<&str>) {
 /// What the model was told of its calls.
 pub(crate) fn results(result: &LoopResult) -> Vec<(&str, bool)> {
     let of = result.messages.iter().map(|message| match message {
-        Message::Result { text, failed, .. } => Some((text.as_str(), *failed)),
-        Message::User(_) | Message::Assistant { .. } => None,
+        ChatMessage::ToolResult { text, failed, .. } => Some((text.as_str(), *failed)),
+        ChatMessage::User(_) | ChatMessage::Assistant { .. } => None,
     });
     of.flatten().collect()
 }
 
 fn users(result: &LoopResult) -> Vec<&str> {
     let of = result.messages.iter().map(|message| match message {
-        Message::User(text) => Some(text.as_str()),
-        Message::Result { .. } | Message::Assistant { .. } => None,
+        ChatMessage::User(text) => Some(text.as_str()),
+        ChatMessage::ToolResult { .. } | ChatMessage::Assistant { .. } => None,
     });
     of.flatten().collect()
 }
@@ -143,7 +147,7 @@ impl Tool for Notes {
         Arc::new(json!({ "type": "object" }))
     }
 
-    fn run<'a>(&'a self, _call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
+    fn run<'a>(&'a self, _call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             self.0.fetch_add(1, Ordering::Relaxed);
             ToolOutput::ran("noted")
@@ -151,7 +155,7 @@ impl Tool for Notes {
     }
 }
 
-fn in_folder(model: Arc<dyn Model>) -> (tempfile::TempDir, AgentLoop) {
+fn in_folder(model: Arc<dyn LanguageModel>) -> (tempfile::TempDir, AgentLoop) {
     let root = tempfile::tempdir().unwrap();
     let agent = AgentLoop::new(model).root(root.path());
     (root, agent)
@@ -246,7 +250,7 @@ fn s003_hard_cap() {
 /// Nobody has to set a cap for a loop to end.
 #[test]
 fn without_settings_the_caps_of_the_loop_hold() {
-    type Make = fn(Arc<dyn Model>) -> AgentLoop;
+    type Make = fn(Arc<dyn LanguageModel>) -> AgentLoop;
     let kinds: [(Make, u32); 2] = [(AgentLoop::new, 90), (AgentLoop::seed, 30)];
     for (make, rounds) in kinds {
         let notes = Notes::new();
@@ -262,11 +266,14 @@ fn without_settings_the_caps_of_the_loop_hold() {
 #[test]
 fn s003_hard_cap_of_time() {
     struct Silent;
-    impl Model for Silent {
-        fn name(&self) -> &str {
+    impl LanguageModel for Silent {
+        fn model_name(&self) -> &str {
             "scripted/silent"
         }
-        fn ask<'a>(&'a self, _: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+        fn ask_model<'a>(
+            &'a self,
+            _: &'a ModelRequest,
+        ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
             Box::pin(pending())
         }
     }
@@ -343,11 +350,14 @@ fn s003_verifier_failed_unrecoverable() {
 #[test]
 fn s003_user_interrupt() {
     struct Thinks(Mutex<Option<checkrein::Interrupt>>);
-    impl Model for Thinks {
-        fn name(&self) -> &str {
+    impl LanguageModel for Thinks {
+        fn model_name(&self) -> &str {
             "scripted/thinks"
         }
-        fn ask<'a>(&'a self, _: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+        fn ask_model<'a>(
+            &'a self,
+            _: &'a ModelRequest,
+        ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
             let interrupt = self.0.lock().unwrap().take().unwrap();
             std::thread::spawn(move || interrupt.now());
             Box::pin(pending())
@@ -417,8 +427,8 @@ fn s003_error() {
 fn answers_that_are_cut_again_are_truncated_and_their_calls_do_not_run() {
     let notes = Notes::new();
     for calls in [vec![], vec![call("note", Ok(json!({})))]] {
-        let cut = Reply {
-            ended: Ended::Cut,
+        let cut = ModelReply {
+            finish_reason: FinishReason::Truncated,
             ..reply("I have", calls)
         };
         let (_root, agent) = in_folder(InProcess::one_by_one(vec![cut.clone(), cut]));
@@ -434,8 +444,8 @@ fn answers_that_are_cut_again_are_truncated_and_their_calls_do_not_run() {
 
 #[test]
 fn after_one_cut_answer_it_goes_on() {
-    let cut = Reply {
-        ended: Ended::Cut,
+    let cut = ModelReply {
+        finish_reason: FinishReason::Truncated,
         ..reply("I have", Vec::new())
     };
     let model = InProcess::one_by_one(vec![
@@ -524,7 +534,7 @@ fn a_command_ends_at_its_time() {
     let root = tempfile::tempdir().unwrap();
     let shell = Shell::in_folder(root.path()).time_limit(Duration::from_millis(300));
     let arguments = json!({ "command": "echo begun; sleep 1000" });
-    let ran = wait(async {
+    let ran = block_on(async {
         Ok::<_, ModelError>(
             shell
                 .run(ToolUse {
@@ -546,13 +556,13 @@ fn a_command_ends_at_its_time() {
 fn mistakes_are_told_before_anything_runs() {
     let never = || {
         InProcess::by(|_, _| {
-            Err(ModelError::Wait {
+            Err(ModelError::NoExecutor {
                 what: "asked".to_owned(),
             })
         })
     };
     let wrong = |agent: AgentLoop, part: &str| {
-        let error = wait(agent.run("Do it.")).unwrap_err();
+        let error = block_on(agent.run("Do it.")).unwrap_err();
         assert!(matches!(error, LoopError::Config(_)), "{error}");
         assert!(error.to_string().contains(part), "{error}");
     };
@@ -585,7 +595,7 @@ impl Wake for Unpark {
 #[test]
 fn it_needs_no_executor_and_runs_share_nothing() {
     let model = InProcess::by(|request, _| {
-        let Message::User(first) = &request.messages[0] else {
+        let ChatMessage::User(first) = &request.messages[0] else {
             return Ok(says(""));
         };
         match request.messages.len() {
@@ -597,7 +607,7 @@ fn it_needs_no_executor_and_runs_share_nothing() {
     let agent = agent
         .tool(Notes::new())
         .verifier(HardVerifier::new("own", |state| {
-            match state.messages.first() == Some(&Message::User(state.output.clone())) {
+            match state.messages.first() == Some(&ChatMessage::User(state.output.clone())) {
                 true => HardVerifier::passed(),
                 false => HardVerifier::failed("somebody else's", false),
             }
@@ -635,12 +645,12 @@ fn reflecting(
     let asked = Mutex::new((0, 0));
     InProcess::by(move |request, _| {
         let mut asked = asked.lock().unwrap();
-        if request.shape.is_none() {
+        if request.output_schema.is_none() {
             asked.0 += 1;
             return Ok(says(answers.get(asked.0 - 1).or(answers.last()).unwrap()));
         }
         asked.1 += 1;
-        let Some(Message::User(question)) = request.messages.last() else {
+        let Some(ChatMessage::User(question)) = request.messages.last() else {
             panic!("no question: {request:?}");
         };
         let (_, number) = question.rsplit_once("ref: ").unwrap();
@@ -727,7 +737,7 @@ fn reflect_what_cannot_be_read_is_no_revision() {
         r#"{"ref": REF, "critique": "bad"}"#,
         "",
     ] {
-        let model = InProcess::by(move |request, _| match request.shape {
+        let model = InProcess::by(move |request, _| match request.output_schema {
             None => Ok(says("Done, 1 May.")),
             Some(_) => Ok(says(thought)),
         });
@@ -743,9 +753,9 @@ fn reflect_what_cannot_be_read_is_no_revision() {
         );
     }
     // Nor is a model that does not answer.
-    let model = InProcess::by(|request, _| match request.shape {
+    let model = InProcess::by(|request, _| match request.output_schema {
         None => Ok(says("Done, 1 May.")),
-        Some(_) => Err(ModelError::Wait {
+        Some(_) => Err(ModelError::NoExecutor {
             what: "down".to_owned(),
         }),
     });
@@ -768,7 +778,7 @@ fn reflect_settings_that_cannot_be_meant() {
             threshold_permille,
             revisions,
         };
-        let error = wait(agent.reflect(reflect).run("Do it.")).unwrap_err();
+        let error = block_on(agent.reflect(reflect).run("Do it.")).unwrap_err();
         assert!(
             error.to_string().contains(&format!("reflect.{key}")),
             "{error}"
@@ -787,12 +797,12 @@ fn a_conversation_that_cannot_be_read_is_not_taken_up() {
     store
         .put_conversation_message(&session, br#"{"type":"of a newer build"}"#)
         .unwrap();
-    let again = wait(agent.resume(session.clone(), Some("more"))).unwrap_err();
+    let again = block_on(agent.resume(session.clone(), Some("more"))).unwrap_err();
     assert!(
         matches!(again, LoopError::Unreadable { nth: 3, .. }),
         "{again}"
     );
-    let nobody = wait(agent.resume(SessionId::new("nobody"), None)).unwrap_err();
+    let nobody = block_on(agent.resume(SessionId::new("nobody"), None)).unwrap_err();
     assert!(matches!(nobody, LoopError::NothingSaid(_)), "{nobody}");
 }
 

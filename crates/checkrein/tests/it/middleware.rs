@@ -6,8 +6,11 @@ use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use checkrein::models::wait;
-use checkrein::models::{Call, Ended, Message, Model, ModelError, Pending, Reply, Request, Usage};
+use checkrein::models::block_on;
+use checkrein::models::{
+    AnswerTokenUsage, BoxFuture, ChatMessage, FinishReason, LanguageModel, ModelError, ModelReply,
+    ModelRequest, RequestedToolCall,
+};
 use checkrein::{
     AgentLoop, BeforeStop, BeforeTool, CallSays, Engine, Layer, LoopResult, Middleware,
     MiddlewareStage, PersonAnswer, Reason, ResultSays, RoundEnd, SessionEnd, SessionStart, Shell,
@@ -23,7 +26,7 @@ use serde_json::json;
 /// A model that makes these calls of the shell, one after the other, and then says that it is done.
 struct Scripted {
     commands: Vec<String>,
-    asked: Mutex<Vec<Request>>,
+    asked: Mutex<Vec<ModelRequest>>,
 }
 
 impl Scripted {
@@ -41,41 +44,44 @@ impl Scripted {
     }
 }
 
-fn results(messages: &[Message]) -> Vec<String> {
+fn results(messages: &[ChatMessage]) -> Vec<String> {
     let of = messages.iter().filter_map(|message| match message {
-        Message::Result { text, .. } => Some(text.trim_end().to_owned()),
-        Message::User(_) | Message::Assistant { .. } => None,
+        ChatMessage::ToolResult { text, .. } => Some(text.trim_end().to_owned()),
+        ChatMessage::User(_) | ChatMessage::Assistant { .. } => None,
     });
     of.collect()
 }
 
-impl Model for Scripted {
-    fn name(&self) -> &str {
+impl LanguageModel for Scripted {
+    fn model_name(&self) -> &str {
         "scripted/worker"
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+    fn ask_model<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         Box::pin(async move {
             let mut asked = self.asked.lock().unwrap();
             let command = self.commands.get(asked.len());
             asked.push(request.clone());
-            let calls: Vec<Call> = command
-                .map(|command| Call {
+            let calls: Vec<RequestedToolCall> = command
+                .map(|command| RequestedToolCall {
                     id: "call".to_owned(),
                     tool: "shell".to_owned(),
                     arguments: Ok(json!({ "command": command })),
-                    kept: None,
+                    provider_state: None,
                 })
                 .into_iter()
                 .collect();
-            Ok(Reply {
+            Ok(ModelReply {
                 text: "Done.".to_owned(),
-                ended: match calls.is_empty() {
-                    true => Ended::Turn,
-                    false => Ended::Calls,
+                finish_reason: match calls.is_empty() {
+                    true => FinishReason::EndOfTurn,
+                    false => FinishReason::Calls,
                 },
                 calls,
-                usage: Usage::default(),
+                usage: AnswerTokenUsage::default(),
             })
         })
     }
@@ -90,7 +96,7 @@ struct Bench {
 
 const CHECK: &str = "verify_on = \"always\"\n[[verifier]]\nname = \"ok\"\nrun = \"test -d .\"\n";
 
-fn bench(model: Arc<dyn Model>, config: &str) -> Bench {
+fn bench(model: Arc<dyn LanguageModel>, config: &str) -> Bench {
     let root = tempfile::tempdir().unwrap();
     let store = Arc::new(MemoryStore::new());
     let agent = AgentLoop::new(model)
@@ -103,7 +109,7 @@ fn bench(model: Arc<dyn Model>, config: &str) -> Bench {
 
 impl Bench {
     fn ends(&self) -> LoopResult {
-        wait(self.agent.run("Do it.")).unwrap()
+        block_on(self.agent.run("Do it.")).unwrap()
     }
 
     /// All that layers said, in order.

@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use checkrein::models::Model;
-use checkrein::models::reading::Unreadable;
+use checkrein::models::LanguageModel;
+use checkrein::models::reading::UnreadableAnswerCause;
 use checkrein::supervisor::{Basis, Unjudged};
 use checkrein::{
     PreToolVerifier, ProgressVerifier, Share, Silent, VerifierConfig, VerifierVerdict,
@@ -49,51 +49,66 @@ fn a_veto_is_a_veto_however_it_is_wrapped() {
 fn what_cannot_be_read_is_neither_allowed_nor_vetoed() {
     let plain = veto("0.92", "not asked for");
     for (reply, expected) in [
-        (String::new(), Unreadable::Empty),
-        ("I would not run this.".to_owned(), Unreadable::Prose),
-        ("[\"veto\"]".to_owned(), Unreadable::Prose),
-        (format!("<think>{plain}"), Unreadable::Thoughts),
+        (String::new(), UnreadableAnswerCause::Empty),
+        (
+            "I would not run this.".to_owned(),
+            UnreadableAnswerCause::NoObject,
+        ),
+        ("[\"veto\"]".to_owned(), UnreadableAnswerCause::NoObject),
+        (
+            format!("<think>{plain}"),
+            UnreadableAnswerCause::OnlyThoughts,
+        ),
         (
             plain.replace("veto", "not blocked"),
-            Unreadable::Word("verdict"),
+            UnreadableAnswerCause::UnknownWord("verdict"),
         ),
         (
             plain.replace("veto", "allow (no veto)"),
-            Unreadable::Word("verdict"),
+            UnreadableAnswerCause::UnknownWord("verdict"),
         ),
         (
             plain.replace("veto", "prefix-ok"),
-            Unreadable::Word("verdict"),
+            UnreadableAnswerCause::UnknownWord("verdict"),
         ),
         (
             plain.replace("confidence", "sure"),
-            Unreadable::Missing("confidence"),
+            UnreadableAnswerCause::Missing("confidence"),
         ),
         (
             plain.replace("0.92", "\"high\""),
-            Unreadable::Kind("confidence"),
+            UnreadableAnswerCause::WrongType("confidence"),
         ),
-        (plain.replace("0.92", "85"), Unreadable::Range("confidence")),
+        (
+            plain.replace("0.92", "85"),
+            UnreadableAnswerCause::OutOfRange("confidence"),
+        ),
         (
             plain.replace("0.92", "1e999"),
-            Unreadable::Range("confidence"),
+            UnreadableAnswerCause::OutOfRange("confidence"),
         ),
         (
             plain.replace("0.92", "true"),
-            Unreadable::Kind("confidence"),
+            UnreadableAnswerCause::WrongType("confidence"),
         ),
         (
             plain.split_once("2,\"reason").unwrap().0.to_owned(),
-            Unreadable::Cut("confidence"),
+            UnreadableAnswerCause::Cut("confidence"),
         ),
         (
             format!("{plain}{}", plain.replace("veto", "allow")),
-            Unreadable::Disagree,
+            UnreadableAnswerCause::Disagree,
         ),
-        (plain.replace("REF", "1"), Unreadable::Number),
-        ("[".repeat(60_000), Unreadable::Prose),
-        ("{".repeat(60_000), Unreadable::Braces),
-        ("x".repeat(100_000), Unreadable::Large { bytes: 100_000 }),
+        (
+            plain.replace("REF", "1"),
+            UnreadableAnswerCause::WrongNumber,
+        ),
+        ("[".repeat(60_000), UnreadableAnswerCause::NoObject),
+        ("{".repeat(60_000), UnreadableAnswerCause::TooManyBraces),
+        (
+            "x".repeat(100_000),
+            UnreadableAnswerCause::TooLarge { bytes: 100_000 },
+        ),
     ] {
         let decision = judged(&reply);
         assert_eq!(decision.verdict, VerifierVerdict::Unjudged, "{reply:.200}");
@@ -105,7 +120,9 @@ fn what_cannot_be_read_is_neither_allowed_nor_vetoed() {
         assert!(
             matches!(
                 &basis,
-                Basis::Unjudged(Unjudged::Silent(Silent::Unreadable(Unreadable::NotJson(_))))
+                Basis::Unjudged(Unjudged::Silent(Silent::Unreadable(
+                    UnreadableAnswerCause::NotJson(_)
+                )))
             ),
             "{basis:?}"
         );
@@ -147,7 +164,10 @@ fn a_model_that_is_down_is_said_to_be() {
     let dead = remote(&format!("http://127.0.0.1:{port}/v1"));
     let refusing = Scripted::by(|_| Err(401));
     for (model, said) in [
-        (Arc::new(dead) as Arc<dyn Model>, "cannot be reached"),
+        (
+            Arc::new(dead) as Arc<dyn LanguageModel>,
+            "cannot be reached",
+        ),
         (refusing, "answered 401"),
     ] {
         let verifier = PreToolVerifier::new(model, VerifierConfig::default()).unwrap();

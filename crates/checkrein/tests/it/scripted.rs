@@ -4,7 +4,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
-use checkrein::models::{Limits, Model, ModelError, Pending, Remote, Reply, Request, wait};
+use checkrein::models::{
+    BoxFuture, LanguageModel, ModelError, ModelReply, ModelRequest, ModelRequestLimits,
+    RemoteModel, block_on,
+};
 use checkrein::{Tool, ToolOutput, ToolUse};
 use checkrein_scripted::Witness;
 use checkrein_scripted::witness::Exchange;
@@ -13,13 +16,13 @@ use serde_json::{Value, json};
 
 /// Waits for a future.
 pub(crate) fn now<T: Send>(future: impl Future<Output = T> + Send) -> T {
-    wait(async { Ok::<_, ModelError>(future.await) }).unwrap()
+    block_on(async { Ok::<_, ModelError>(future.await) }).unwrap()
 }
 
 /// A model on loopback that answers by a script, asked as any other provider's.
 pub(crate) struct Scripted {
     witness: Witness,
-    remote: Remote,
+    remote: RemoteModel,
 }
 
 impl Scripted {
@@ -105,27 +108,30 @@ impl Scripted {
     }
 }
 
-impl Model for Scripted {
-    fn name(&self) -> &str {
-        self.remote.name()
+impl LanguageModel for Scripted {
+    fn model_name(&self) -> &str {
+        self.remote.model_name()
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
-        self.remote.ask(request)
+    fn ask_model<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
+        self.remote.ask_model(request)
     }
 }
 
 /// A model of OpenAI's chat format at an address; it is asked once.
-pub(crate) fn remote(base: &str) -> Remote {
+pub(crate) fn remote(base: &str) -> RemoteModel {
     let environment = [("OPENAI_BASE_URL", base), ("OPENAI_API_KEY", "none")];
     let environment = environment
         .map(|(name, value)| (name.into(), value.into()))
         .into();
-    let limits = Limits {
+    let limits = ModelRequestLimits {
         tries: 1,
-        ..Limits::default()
+        ..ModelRequestLimits::default()
     };
-    Remote::new("openai-chat/cheap", &environment, limits).unwrap()
+    RemoteModel::new("openai-chat/cheap", &environment, limits).unwrap()
 }
 
 /// Its instructions.
@@ -210,7 +216,7 @@ impl Tool for Sender {
         self.looks
     }
 
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
+    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             self.sent.lock().unwrap().push(call.arguments.clone());
             ToolOutput::ran("sent")

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use checkrein::models::{Call, Message, Model, Pending};
+use checkrein::models::{BoxFuture, ChatMessage, LanguageModel, RequestedToolCall};
 use checkrein::{
     Tool, ToolEnded, ToolOutput, ToolUse, VerifierConfig, VerifierNetwork, VerifierStats,
 };
@@ -107,7 +107,7 @@ impl Tool for Kit {
         self.looks
     }
 
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> Pending<'a, ToolOutput> {
+    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move { ToolOutput::ran(outcome(self.name, call.arguments)) })
     }
 }
@@ -238,9 +238,10 @@ fn cheap() -> Arc<Scripted> {
 fn run() -> (Tokens, VerifierStats) {
     let model = cheap();
     let config = VerifierConfig::default();
-    let network = VerifierNetwork::new(model.clone() as Arc<dyn Model>, config, GOAL).unwrap();
+    let network =
+        VerifierNetwork::new(model.clone() as Arc<dyn LanguageModel>, config, GOAL).unwrap();
     let tools = network.wrap_tools(kit());
-    let mut conversation = vec![Message::User(GOAL.to_owned())];
+    let mut conversation = vec![ChatMessage::User(GOAL.to_owned())];
     for nth in 0..STEPS {
         let (said, tool, arguments) = step(nth);
         let wrapped = tools.iter().find(|one| one.name() == tool).unwrap();
@@ -252,17 +253,17 @@ fn run() -> (Tokens, VerifierStats) {
             ToolEnded::Vetoed => format!("{tool} was refused: {}", output.text),
             _ => format!("{tool} {arguments}"),
         };
-        let call = Call {
+        let call = RequestedToolCall {
             id: format!("call_{nth}"),
             tool: tool.to_owned(),
             arguments: Ok(arguments),
-            kept: None,
+            provider_state: None,
         };
-        conversation.push(Message::Assistant {
+        conversation.push(ChatMessage::Assistant {
             text: said,
             calls: vec![call],
         });
-        conversation.push(Message::Result {
+        conversation.push(ChatMessage::ToolResult {
             call: format!("call_{nth}"),
             tool: tool.to_owned(),
             failed: output.ended != ToolEnded::Ran,

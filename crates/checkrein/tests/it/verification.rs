@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::task::Poll;
 use std::time::Duration;
 
-use checkrein::models::Pending;
+use checkrein::models::BoxFuture;
 use checkrein::{
     Agent, AgentRun, Outcome, Verification, VerificationLoop, VerificationResult, Verifier,
 };
@@ -62,7 +62,7 @@ impl Agent for Worker {
         &'a self,
         history: &'a [String],
         message: &'a str,
-    ) -> Pending<'a, Result<Run, String>> {
+    ) -> BoxFuture<'a, Result<Run, String>> {
         Box::pin(async move {
             let heard = (history.to_vec(), message.to_owned());
             self.heard.lock().unwrap().push(heard);
@@ -501,7 +501,7 @@ impl Agent for Numbered {
         &'a self,
         history: &'a [String],
         message: &'a str,
-    ) -> Pending<'a, Result<Run, String>> {
+    ) -> BoxFuture<'a, Result<Run, String>> {
         Box::pin(async move {
             for _ in 0..=self.0 % 7 {
                 breath().await;

@@ -3,7 +3,10 @@
 
 use std::process::{Command, Stdio};
 
-use checkrein::models::{Call, Limits, Message, Model as _, Remote, Request, Tool, wait};
+use checkrein::models::{
+    ChatMessage, LanguageModel as _, ModelRequest, ModelRequestLimits, RemoteModel,
+    RequestedToolCall, ToolDefinition, block_on,
+};
 use checkrein_scripted::coder::{Heard, USED, WIRES, nth};
 use checkrein_scripted::{Coder, Turn};
 use serde_json::json;
@@ -158,20 +161,21 @@ impl Bare<'_> {
         let environment = environment
             .into_iter()
             .map(|(name, value)| (name.into(), value.into()));
-        let model = Remote::new(name, &environment.collect(), Limits::default()).unwrap();
-        let tool = |name: &str| Tool {
+        let model =
+            RemoteModel::new(name, &environment.collect(), ModelRequestLimits::default()).unwrap();
+        let tool = |name: &str| ToolDefinition {
             name: name.to_owned(),
             description: "A tool.".to_owned(),
             schema: json!({ "type": "object" }).into(),
         };
-        let mut request = Request {
-            messages: vec![Message::User(GOAL.to_owned())],
+        let mut request = ModelRequest {
+            messages: vec![ChatMessage::User(GOAL.to_owned())],
             tools: vec![tool("shell"), tool("apply_patch")],
-            ..Request::default()
+            ..ModelRequest::default()
         };
         for _ in 0..OFTEN + 20 {
-            let reply = wait(model.ask(&request)).unwrap();
-            request.messages.push(Message::Assistant {
+            let reply = block_on(model.ask_model(&request)).unwrap();
+            request.messages.push(ChatMessage::Assistant {
                 text: reply.text.clone(),
                 calls: reply.calls.clone(),
             });
@@ -181,7 +185,7 @@ impl Bare<'_> {
             }
             for call in &reply.calls {
                 let text = self.call(call);
-                request.messages.push(Message::Result {
+                request.messages.push(ChatMessage::ToolResult {
                     call: call.id.clone(),
                     tool: call.tool.clone(),
                     text,
@@ -191,7 +195,7 @@ impl Bare<'_> {
         }
     }
 
-    fn call(&mut self, call: &Call) -> String {
+    fn call(&mut self, call: &RequestedToolCall) -> String {
         self.calls += 1;
         let arguments = call.arguments.clone().unwrap_or_default();
         let text = |name: &str| arguments[name].as_str().unwrap_or_default().to_owned();

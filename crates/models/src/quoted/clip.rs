@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 /// Which part of a text that is too long is kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Keep {
+pub enum KeptTextPart {
     /// Its beginning.
     Start,
     /// Its end.
@@ -13,16 +13,16 @@ pub enum Keep {
 
 /// At most `most` bytes of a text, and where something was left out a mark that says how much;
 /// the mark comes on top.
-pub fn clip(text: &str, most: usize, keep: Keep) -> Cow<'_, str> {
+pub fn clip_text(text: &str, most: usize, keep: KeptTextPart) -> Cow<'_, str> {
     if text.len() <= most {
         return Cow::Borrowed(text);
     }
     match keep {
-        Keep::Start => {
+        KeptTextPart::Start => {
             let kept = text.split_at(text.floor_char_boundary(most)).0;
             Cow::Owned(format!("{kept}[... {} bytes cut]", text.len() - kept.len()))
         }
-        Keep::End => {
+        KeptTextPart::End => {
             let kept = text.split_at(text.ceil_char_boundary(text.len() - most)).1;
             Cow::Owned(format!("[{} bytes cut ...]{kept}", text.len() - kept.len()))
         }
@@ -31,20 +31,24 @@ pub fn clip(text: &str, most: usize, keep: Keep) -> Cow<'_, str> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Keep, clip};
+    use super::{KeptTextPart, clip_text};
 
     #[test]
     fn a_text_is_cut_between_characters_and_says_so() {
         for (text, most, keep, expected) in [
-            ("short", 5, Keep::Start, "short"),
-            ("abcdef", 4, Keep::Start, "abcd[... 2 bytes cut]"),
-            ("abcdef", 4, Keep::End, "[2 bytes cut ...]cdef"),
-            ("aäöü", 2, Keep::Start, "a[... 6 bytes cut]"),
-            ("aäöü", 3, Keep::End, "[5 bytes cut ...]ü"),
-            ("ä", 0, Keep::Start, "[... 2 bytes cut]"),
-            ("ä", 0, Keep::End, "[2 bytes cut ...]"),
+            ("short", 5, KeptTextPart::Start, "short"),
+            ("abcdef", 4, KeptTextPart::Start, "abcd[... 2 bytes cut]"),
+            ("abcdef", 4, KeptTextPart::End, "[2 bytes cut ...]cdef"),
+            ("aäöü", 2, KeptTextPart::Start, "a[... 6 bytes cut]"),
+            ("aäöü", 3, KeptTextPart::End, "[5 bytes cut ...]ü"),
+            ("ä", 0, KeptTextPart::Start, "[... 2 bytes cut]"),
+            ("ä", 0, KeptTextPart::End, "[2 bytes cut ...]"),
         ] {
-            assert_eq!(clip(text, most, keep), expected, "{text} {most} {keep:?}");
+            assert_eq!(
+                clip_text(text, most, keep),
+                expected,
+                "{text} {most} {keep:?}"
+            );
         }
     }
 }

@@ -14,22 +14,22 @@ const DIGITS: usize = 6;
 
 /// What a reader sees of a character.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Seen {
+enum PerceivedChar {
     /// Nothing, or a blank.
     Nothing,
     As(char),
 }
 
 /// The places right after the first letter of each.
-pub(super) struct LookAlikes<'a> {
+pub(super) struct DelimiterLookAlikeFinder<'a> {
     text: &'a str,
     /// A text without other letters is looked through much faster.
     ascii: bool,
     from: usize,
 }
 
-impl<'a> LookAlikes<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> DelimiterLookAlikeFinder<'a> {
+    pub(super) fn delimiter_look_alikes_in_text(text: &'a str) -> Self {
         Self {
             text,
             ascii: text.is_ascii(),
@@ -38,28 +38,28 @@ impl<'a> LookAlikes<'a> {
     }
 
     /// Where the next `q` begins and ends.
-    fn next_letter(&self) -> Option<(usize, usize)> {
+    fn find_next_q_lookalike(&self) -> Option<(usize, usize)> {
         let rest = self.text.get(self.from..)?;
         let (at, length) = if self.ascii {
             (memchr2(b'q', b'Q', rest.as_bytes())?, 1)
         } else {
             let mut chars = rest.char_indices();
-            let (at, c) = chars.find(|(_, c)| seen(*c) == Seen::As('q'))?;
+            let (at, c) = chars.find(|(_, c)| perceived_char(*c) == PerceivedChar::As('q'))?;
             (at, c.len_utf8())
         };
         Some((self.from + at, self.from + at + length))
     }
 }
 
-impl Iterator for LookAlikes<'_> {
+impl Iterator for DelimiterLookAlikeFinder<'_> {
     type Item = usize;
 
     fn next(&mut self) -> Option<usize> {
-        while let Some((start, end)) = self.next_letter() {
+        while let Some((start, end)) = self.find_next_q_lookalike() {
             self.from = end;
             let before = self.text.get(..start).unwrap_or_default();
             let after = self.text.get(end..).unwrap_or_default();
-            if is_one(before, after) {
+            if is_delimiter_look_alike(before, after) {
                 return Some(end);
             }
         }
@@ -68,46 +68,55 @@ impl Iterator for LookAlikes<'_> {
 }
 
 /// Whether a `q` between these begins our word, in a place where a delimiter has it.
-fn is_one(before: &str, after: &str) -> bool {
+fn is_delimiter_look_alike(before: &str, after: &str) -> bool {
     let mut rest = after
         .chars()
-        .map(seen)
-        .filter(|seen| *seen != Seen::Nothing);
-    REST.iter()
-        .all(|letter| rest.next().is_some_and(|seen| is_read_as(seen, *letter)))
-        && (after_a_bracket(before) || rest.take_while(is_digit).take(DIGITS).count() == DIGITS)
+        .map(perceived_char)
+        .filter(|seen| *seen != PerceivedChar::Nothing);
+    REST.iter().all(|letter| {
+        rest.next()
+            .is_some_and(|seen| char_resembles_letter(seen, *letter))
+    }) && (follows_bracket(before)
+        || rest.take_while(looks_like_digit).take(DIGITS).count() == DIGITS)
 }
 
 /// Digits too that stand for letters: `qu0t3d`.
-fn is_read_as(seen: Seen, letter: char) -> bool {
+fn char_resembles_letter(seen: PerceivedChar, letter: char) -> bool {
     match (seen, letter) {
-        (Seen::As('0'), 'o') | (Seen::As('3'), 'e') | (Seen::As('7'), 't') => true,
-        (seen, letter) => seen == Seen::As(letter),
+        (PerceivedChar::As('0'), 'o')
+        | (PerceivedChar::As('3'), 'e')
+        | (PerceivedChar::As('7'), 't') => true,
+        (seen, letter) => seen == PerceivedChar::As(letter),
     }
 }
 
-fn is_digit(seen: &Seen) -> bool {
-    matches!(seen, Seen::As(c) if c.is_numeric())
+fn looks_like_digit(seen: &PerceivedChar) -> bool {
+    matches!(seen, PerceivedChar::As(c) if c.is_numeric())
 }
 
 /// Whether the last thing that is seen is like `<`, `[` or `{`, as itself or as code pages and
 /// other languages write it, a slash or the like after it or not.
-fn after_a_bracket(mut before: &str) -> bool {
+fn follows_bracket(mut before: &str) -> bool {
     loop {
         let mut chars = before.chars();
         let Some(last) = chars.next_back() else {
             return false;
         };
-        match seen(last) {
-            Seen::As('<' | '[' | '{') => return true,
-            Seen::Nothing | Seen::As('/' | '\\' | '!' | '?' | '-') => before = chars.as_str(),
-            Seen::As(_) => {
-                if BRACKETS.iter().any(|written| ends_with(before, written)) {
+        match perceived_char(last) {
+            PerceivedChar::As('<' | '[' | '{') => return true,
+            PerceivedChar::Nothing | PerceivedChar::As('/' | '\\' | '!' | '?' | '-') => {
+                before = chars.as_str()
+            }
+            PerceivedChar::As(_) => {
+                if BRACKETS
+                    .iter()
+                    .any(|written| ends_with_ignore_case(before, written))
+                {
                     return true;
                 }
                 let Some(less) = SLASHES.iter().find_map(|written| {
                     let less = before.len().checked_sub(written.len())?;
-                    ends_with(before, written).then_some(less)
+                    ends_with_ignore_case(before, written).then_some(less)
                 }) else {
                     return false;
                 };
@@ -127,26 +136,26 @@ const SLASHES: [&str; 9] = [
     "&sol;", "&#47;", "&#x2f;", "u002f", "x2f", "%2f", "\\n", "\\r", "\\t",
 ];
 
-fn ends_with(text: &str, end: &str) -> bool {
+fn ends_with_ignore_case(text: &str, end: &str) -> bool {
     text.len()
         .checked_sub(end.len())
         .and_then(|at| text.get(at..))
         .is_some_and(|last| last.eq_ignore_ascii_case(end))
 }
 
-fn seen(c: char) -> Seen {
+fn perceived_char(c: char) -> PerceivedChar {
     if c.is_ascii() {
         return if c.is_ascii_whitespace() || c.is_ascii_control() {
-            Seen::Nothing
+            PerceivedChar::Nothing
         } else {
-            Seen::As(c.to_ascii_lowercase())
+            PerceivedChar::As(c.to_ascii_lowercase())
         };
     }
-    if c.is_whitespace() || c.is_control() || is_invisible(c) || is_combining_mark(c) {
-        return Seen::Nothing;
+    if c.is_whitespace() || c.is_control() || is_invisible_char(c) || is_combining_mark(c) {
+        return PerceivedChar::Nothing;
     }
-    if let Some(c) = in_a_frame(c) {
-        return Seen::As(c);
+    if let Some(c) = letter_in_enclosed_symbol(c) {
+        return PerceivedChar::As(c);
     }
     // Full-width, mathematical, circled, raised, with accents: as what it stands for.
     let mut parts = std::iter::once(c)
@@ -156,14 +165,14 @@ fn seen(c: char) -> Seen {
         (Some(one), None) => one,
         _ => c,
     };
-    match twin(c) {
-        c if c.is_ascii_whitespace() => Seen::Nothing,
-        c => Seen::As(c.to_ascii_lowercase()),
+    match confusable_char(c) {
+        c if c.is_ascii_whitespace() => PerceivedChar::Nothing,
+        c => PerceivedChar::As(c.to_ascii_lowercase()),
     }
 }
 
 /// Characters that show nothing, and are no blank either.
-fn is_invisible(c: char) -> bool {
+fn is_invisible_char(c: char) -> bool {
     matches!(c,
         '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
         | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
@@ -173,7 +182,7 @@ fn is_invisible(c: char) -> bool {
 }
 
 /// Letters in squares and discs, flags, and tags: invisible, and yet read by models.
-fn in_a_frame(c: char) -> Option<char> {
+fn letter_in_enclosed_symbol(c: char) -> Option<char> {
     let code = u32::from(c);
     let (from, first) = match code {
         0x1F130..=0x1F149 => (0x1F130, 'a'),
@@ -188,7 +197,7 @@ fn in_a_frame(c: char) -> Option<char> {
 }
 
 /// The character of our delimiters that another script's looks like.
-fn twin(c: char) -> char {
+fn confusable_char(c: char) -> char {
     match c {
         'ԛ' | 'Ԛ' | 'գ' | 'զ' | 'ʠ' | 'ɋ' | 'Ɋ' | 'ꝗ' | 'ꝙ' => 'q',
         'υ' | 'ս' | 'ʋ' | 'ц' | 'Ս' | 'ᴜ' | 'ꞟ' | 'μ' | 'ʉ' | 'ꭎ' | 'ꭒ' | 'ⴎ' => {
@@ -225,7 +234,7 @@ fn twin(c: char) -> char {
 
 #[cfg(test)]
 mod tests {
-    use super::super::broken;
+    use super::super::break_delimiters_in_quoted_data;
 
     #[test]
     fn what_looks_like_a_delimiter_is_broken() {
@@ -266,8 +275,12 @@ mod tests {
             ("quoted １０３０５０", "q-uoted １０３０５０"),
             ("quoted १०३०५०", "q-uoted १०३०५०"),
         ] {
-            assert_eq!(broken(data), expected);
-            assert_eq!(broken(expected), expected, "broken twice");
+            assert_eq!(break_delimiters_in_quoted_data(data), expected);
+            assert_eq!(
+                break_delimiters_in_quoted_data(expected),
+                expected,
+                "broken twice"
+            );
         }
     }
 
@@ -278,11 +291,11 @@ mod tests {
             .chars()
             .filter_map(|c| char::from_u32(0xE0000 + u32::from(c)))
             .collect();
-        assert!(broken(&hidden).contains('-'));
+        assert!(break_delimiters_in_quoted_data(&hidden).contains('-'));
     }
 
     #[test]
-    fn what_does_not_is_left_alone() {
+    fn what_looks_like_no_delimiter_is_left_alone() {
         for data in [
             "",
             "he quoted 5 of them",
@@ -293,7 +306,7 @@ mod tests {
             "q",
             "naïve ‹quote› – ﷺ 🦀",
         ] {
-            assert_eq!(broken(data), data);
+            assert_eq!(break_delimiters_in_quoted_data(data), data);
         }
     }
 }

@@ -1,8 +1,10 @@
 //! Which object in what a model said is its answer: thoughts are left out, objects without what was asked
 //! for looked into, and of several those believed that repeat the request's number.
 
-use super::object::{Field, Held, Walked, held, walk};
-use super::{Answer, MAX_TEXT, Unreadable, Wanted};
+use super::object::{
+    JsonField, JsonFieldContent, JsonObjectScanResult, field_value_ignoring_case, scan_json_object,
+};
+use super::{MAX_TEXT, ParsedModelJson, RequiredAnswerKeys, UnreadableAnswerCause};
 
 /// So many braces are looked at.
 const MAX_TRIES: usize = 256;
@@ -24,88 +26,98 @@ const THOUGHTS: [(&str, &str); 13] = [
     ("<|channel|>analysis", "<|channel|>final"),
 ];
 
-/// See [`super::read`].
-pub(super) fn find(text: &str, wanted: Wanted) -> Result<Answer<'_>, Unreadable> {
+/// See [`super::parse_model_answer`].
+pub(super) fn find_json_answer(
+    text: &str,
+    wanted: RequiredAnswerKeys,
+) -> Result<ParsedModelJson<'_>, UnreadableAnswerCause> {
     if text.len() > MAX_TEXT {
-        return Err(Unreadable::Large { bytes: text.len() });
+        return Err(UnreadableAnswerCause::TooLarge { bytes: text.len() });
     }
     let plain = text.trim();
     if plain.is_empty() {
-        return Err(Unreadable::Empty);
+        return Err(UnreadableAnswerCause::Empty);
     }
     // As most models answer: nothing but the object.
     if plain.starts_with('{')
-        && let Walked::Whole(fields, length) = walk(plain)
+        && let JsonObjectScanResult::Whole(fields, length) = scan_json_object(plain)
         && length == plain.len()
-        && let Some(signed @ (Signed::Here | Signed::Nowhere)) = signed(&fields, wanted)?
+        && let Some(signed @ (AnswerRequestMatch::ThisRequest | AnswerRequestMatch::Unsigned)) =
+            match_model_answer_to_request(&fields, wanted)?
     {
-        return Ok(Answer {
+        return Ok(ParsedModelJson {
             fields,
             cut: false,
-            signed: signed == Signed::Here,
+            signed: signed == AnswerRequestMatch::ThisRequest,
         });
     }
-    Search::over(text, wanted)?.answer(wanted)
+    ReplyAnswerSearch::scan_reply_for_answers(text, wanted)?.pick_model_json_answer(wanted)
 }
 
 /// Whose answer it is.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Signed {
+enum AnswerRequestMatch {
     /// This request's.
-    Here,
+    ThisRequest,
     /// Another's.
-    Elsewhere,
-    Nowhere,
+    OtherRequest,
+    Unsigned,
 }
 
 /// Whether these are the fields of an answer, and to which request.
-fn signed(fields: &[Field<'_>], wanted: Wanted) -> Result<Option<Signed>, Unreadable> {
+fn match_model_answer_to_request(
+    fields: &[JsonField<'_>],
+    wanted: RequiredAnswerKeys,
+) -> Result<Option<AnswerRequestMatch>, UnreadableAnswerCause> {
     let first = wanted.keys.first().copied().unwrap_or_default();
-    if matches!(held(fields, first), Ok(None)) {
+    if matches!(field_value_ignoring_case(fields, first), Ok(None)) {
         return Ok(None);
     }
-    Ok(Some(match held(fields, "ref")? {
-        Some(Held::Whole(raw)) if *raw != "null" => {
+    Ok(Some(match field_value_ignoring_case(fields, "ref")? {
+        Some(JsonFieldContent::Whole(raw)) if *raw != "null" => {
             if raw.trim_matches('"').parse() == Ok(wanted.number) {
-                Signed::Here
+                AnswerRequestMatch::ThisRequest
             } else {
-                Signed::Elsewhere
+                AnswerRequestMatch::OtherRequest
             }
         }
-        Some(_) | None => Signed::Nowhere,
+        Some(_) | None => AnswerRequestMatch::Unsigned,
     }))
 }
 
 /// What was found in a text.
 #[derive(Default)]
-struct Search<'a> {
-    answers: Vec<Answer<'a>>,
+struct ReplyAnswerSearch<'a> {
+    answers: Vec<ParsedModelJson<'a>>,
     /// Those before a thought's end whose beginning is not in the text, as with models whose
     /// template has it in the prompt.
-    drafts: Vec<Answer<'a>>,
+    drafts: Vec<ParsedModelJson<'a>>,
     /// Answers to other requests.
-    strangers: usize,
+    other_requests: usize,
     /// Objects that are no answers.
     others: usize,
     /// Why the first brace begins no object.
-    not: Option<serde_json::Error>,
+    first_error: Option<serde_json::Error>,
     thoughts: bool,
 }
 
-impl<'a> Search<'a> {
-    fn over(text: &'a str, wanted: Wanted) -> Result<Self, Unreadable> {
-        let mut search = Search::default();
+impl<'a> ReplyAnswerSearch<'a> {
+    fn scan_reply_for_answers(
+        text: &'a str,
+        wanted: RequiredAnswerKeys,
+    ) -> Result<Self, UnreadableAnswerCause> {
+        let mut search = ReplyAnswerSearch::default();
         let mut at = 0;
         let mut tries = 0;
-        while let Some((before, rest)) = next_mark(text, at) {
+        while let Some((before, rest)) = find_next_object_or_thought(text, at) {
             if !rest.starts_with('{') {
-                match thought(rest) {
+                match parse_thinking_tag(rest) {
                     None => at = before + rest.chars().next().map_or(1, char::len_utf8),
-                    Some(Thought::Until(length)) => {
+                    Some(ThinkingTag::Until(length)) => {
                         search.thoughts = true;
                         at = before + length;
                     }
-                    Some(Thought::Ended(length)) => {
+                    Some(ThinkingTag::Ended(length)) => {
                         search.thoughts = true;
                         search.drafts.append(&mut search.answers);
                         at = before + length;
@@ -115,24 +127,24 @@ impl<'a> Search<'a> {
             }
             tries += 1;
             if tries > MAX_TRIES {
-                return Err(Unreadable::Braces);
+                return Err(UnreadableAnswerCause::TooManyBraces);
             }
-            at = match walk(rest) {
-                Walked::Whole(fields, length) => {
-                    if search.take(fields, false, wanted)? {
+            at = match scan_json_object(rest) {
+                JsonObjectScanResult::Whole(fields, length) => {
+                    if search.collect_answer_object(fields, false, wanted)? {
                         before + length
                     } else {
                         // An answer may be wrapped in it.
                         before + 1
                     }
                 }
-                Walked::Cut(fields) => {
-                    search.take(fields, true, wanted)?;
+                JsonObjectScanResult::Cut(fields) => {
+                    search.collect_answer_object(fields, true, wanted)?;
                     // All that follows is in it.
                     break;
                 }
-                Walked::Not(error) => {
-                    search.not.get_or_insert(error);
+                JsonObjectScanResult::Not(error) => {
+                    search.first_error.get_or_insert(error);
                     before + 1
                 }
             };
@@ -141,24 +153,24 @@ impl<'a> Search<'a> {
     }
 
     /// Whether these are the fields of an answer, to whatever request.
-    fn take(
+    fn collect_answer_object(
         &mut self,
-        fields: Vec<Field<'a>>,
+        fields: Vec<JsonField<'a>>,
         cut: bool,
-        wanted: Wanted,
-    ) -> Result<bool, Unreadable> {
-        let signed = match signed(&fields, wanted)? {
+        wanted: RequiredAnswerKeys,
+    ) -> Result<bool, UnreadableAnswerCause> {
+        let signed = match match_model_answer_to_request(&fields, wanted)? {
             None => {
                 self.others += 1;
                 return Ok(false);
             }
-            Some(Signed::Elsewhere) => {
-                self.strangers += 1;
+            Some(AnswerRequestMatch::OtherRequest) => {
+                self.other_requests += 1;
                 return Ok(true);
             }
-            Some(signed) => signed == Signed::Here,
+            Some(signed) => signed == AnswerRequestMatch::ThisRequest,
         };
-        self.answers.push(Answer {
+        self.answers.push(ParsedModelJson {
             fields,
             cut,
             signed,
@@ -166,28 +178,42 @@ impl<'a> Search<'a> {
         Ok(true)
     }
 
-    fn answer(mut self, wanted: Wanted) -> Result<Answer<'a>, Unreadable> {
-        if !self.answers.iter().any(Answer::signed) {
+    fn pick_model_json_answer(
+        mut self,
+        wanted: RequiredAnswerKeys,
+    ) -> Result<ParsedModelJson<'a>, UnreadableAnswerCause> {
+        if !self
+            .answers
+            .iter()
+            .any(ParsedModelJson::answer_repeats_request_number)
+        {
             self.answers.append(&mut self.drafts);
         }
-        if self.answers.iter().any(Answer::signed) {
-            self.answers.retain(Answer::signed);
+        if self
+            .answers
+            .iter()
+            .any(ParsedModelJson::answer_repeats_request_number)
+        {
+            self.answers
+                .retain(ParsedModelJson::answer_repeats_request_number);
         }
         let mut answers = self.answers.into_iter();
         let Some(first) = answers.next() else {
             let missing = wanted.keys.first().copied().unwrap_or_default();
-            return Err(match self.not {
-                _ if self.strangers > 0 => Unreadable::Number,
-                _ if self.others > 0 => Unreadable::Missing(missing),
-                Some(error) => Unreadable::NotJson(error.to_string()),
-                None if self.thoughts => Unreadable::Thoughts,
-                None => Unreadable::Prose,
+            return Err(match self.first_error {
+                _ if self.other_requests > 0 => UnreadableAnswerCause::WrongNumber,
+                _ if self.others > 0 => UnreadableAnswerCause::Missing(missing),
+                Some(error) => UnreadableAnswerCause::NotJson(error.to_string()),
+                None if self.thoughts => UnreadableAnswerCause::OnlyThoughts,
+                None => UnreadableAnswerCause::NoObject,
             });
         };
         for other in answers {
             for key in wanted.keys {
-                if held(&first.fields, key)? != held(&other.fields, key)? {
-                    return Err(Unreadable::Disagree);
+                if field_value_ignoring_case(&first.fields, key)?
+                    != field_value_ignoring_case(&other.fields, key)?
+                {
+                    return Err(UnreadableAnswerCause::Disagree);
                 }
             }
         }
@@ -196,32 +222,35 @@ impl<'a> Search<'a> {
 }
 
 /// The next place where an object or a thought may begin, and the text from there.
-fn next_mark(text: &str, at: usize) -> Option<(usize, &str)> {
+fn find_next_object_or_thought(text: &str, at: usize) -> Option<(usize, &str)> {
     let rest = text.get(at..)?;
     let found = rest.find(['{', '<', '[', '◁'])?;
     Some((at + found, rest.get(found..)?))
 }
 
 /// A mark of a thought.
-enum Thought {
+enum ThinkingTag {
     /// It begins, and is so long.
     Until(usize),
     /// It ended, the mark being so long.
     Ended(usize),
 }
 
-fn thought(rest: &str) -> Option<Thought> {
+fn parse_thinking_tag(rest: &str) -> Option<ThinkingTag> {
     THOUGHTS.iter().find_map(|(begin, end)| {
-        if begins(rest, begin) {
+        if starts_with_tag(rest, begin) {
             let close = rest
                 .match_indices(['<', '[', '◁'])
                 .map(|(at, _)| at)
-                .find(|at| rest.get(*at..).is_some_and(|from| begins(from, end)));
-            Some(Thought::Until(
+                .find(|at| {
+                    rest.get(*at..)
+                        .is_some_and(|from| starts_with_tag(from, end))
+                });
+            Some(ThinkingTag::Until(
                 close.map_or(rest.len(), |at| (at + end.len()).min(rest.len())),
             ))
-        } else if begins(rest, end) {
-            Some(Thought::Ended(end.len()))
+        } else if starts_with_tag(rest, end) {
+            Some(ThinkingTag::Ended(end.len()))
         } else {
             None
         }
@@ -229,7 +258,7 @@ fn thought(rest: &str) -> Option<Thought> {
 }
 
 /// Whether a text begins with a mark, whatever its letter case; a tag may have attributes.
-fn begins(text: &str, mark: &str) -> bool {
+fn starts_with_tag(text: &str, mark: &str) -> bool {
     let same = |mark: &str| {
         text.get(..mark.len())
             .is_some_and(|start| start.eq_ignore_ascii_case(mark))

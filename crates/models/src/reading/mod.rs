@@ -11,15 +11,15 @@ use std::borrow::Cow;
 
 use serde_json::{Map, Value};
 
-use object::{Field, Held};
-pub use unreadable::Unreadable;
+use object::{JsonField, JsonFieldContent};
+pub use unreadable::UnreadableAnswerCause;
 
 /// Longer than this no answer is read.
 pub const MAX_TEXT: usize = 64 * 1024;
 
 /// What an answer has to be.
 #[derive(Debug, Clone, Copy)]
-pub struct Wanted {
+pub struct RequiredAnswerKeys {
     /// The number of the request, which an answer repeats as `ref`.
     pub number: u32,
     /// What makes an answer: it has the first, and several answers to one request are equal in all.
@@ -28,8 +28,8 @@ pub struct Wanted {
 
 /// One JSON object that a model said.
 #[derive(Debug, Clone)]
-pub struct Answer<'a> {
-    fields: Vec<Field<'a>>,
+pub struct ParsedModelJson<'a> {
+    fields: Vec<JsonField<'a>>,
     cut: bool,
     signed: bool,
 }
@@ -38,36 +38,39 @@ pub struct Answer<'a> {
 /// request; without one, those without any number. If they disagree none is believed.
 ///
 /// ```
-/// use checkrein_models::reading::{Unreadable, Wanted, read};
+/// use checkrein_models::reading::{UnreadableAnswerCause, RequiredAnswerKeys, parse_model_answer};
 ///
-/// let wanted = Wanted { number: 48_213_947, keys: &["verdict"] };
+/// let wanted = RequiredAnswerKeys { number: 48_213_947, keys: &["verdict"] };
 /// let words = &[("veto", true), ("block", true), ("allow", false)];
 /// let said = "<think>Is it {\"verdict\": \"allow\"}?</think>\nIt deletes too much:\n```json\n\
 ///     {\"ref\": 48213947, \"verdict\": \"Block\", \"confidence\": \"90%\"}\n```\nAsk me again.";
-/// let answer = read(said, wanted)?;
-/// assert!(answer.signed());
-/// assert_eq!(answer.word("verdict", words), Ok(true));
-/// assert_eq!(answer.thousandths("confidence"), Ok(900));
+/// let answer = parse_model_answer(said, wanted)?;
+/// assert!(answer.answer_repeats_request_number());
+/// assert_eq!(answer.field_matching_allowed_words("verdict", words), Ok(true));
+/// assert_eq!(answer.thousandths_field("confidence"), Ok(900));
 ///
 /// let said = "{\"verdict\": \"not blocked\"}";
-/// assert_eq!(read(said, wanted)?.word("verdict", words), Err(Unreadable::Word("verdict")));
-/// # Ok::<(), Unreadable>(())
+/// assert_eq!(parse_model_answer(said, wanted)?.field_matching_allowed_words("verdict", words), Err(UnreadableAnswerCause::UnknownWord("verdict")));
+/// # Ok::<(), UnreadableAnswerCause>(())
 /// ```
 ///
 /// # Errors
 /// Why there is none, or none that can be believed.
-pub fn read(text: &str, wanted: Wanted) -> Result<Answer<'_>, Unreadable> {
-    find::find(text, wanted)
+pub fn parse_model_answer(
+    text: &str,
+    wanted: RequiredAnswerKeys,
+) -> Result<ParsedModelJson<'_>, UnreadableAnswerCause> {
+    find::find_json_answer(text, wanted)
 }
 
-impl<'a> Answer<'a> {
+impl<'a> ParsedModelJson<'a> {
     /// Whether it repeats the number of the request. One that does not may be quoted from the data.
-    pub fn signed(&self) -> bool {
+    pub fn answer_repeats_request_number(&self) -> bool {
         self.signed
     }
 
     /// Whether the text ended before the object did. What was whole by then can be read.
-    pub fn cut(&self) -> bool {
+    pub fn is_answer_truncated(&self) -> bool {
         self.cut
     }
 
@@ -75,18 +78,24 @@ impl<'a> Answer<'a> {
     ///
     /// # Errors
     /// It is missing, cut, no text, or another word.
-    pub fn word<T: Copy>(&self, key: &'static str, words: &[(&str, T)]) -> Result<T, Unreadable> {
-        let text = match self.held(key)? {
-            None => return Err(Unreadable::Missing(key)),
-            Some(Held::Cut(_)) => return Err(Unreadable::Cut(key)),
-            Some(Held::Whole(raw)) => object::text(raw).ok_or(Unreadable::Kind(key))?,
+    pub fn field_matching_allowed_words<T: Copy>(
+        &self,
+        key: &'static str,
+        words: &[(&str, T)],
+    ) -> Result<T, UnreadableAnswerCause> {
+        let text = match self.raw_model_answer_field(key)? {
+            None => return Err(UnreadableAnswerCause::Missing(key)),
+            Some(JsonFieldContent::Cut(_)) => return Err(UnreadableAnswerCause::Cut(key)),
+            Some(JsonFieldContent::Whole(raw)) => {
+                object::unescape_json_string(raw).ok_or(UnreadableAnswerCause::WrongType(key))?
+            }
         };
         let said = text.trim();
         words
             .iter()
             .find(|(word, _)| word.eq_ignore_ascii_case(said))
             .map(|(_, meaning)| *meaning)
-            .ok_or(Unreadable::Word(key))
+            .ok_or(UnreadableAnswerCause::UnknownWord(key))
     }
 
     /// A share of one, in thousandths: a number from 0 to 1, or a text with one or with a percentage.
@@ -94,19 +103,19 @@ impl<'a> Answer<'a> {
     ///
     /// # Errors
     /// It is missing, cut, no number (`true` is none, nor NaN), or not in this range.
-    pub fn thousandths(&self, key: &'static str) -> Result<u16, Unreadable> {
-        match self.held(key)? {
-            None => Err(Unreadable::Missing(key)),
-            Some(Held::Cut(_)) => Err(Unreadable::Cut(key)),
-            Some(Held::Whole(raw)) => number::thousandths(key, raw),
+    pub fn thousandths_field(&self, key: &'static str) -> Result<u16, UnreadableAnswerCause> {
+        match self.raw_model_answer_field(key)? {
+            None => Err(UnreadableAnswerCause::Missing(key)),
+            Some(JsonFieldContent::Cut(_)) => Err(UnreadableAnswerCause::Cut(key)),
+            Some(JsonFieldContent::Whole(raw)) => number::parse_thousandths(key, raw),
         }
     }
 
     /// A text for people: also one that was cut; `None` for whatever is no text.
-    pub fn text(&self, key: &'static str) -> Option<Cow<'_, str>> {
-        match self.held(key).ok()?? {
-            Held::Cut(text) => text.as_deref().map(Cow::Borrowed),
-            Held::Whole(raw) => object::text(raw),
+    pub fn answer_text_field(&self, key: &'static str) -> Option<Cow<'_, str>> {
+        match self.raw_model_answer_field(key).ok()?? {
+            JsonFieldContent::Cut(text) => text.as_deref().map(Cow::Borrowed),
+            JsonFieldContent::Whole(raw) => object::unescape_json_string(raw),
         }
     }
 
@@ -115,17 +124,20 @@ impl<'a> Answer<'a> {
     ///
     /// # Errors
     /// It is cut, nested too deep, or no object.
-    pub fn object(&self, key: &'static str) -> Result<Option<Map<String, Value>>, Unreadable> {
-        let raw = match self.held(key)? {
+    pub fn object_field(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<Map<String, Value>>, UnreadableAnswerCause> {
+        let raw = match self.raw_model_answer_field(key)? {
             None => return Ok(None),
-            Some(Held::Cut(_)) => return Err(Unreadable::Cut(key)),
-            Some(Held::Whole(raw)) => raw,
+            Some(JsonFieldContent::Cut(_)) => return Err(UnreadableAnswerCause::Cut(key)),
+            Some(JsonFieldContent::Whole(raw)) => raw,
         };
-        let text = object::text(raw);
-        match parsed(key, text.as_deref().unwrap_or(raw))? {
+        let text = object::unescape_json_string(raw);
+        match parse_answer_field(key, text.as_deref().unwrap_or(raw))? {
             Value::Null => Ok(None),
             Value::Object(map) => Ok(Some(map)),
-            _ => Err(Unreadable::Kind(key)),
+            _ => Err(UnreadableAnswerCause::WrongType(key)),
         }
     }
 
@@ -133,26 +145,32 @@ impl<'a> Answer<'a> {
     ///
     /// # Errors
     /// It is cut, or nested too deep.
-    pub fn value(&self, key: &'static str) -> Result<Option<Value>, Unreadable> {
-        match self.held(key)? {
+    pub fn answer_json_field(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<Value>, UnreadableAnswerCause> {
+        match self.raw_model_answer_field(key)? {
             None => Ok(None),
-            Some(Held::Cut(_)) => Err(Unreadable::Cut(key)),
-            Some(Held::Whole(raw)) => parsed(key, raw).map(Some),
+            Some(JsonFieldContent::Cut(_)) => Err(UnreadableAnswerCause::Cut(key)),
+            Some(JsonFieldContent::Whole(raw)) => parse_answer_field(key, raw).map(Some),
         }
     }
 
-    fn held(&self, key: &'static str) -> Result<Option<&Held<'a>>, Unreadable> {
-        object::held(&self.fields, key)
+    fn raw_model_answer_field(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<&JsonFieldContent<'a>>, UnreadableAnswerCause> {
+        object::field_value_ignoring_case(&self.fields, key)
     }
 }
 
 /// Bounded in depth by the reader.
-fn parsed(key: &'static str, json: &str) -> Result<Value, Unreadable> {
+fn parse_answer_field(key: &'static str, json: &str) -> Result<Value, UnreadableAnswerCause> {
     serde_json::from_str(json).map_err(|error| {
         if error.to_string().starts_with("recursion limit") {
-            Unreadable::Deep(key)
+            UnreadableAnswerCause::TooDeep(key)
         } else {
-            Unreadable::Kind(key)
+            UnreadableAnswerCause::WrongType(key)
         }
     })
 }

@@ -1,11 +1,14 @@
 //! Shares of one, read exactly: a number that is a hair below a threshold stays below it.
 
-use super::Unreadable;
+use super::UnreadableAnswerCause;
 use super::object;
 
-/// See [`super::Answer::thousandths`].
-pub(super) fn thousandths(key: &'static str, raw: &str) -> Result<u16, Unreadable> {
-    let text = object::text(raw);
+/// See [`super::ParsedModelJson::thousandths_field`].
+pub(super) fn parse_thousandths(
+    key: &'static str,
+    raw: &str,
+) -> Result<u16, UnreadableAnswerCause> {
+    let text = object::unescape_json_string(raw);
     let (number, scale) = match text.as_deref().map(str::trim) {
         None => (raw, 3),
         Some(text) => match text.strip_suffix('%') {
@@ -13,20 +16,21 @@ pub(super) fn thousandths(key: &'static str, raw: &str) -> Result<u16, Unreadabl
             Some(percent) => (percent.trim_end(), 1),
         },
     };
-    let shifted = shifted(number, scale).ok_or(Unreadable::Kind(key))?;
+    let shifted =
+        parse_scaled_decimal(number, scale).ok_or(UnreadableAnswerCause::WrongType(key))?;
     match u16::try_from(shifted) {
         Ok(thousandths) if thousandths <= 1000 => Ok(thousandths),
-        Ok(_) | Err(_) => Err(Unreadable::Range(key)),
+        Ok(_) | Err(_) => Err(UnreadableAnswerCause::OutOfRange(key)),
     }
 }
 
 /// A decimal number times ten to the `scale`, without what is behind the point then; anything of
 /// it above a thousand is one more, so that 1.0001 is not 1. `None` for what is no number.
-fn shifted(text: &str, scale: i32) -> Option<i64> {
+fn parse_scaled_decimal(text: &str, scale: i32) -> Option<i64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         None => (text, 0),
         // Beyond these it is nothing, or far too much, either way.
-        Some((mantissa, exponent)) => (mantissa, whole(exponent)?.clamp(-999, 999)),
+        Some((mantissa, exponent)) => (mantissa, parse_exponent(exponent)?.clamp(-999, 999)),
     };
     let (negative, digits) = match mantissa.strip_prefix('-') {
         Some(digits) => (true, digits),
@@ -62,7 +66,7 @@ fn shifted(text: &str, scale: i32) -> Option<i64> {
 }
 
 /// `i32` also from texts that are too long for one.
-fn whole(text: &str) -> Option<i32> {
+fn parse_exponent(text: &str) -> Option<i32> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -73,12 +77,12 @@ fn whole(text: &str) -> Option<i32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Unreadable, thousandths};
+    use super::{UnreadableAnswerCause, parse_thousandths};
 
     #[test]
     fn shares_are_read_exactly() {
-        let range = Err(Unreadable::Range("x"));
-        let kind = Err(Unreadable::Kind("x"));
+        let range = Err(UnreadableAnswerCause::OutOfRange("x"));
+        let kind = Err(UnreadableAnswerCause::WrongType("x"));
         for (raw, expected) in [
             ("0.92", Ok(920)),
             ("1", Ok(1000)),
@@ -118,7 +122,7 @@ mod tests {
             ("[1]", kind.clone()),
             ("{\"a\":1}", kind),
         ] {
-            assert_eq!(thousandths("x", raw), expected, "{raw}");
+            assert_eq!(parse_thousandths("x", raw), expected, "{raw}");
         }
     }
 }

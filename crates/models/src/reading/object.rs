@@ -9,18 +9,18 @@ use serde::de::Error;
 use serde_json::Deserializer;
 use serde_json::value::RawValue;
 
-use super::Unreadable;
+use super::UnreadableAnswerCause;
 
 /// A field.
 #[derive(Debug, Clone)]
-pub(super) struct Field<'a> {
+pub(super) struct JsonField<'a> {
     key: Cow<'a, str>,
-    held: Held<'a>,
+    content: JsonFieldContent<'a>,
 }
 
 /// What a field holds.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Held<'a> {
+pub(super) enum JsonFieldContent<'a> {
     /// Valid JSON.
     Whole(&'a str),
     /// The text ended in it; if it is a text, what there is of it.
@@ -28,36 +28,36 @@ pub(super) enum Held<'a> {
 }
 
 /// What stands at the beginning of a text.
-pub(super) enum Walked<'a> {
+pub(super) enum JsonObjectScanResult<'a> {
     /// An object, and its length.
-    Whole(Vec<Field<'a>>, usize),
+    Whole(Vec<JsonField<'a>>, usize),
     /// The text ended in it.
-    Cut(Vec<Field<'a>>),
+    Cut(Vec<JsonField<'a>>),
     /// No object, for this reason.
     Not(serde_json::Error),
 }
 
 /// A text with its escapes resolved.
 #[derive(Deserialize)]
-struct Text<'a>(#[serde(borrow)] Cow<'a, str>);
+struct UnescapedJsonText<'a>(#[serde(borrow)] Cow<'a, str>);
 
 /// The text that a raw value is.
-pub(super) fn text(raw: &str) -> Option<Cow<'_, str>> {
+pub(super) fn unescape_json_string(raw: &str) -> Option<Cow<'_, str>> {
     // Most values are none, and an error costs more than this look.
     if !raw.starts_with('"') {
         return None;
     }
-    if let Some((text, _)) = plain(raw) {
+    if let Some((text, _)) = leading_plain_json_string(raw) {
         return Some(Cow::Borrowed(text));
     }
-    serde_json::from_str::<Text<'_>>(raw)
+    serde_json::from_str::<UnescapedJsonText<'_>>(raw)
         .ok()
         .map(|text| text.0)
 }
 
 /// The text without escapes that a JSON text begins with, and how long it is with its quotes. Nothing
 /// that the library would see otherwise: for what is not plain it is asked.
-fn plain(json: &str) -> Option<(&str, usize)> {
+fn leading_plain_json_string(json: &str) -> Option<(&str, usize)> {
     let inner = json.strip_prefix('"')?;
     let end = memchr2(b'"', b'\\', inner.as_bytes())?;
     let text = inner.get(..end)?;
@@ -66,74 +66,76 @@ fn plain(json: &str) -> Option<(&str, usize)> {
 }
 
 /// What the field of this name holds, letter case aside.
-pub(super) fn held<'f, 'a>(
-    fields: &'f [Field<'a>],
+pub(super) fn field_value_ignoring_case<'f, 'a>(
+    fields: &'f [JsonField<'a>],
     key: &str,
-) -> Result<Option<&'f Held<'a>>, Unreadable> {
+) -> Result<Option<&'f JsonFieldContent<'a>>, UnreadableAnswerCause> {
     let mut named = fields
         .iter()
         .filter(|field| field.key.eq_ignore_ascii_case(key))
-        .map(|field| &field.held);
+        .map(|field| &field.content);
     let first = named.next();
     // Twice with different values: which of them was meant?
     if named.any(|other| Some(other) != first) {
-        return Err(Unreadable::Disagree);
+        return Err(UnreadableAnswerCause::Disagree);
     }
     Ok(first)
 }
 
 /// Reads the object that begins with this text's first byte, a `{`.
-pub(super) fn walk(text: &str) -> Walked<'_> {
+pub(super) fn scan_json_object(text: &str) -> JsonObjectScanResult<'_> {
     let mut fields = Vec::with_capacity(8);
     let mut at = 1;
     loop {
-        at = past_blanks(text, at);
+        at = skip_blanks(text, at);
         match text.as_bytes().get(at) {
-            None => return Walked::Cut(fields),
-            Some(b'}') => return Walked::Whole(fields, at + 1),
+            None => return JsonObjectScanResult::Cut(fields),
+            Some(b'}') => return JsonObjectScanResult::Whole(fields, at + 1),
             Some(_) => {}
         }
-        let key = match key(text, at) {
-            Next::Read(key, end) => {
-                at = past_blanks(text, end);
+        let key = match next_json_key(text, at) {
+            NextJsonValue::Read(key, end) => {
+                at = skip_blanks(text, end);
                 key
             }
-            Next::Ended => return Walked::Cut(fields),
-            Next::Not(error) => return Walked::Not(error),
+            NextJsonValue::Ended => return JsonObjectScanResult::Cut(fields),
+            NextJsonValue::Not(error) => return JsonObjectScanResult::Not(error),
         };
         match text.as_bytes().get(at) {
-            None => return Walked::Cut(fields),
-            Some(b':') => at = past_blanks(text, at + 1),
-            Some(_) => return Walked::Not(wrong(text, at)),
+            None => return JsonObjectScanResult::Cut(fields),
+            Some(b':') => at = skip_blanks(text, at + 1),
+            Some(_) => return JsonObjectScanResult::Not(json_separator_error(text, at)),
         }
-        match value(text, at) {
+        match next_raw_json_value(text, at) {
             // A number that the text ends with may have had more digits.
-            Next::Read(raw, end) if end < text.len() || !raw.ends_with(is_number) => {
-                let held = Held::Whole(raw);
-                fields.push(Field { key, held });
-                at = past_blanks(text, end);
+            NextJsonValue::Read(raw, end) if end < text.len() || !raw.ends_with(is_digit_char) => {
+                let held = JsonFieldContent::Whole(raw);
+                fields.push(JsonField { key, content: held });
+                at = skip_blanks(text, end);
             }
-            Next::Read(..) | Next::Ended => {
-                let held = Held::Cut(begun(text.get(at..).unwrap_or_default()));
-                fields.push(Field { key, held });
-                return Walked::Cut(fields);
+            NextJsonValue::Read(..) | NextJsonValue::Ended => {
+                let held = JsonFieldContent::Cut(parse_truncated_string(
+                    text.get(at..).unwrap_or_default(),
+                ));
+                fields.push(JsonField { key, content: held });
+                return JsonObjectScanResult::Cut(fields);
             }
-            Next::Not(error) => return Walked::Not(error),
+            NextJsonValue::Not(error) => return JsonObjectScanResult::Not(error),
         }
         match text.as_bytes().get(at) {
             Some(b',') => at += 1,
             None | Some(b'}') => {}
-            Some(_) => return Walked::Not(wrong(text, at)),
+            Some(_) => return JsonObjectScanResult::Not(json_separator_error(text, at)),
         }
     }
 }
 
-fn is_number(c: char) -> bool {
+fn is_digit_char(c: char) -> bool {
     c.is_ascii_digit()
 }
 
 /// What comes next in a text.
-enum Next<T> {
+enum NextJsonValue<T> {
     /// A value, and where it ends.
     Read(T, usize),
     /// The text is over before it is.
@@ -142,20 +144,20 @@ enum Next<T> {
     Not(serde_json::Error),
 }
 
-fn key(text: &str, at: usize) -> Next<Cow<'_, str>> {
-    match text.get(at..).and_then(plain) {
-        Some((key, length)) => Next::Read(Cow::Borrowed(key), at + length),
-        None => match next::<Text<'_>>(text, at) {
-            Next::Read(key, end) => Next::Read(key.0, end),
-            Next::Ended => Next::Ended,
-            Next::Not(error) => Next::Not(error),
+fn next_json_key(text: &str, at: usize) -> NextJsonValue<Cow<'_, str>> {
+    match text.get(at..).and_then(leading_plain_json_string) {
+        Some((key, length)) => NextJsonValue::Read(Cow::Borrowed(key), at + length),
+        None => match next_json_value::<UnescapedJsonText<'_>>(text, at) {
+            NextJsonValue::Read(key, end) => NextJsonValue::Read(key.0, end),
+            NextJsonValue::Ended => NextJsonValue::Ended,
+            NextJsonValue::Not(error) => NextJsonValue::Not(error),
         },
     }
 }
 
 /// How long the number without sign and exponent is that a text begins with: for any other, and for
 /// what only looks like one, the library is asked.
-fn number(json: &str) -> Option<usize> {
+fn number_length(json: &str) -> Option<usize> {
     let bytes = json.as_bytes();
     let digits = |from: usize| {
         let rest = bytes.get(from..).unwrap_or_default();
@@ -182,32 +184,32 @@ fn number(json: &str) -> Option<usize> {
     over.then_some(end)
 }
 
-fn value(text: &str, at: usize) -> Next<&str> {
+fn next_raw_json_value(text: &str, at: usize) -> NextJsonValue<&str> {
     let rest = text.get(at..).unwrap_or_default();
-    let length = plain(rest).map(|(_, length)| length);
-    match length.or_else(|| number(rest)) {
-        Some(length) => Next::Read(rest.get(..length).unwrap_or_default(), at + length),
-        None => match next::<&RawValue>(text, at) {
-            Next::Read(raw, end) => Next::Read(raw.get(), end),
-            Next::Ended => Next::Ended,
-            Next::Not(error) => Next::Not(error),
+    let length = leading_plain_json_string(rest).map(|(_, length)| length);
+    match length.or_else(|| number_length(rest)) {
+        Some(length) => NextJsonValue::Read(rest.get(..length).unwrap_or_default(), at + length),
+        None => match next_json_value::<&RawValue>(text, at) {
+            NextJsonValue::Read(raw, end) => NextJsonValue::Read(raw.get(), end),
+            NextJsonValue::Ended => NextJsonValue::Ended,
+            NextJsonValue::Not(error) => NextJsonValue::Not(error),
         },
     }
 }
 
-fn next<'a, T: Deserialize<'a>>(text: &'a str, at: usize) -> Next<T> {
+fn next_json_value<'a, T: Deserialize<'a>>(text: &'a str, at: usize) -> NextJsonValue<T> {
     let rest = text.get(at..).unwrap_or_default();
     let mut values = Deserializer::from_str(rest).into_iter::<T>();
     match values.next() {
-        Some(Ok(value)) => Next::Read(value, at + values.byte_offset()),
-        None => Next::Ended,
-        Some(Err(error)) if error.is_eof() => Next::Ended,
-        Some(Err(error)) => Next::Not(error),
+        Some(Ok(value)) => NextJsonValue::Read(value, at + values.byte_offset()),
+        None => NextJsonValue::Ended,
+        Some(Err(error)) if error.is_eof() => NextJsonValue::Ended,
+        Some(Err(error)) => NextJsonValue::Not(error),
     }
 }
 
 /// What a JSON reader says of what stands there instead of a comma or colon.
-fn wrong(text: &str, at: usize) -> serde_json::Error {
+fn json_separator_error(text: &str, at: usize) -> serde_json::Error {
     let found = text.get(at..).and_then(|rest| rest.chars().next());
     serde_json::Error::custom(format!(
         "'{}' after a key or a value",
@@ -216,7 +218,7 @@ fn wrong(text: &str, at: usize) -> serde_json::Error {
 }
 
 /// What there is of a text that was cut, without half an escape.
-fn begun(raw: &str) -> Option<String> {
+fn parse_truncated_string(raw: &str) -> Option<String> {
     let inner = raw.strip_prefix('"')?;
     // The longest escape is a pair of surrogates, of twelve bytes.
     (0..12).find_map(|less| {
@@ -225,7 +227,7 @@ fn begun(raw: &str) -> Option<String> {
     })
 }
 
-fn past_blanks(text: &str, mut at: usize) -> usize {
+fn skip_blanks(text: &str, mut at: usize) -> usize {
     while matches!(text.as_bytes().get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
         at += 1;
     }
@@ -246,7 +248,7 @@ mod tests {
         for part in parts {
             for after in ["", ",", "}", " ", "]", "a", "\"", "e", "."] {
                 let text = format!("{part}{after}");
-                let Some(length) = number(&text) else {
+                let Some(length) = number_length(&text) else {
                     continue;
                 };
                 let mut values = Deserializer::from_str(&text).into_iter::<&RawValue>();
@@ -254,6 +256,9 @@ mod tests {
                 assert_eq!(theirs, text.get(..length), "{text}");
             }
         }
-        assert_eq!((number("48213947,"), number("0.92}")), (Some(8), Some(4)));
+        assert_eq!(
+            (number_length("48213947,"), number_length("0.92}")),
+            (Some(8), Some(4))
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 /// The cause.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unreadable {
+pub enum UnreadableAnswerCause {
     /// Nothing was said.
     #[error("the answer is empty")]
     Empty,
@@ -11,29 +11,29 @@ pub enum Unreadable {
         "the answer has {bytes} bytes, and at most {} are read",
         super::MAX_TEXT
     )]
-    Large {
+    TooLarge {
         /// How much it was.
         bytes: usize,
     },
     /// It was still thinking.
     #[error("the answer is all thoughts")]
-    Thoughts,
+    OnlyThoughts,
     /// It is prose.
     #[error("there is no JSON object in the answer")]
-    Prose,
+    NoObject,
     /// There is something like an object. Single quotes are no JSON: where such a text ends, with an
     /// apostrophe in it, is a guess.
     #[error("what looks like an object in the answer is no JSON: {0}")]
     NotJson(String),
     /// There are more braces in it than are looked at.
     #[error("the answer has too many braces to look at")]
-    Braces,
+    TooManyBraces,
     /// Answers in it that differ.
     #[error("the answer says several things that disagree")]
     Disagree,
     /// It repeats the number of another request: quoted, or made up.
     #[error("the answer carries a number that is not this request's")]
-    Number,
+    WrongNumber,
     /// It has no such field.
     #[error("the answer has no '{0}'")]
     Missing(&'static str),
@@ -42,14 +42,14 @@ pub enum Unreadable {
     Cut(&'static str),
     /// Not the kind of value that was asked for.
     #[error("'{0}' of the answer is of another kind than was asked for")]
-    Kind(&'static str),
+    WrongType(&'static str),
     /// Not one of the words that were asked for.
     #[error("'{0}' of the answer is none of the words that were asked for")]
-    Word(&'static str),
+    UnknownWord(&'static str),
     /// A number outside of its range.
     #[error("'{0}' of the answer is not between 0 and 1")]
-    Range(&'static str),
+    OutOfRange(&'static str),
     /// Nested deeper than is read.
     #[error("'{0}' of the answer is nested too deep")]
-    Deep(&'static str),
+    TooDeep(&'static str),
 }

@@ -2,34 +2,37 @@
 
 use serde_json::{Map, Value, json};
 
-use super::draft::{Draft, tokens};
-use super::kept::{Block, Part, parts};
-use super::{Fault, Object, arguments, words};
-use crate::{Ended, Message, Request};
+use super::draft::{PartialReply, usage_token_count};
+use super::kept::{ReplyBlock, ResentReplyPart, reply_parts_to_resend};
+use super::{
+    JsonObjectBuilder, ModelAnswerDecodeError, call_arguments_for_provider,
+    find_provider_error_text,
+};
+use crate::{ChatMessage, FinishReason, ModelRequest};
 
 /// The format insists on a limit; every model that it still serves can write this much.
 const MAX_TOKENS: u32 = 16_384;
 
-pub(super) fn body(model: &str, request: &Request) -> Value {
-    let mut messages = messages(&request.messages);
+pub(super) fn anthropic_request_body(model: &str, request: &ModelRequest) -> Value {
+    let mut messages = messages_to_anthropic_json(&request.messages);
     // A conversation with tools is sent again with every result: what has been read is kept.
     let again = !request.tools.is_empty();
-    if again && let Some(block) = last_block(&mut messages) {
+    if again && let Some(block) = last_content_block(&mut messages) {
         block.insert("cache_control".to_owned(), json!({ "type": "ephemeral" }));
     }
-    let mut body = Object::default();
-    body.set("model", model);
-    body.set("max_tokens", request.max_tokens.unwrap_or(MAX_TOKENS));
-    body.set("stream", true);
-    body.set("messages", messages);
+    let mut body = JsonObjectBuilder::default();
+    body.set_json_field("model", model);
+    body.set_json_field("max_tokens", request.max_tokens.unwrap_or(MAX_TOKENS));
+    body.set_json_field("stream", true);
+    body.set_json_field("messages", messages);
     if !request.system.is_empty() {
-        let mut block = Object::default();
-        block.set("type", "text");
-        block.set("text", &*request.system);
+        let mut block = JsonObjectBuilder::default();
+        block.set_json_field("type", "text");
+        block.set_json_field("text", &*request.system);
         if again {
-            block.set("cache_control", json!({ "type": "ephemeral" }));
+            block.set_json_field("cache_control", json!({ "type": "ephemeral" }));
         }
-        body.set("system", vec![Value::from(block)]);
+        body.set_json_field("system", vec![Value::from(block)]);
     }
     if again {
         let tools = request.tools.iter().map(|tool| {
@@ -37,10 +40,10 @@ pub(super) fn body(model: &str, request: &Request) -> Value {
                 "name": tool.name, "description": tool.description, "input_schema": *tool.schema,
             })
         });
-        body.set("tools", tools.collect::<Value>());
+        body.set_json_field("tools", tools.collect::<Value>());
     }
-    if let Some(shape) = &request.shape {
-        body.set(
+    if let Some(shape) = &request.output_schema {
+        body.set_json_field(
             "output_config",
             json!({ "format": { "type": "json_schema", "schema": *shape.schema } }),
         );
@@ -49,20 +52,24 @@ pub(super) fn body(model: &str, request: &Request) -> Value {
 }
 
 /// Roles alternate and no text is empty, as the format wants it; results come first.
-fn messages(messages: &[Message]) -> Vec<Value> {
+fn messages_to_anthropic_json(messages: &[ChatMessage]) -> Vec<Value> {
     let mut out: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {
         let mut blocks = Vec::new();
         let role = match message {
-            Message::User(text) => {
-                said(&mut blocks, text);
+            ChatMessage::User(text) => {
+                push_text_block(&mut blocks, text);
                 "user"
             }
-            Message::Assistant { text, calls } => {
-                blocks.extend(parts(text, calls).into_iter().map(part));
+            ChatMessage::Assistant { text, calls } => {
+                blocks.extend(
+                    reply_parts_to_resend(text, calls)
+                        .into_iter()
+                        .map(anthropic_content_block),
+                );
                 "assistant"
             }
-            Message::Result {
+            ChatMessage::ToolResult {
                 call, text, failed, ..
             } => {
                 blocks.push(json!({
@@ -82,59 +89,62 @@ fn messages(messages: &[Message]) -> Vec<Value> {
         .collect()
 }
 
-fn part(part: Part<'_>) -> Value {
+fn anthropic_content_block(part: ResentReplyPart<'_>) -> Value {
     match part {
-        Part::Thought(thought) => thought,
-        Part::Text(text) => json!({ "type": "text", "text": text }),
-        Part::Call(call) => {
-            json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": arguments(call) })
+        ResentReplyPart::Thought(thought) => thought,
+        ResentReplyPart::Text(text) => json!({ "type": "text", "text": text }),
+        ResentReplyPart::Call(call) => {
+            json!({ "type": "tool_use", "id": call.id, "name": call.tool, "input": call_arguments_for_provider(call) })
         }
     }
 }
 
-fn said(blocks: &mut Vec<Value>, text: &str) {
+fn push_text_block(blocks: &mut Vec<Value>, text: &str) {
     if !text.trim().is_empty() {
         blocks.push(json!({ "type": "text", "text": text }));
     }
 }
 
-fn last_block(messages: &mut [Value]) -> Option<&mut Map<String, Value>> {
+fn last_content_block(messages: &mut [Value]) -> Option<&mut Map<String, Value>> {
     let content = messages.last_mut()?.get_mut("content")?.as_array_mut()?;
     content.last_mut()?.as_object_mut()
 }
 
-pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
+pub(super) fn apply_stream_event(
+    draft: &mut PartialReply,
+    event: &Value,
+) -> Result<(), ModelAnswerDecodeError> {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
     let key = || event.get("index").unwrap_or(&Value::Null).to_string();
     match text("/type").unwrap_or_default() {
         "message_start" => {
             if let Some(usage) = event.pointer("/message/usage") {
-                count(draft, usage);
+                record_reply_usage(draft, usage);
             }
         }
         "content_block_start" => match text("/content_block/type") {
             Some("text") => {
                 let begun = text("/content_block/text").unwrap_or_default();
                 draft.text.push_str(begun);
-                draft.begin(&key(), Block::Text(begun.to_owned()))?;
+                draft.begin_model_reply_block(&key(), ReplyBlock::Text(begun.to_owned()))?;
             }
             Some("thinking") => {
                 let begun = text("/content_block/thinking").unwrap_or_default();
                 let signature = text("/content_block/signature").unwrap_or_default();
                 let block =
                     json!({ "type": "thinking", "thinking": begun, "signature": signature });
-                draft.begin(&key(), Block::Thought(block))?;
+                draft.begin_model_reply_block(&key(), ReplyBlock::Thought(block))?;
             }
             Some("redacted_thinking") => {
-                draft.begin(
+                draft.begin_model_reply_block(
                     &key(),
-                    Block::Thought(event.get("content_block").cloned().unwrap_or_default()),
+                    ReplyBlock::Thought(event.get("content_block").cloned().unwrap_or_default()),
                 )?;
             }
             Some("tool_use") => {
                 let id = text("/content_block/id").unwrap_or_default();
-                draft.begin(&key(), Block::Call(id.to_owned()))?;
-                let call = draft.call(&key())?;
+                draft.begin_model_reply_block(&key(), ReplyBlock::Call(id.to_owned()))?;
+                let call = draft.get_or_add_tool_call(&key())?;
                 text("/content_block/id")
                     .unwrap_or_default()
                     .clone_into(&mut call.id);
@@ -155,12 +165,12 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
             Some("text_delta") => {
                 let piece = text("/delta/text").unwrap_or_default();
                 draft.text.push_str(piece);
-                draft.add(&key(), "text", piece);
+                draft.append_to_model_reply_block(&key(), "text", piece);
             }
             Some(kind @ ("thinking_delta" | "signature_delta")) => {
                 let field = kind.trim_end_matches("_delta");
                 let piece = event.pointer("/delta").and_then(|delta| delta.get(field));
-                draft.add(
+                draft.append_to_model_reply_block(
                     &key(),
                     field,
                     piece.and_then(Value::as_str).unwrap_or_default(),
@@ -169,7 +179,7 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
             Some("input_json_delta") => {
                 let piece = text("/delta/partial_json").unwrap_or_default();
                 // Also of tools that run at the provider, whose blocks are no calls here.
-                if let Some(call) = draft.known(&key()) {
+                if let Some(call) = draft.find_partial_call(&key()) {
                     call.arguments.push_str(piece);
                 }
             }
@@ -177,15 +187,15 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
         },
         "message_delta" => {
             if let Some(usage) = event.get("usage") {
-                count(draft, usage);
+                record_reply_usage(draft, usage);
             }
             if let Some(reason) = text("/delta/stop_reason") {
                 draft.ended = Some(match reason {
-                    "end_turn" | "stop_sequence" => Ended::Turn,
-                    "tool_use" => Ended::Calls,
-                    "max_tokens" | "model_context_window_exceeded" => Ended::Cut,
-                    "refusal" => Ended::Refused,
-                    other => Ended::Other(other.to_owned()),
+                    "end_turn" | "stop_sequence" => FinishReason::EndOfTurn,
+                    "tool_use" => FinishReason::Calls,
+                    "max_tokens" | "model_context_window_exceeded" => FinishReason::Truncated,
+                    "refusal" => FinishReason::Refused,
+                    other => FinishReason::Other(other.to_owned()),
                 });
             }
         }
@@ -197,9 +207,11 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
                 "api_error" | "timeout_error" => 500,
                 _ => 400,
             };
-            return Err(Fault::Said {
+            return Err(ModelAnswerDecodeError::Reported {
                 status,
-                what: words(event).unwrap_or("an error").to_owned(),
+                what: find_provider_error_text(event)
+                    .unwrap_or("an error")
+                    .to_owned(),
             });
         }
         _ => {}
@@ -208,14 +220,14 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
 }
 
 /// The beginning tells what was read, the end what was written; some gateways tell all at the end.
-fn count(draft: &mut Draft, usage: &Value) {
+fn record_reply_usage(draft: &mut PartialReply, usage: &Value) {
     let count = |field: &mut Option<u64>, pointer: &str| {
-        if let Some(tokens) = tokens(usage, pointer) {
+        if let Some(tokens) = usage_token_count(usage, pointer) {
             *field = Some(tokens);
         }
     };
     count(&mut draft.usage.input, "/input_tokens");
-    count(&mut draft.usage.cached, "/cache_read_input_tokens");
-    count(&mut draft.usage.written, "/cache_creation_input_tokens");
+    count(&mut draft.usage.cache_read, "/cache_read_input_tokens");
+    count(&mut draft.usage.cache_write, "/cache_creation_input_tokens");
     count(&mut draft.usage.output, "/output_tokens");
 }

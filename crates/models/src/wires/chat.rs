@@ -2,33 +2,45 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, apart, tokens};
-use super::kept::{self, Block};
-use super::{Dialect, Fault, Object, arguments, in_words, outcome, words};
-use crate::{Ended, Message, Request};
+use super::draft::{PartialReply, usage_from_inclusive_totals, usage_token_count};
+use super::kept::{self, ReplyBlock};
+use super::{
+    JsonObjectBuilder, ModelAnswerDecodeError, WireDialect, call_arguments_for_provider,
+    find_provider_error_text, system_prompt_with_schema, tool_result_text,
+};
+use crate::{ChatMessage, FinishReason, ModelRequest};
 
 /// The key of the part that they are.
-const THOUGHTS: &str = "thoughts";
+const THOUGHTS_KEY: &str = "thoughts";
 
-pub(super) fn body(model: &str, request: &Request, dialect: Dialect) -> Value {
-    let system = match &request.shape {
-        Some(shape) if !dialect.holds_shapes => in_words(&request.system, shape),
+pub(super) fn chat_completions_request_body(
+    model: &str,
+    request: &ModelRequest,
+    dialect: WireDialect,
+) -> Value {
+    let system = match &request.output_schema {
+        Some(shape) if !dialect.enforces_schemas => {
+            system_prompt_with_schema(&request.system, shape)
+        }
         _ => request.system.to_string(),
     };
     let system = (!system.is_empty()).then(|| json!({ "role": "system", "content": system }));
-    let said = request.messages.iter().map(|one| message(one, dialect));
-    let mut body = Object::default();
-    body.set("model", model);
-    body.set("stream", true);
-    if dialect.asks_usage {
-        body.set("stream_options", json!({ "include_usage": true }));
+    let said = request
+        .messages
+        .iter()
+        .map(|one| chat_message(one, dialect));
+    let mut body = JsonObjectBuilder::default();
+    body.set_json_field("model", model);
+    body.set_json_field("stream", true);
+    if dialect.requests_usage {
+        body.set_json_field("stream_options", json!({ "include_usage": true }));
     }
-    body.set(
+    body.set_json_field(
         "messages",
         system.into_iter().chain(said).collect::<Value>(),
     );
     if let Some(most) = request.max_tokens {
-        body.set(dialect.max_tokens, most);
+        body.set_json_field(dialect.max_tokens, most);
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
@@ -36,10 +48,14 @@ pub(super) fn body(model: &str, request: &Request, dialect: Dialect) -> Value {
                 "name": tool.name, "description": tool.description, "parameters": *tool.schema,
             } })
         });
-        body.set("tools", tools.collect::<Value>());
+        body.set_json_field("tools", tools.collect::<Value>());
     }
-    if let Some(shape) = request.shape.as_ref().filter(|_| dialect.holds_shapes) {
-        body.set(
+    if let Some(shape) = request
+        .output_schema
+        .as_ref()
+        .filter(|_| dialect.enforces_schemas)
+    {
+        body.set_json_field(
             "response_format",
             json!({ "type": "json_schema", "json_schema": {
             "name": shape.name, "schema": *shape.schema, "strict": true,
@@ -49,17 +65,20 @@ pub(super) fn body(model: &str, request: &Request, dialect: Dialect) -> Value {
     body.into()
 }
 
-fn message(message: &Message, dialect: Dialect) -> Value {
+fn chat_message(message: &ChatMessage, dialect: WireDialect) -> Value {
     match message {
-        Message::User(text) => json!({ "role": "user", "content": text }),
-        Message::Assistant { text, calls } => {
-            let mut own = Object::default();
-            own.set("role", "assistant");
-            if dialect.wants_thoughts {
-                own.set("reasoning_content", kept::thoughts(calls));
+        ChatMessage::User(text) => json!({ "role": "user", "content": text }),
+        ChatMessage::Assistant { text, calls } => {
+            let mut own = JsonObjectBuilder::default();
+            own.set_json_field("role", "assistant");
+            if dialect.returns_thoughts {
+                own.set_json_field(
+                    "reasoning_content",
+                    kept::thoughts_kept_with_tool_calls(calls),
+                );
             }
             if calls.is_empty() {
-                own.set("content", text.as_str());
+                own.set_json_field("content", text.as_str());
                 return own.into();
             }
             let calls: Vec<Value> = calls
@@ -67,21 +86,26 @@ fn message(message: &Message, dialect: Dialect) -> Value {
                 .map(|call| {
                     // Several servers read the text again, and fail on what is no JSON.
                     json!({ "id": call.id, "type": "function", "function": {
-                        "name": call.tool, "arguments": arguments(call).to_string(),
+                        "name": call.tool, "arguments": call_arguments_for_provider(call).to_string(),
                     } })
                 })
                 .collect();
-            own.set("content", (!text.is_empty()).then_some(text.as_str()));
-            own.set("tool_calls", calls);
+            own.set_json_field("content", (!text.is_empty()).then_some(text.as_str()));
+            own.set_json_field("tool_calls", calls);
             own.into()
         }
-        Message::Result {
+        ChatMessage::ToolResult {
             call, text, failed, ..
-        } => json!({ "role": "tool", "tool_call_id": call, "content": outcome(text, *failed) }),
+        } => {
+            json!({ "role": "tool", "tool_call_id": call, "content": tool_result_text(text, *failed) })
+        }
     }
 }
 
-pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
+pub(super) fn apply_stream_event(
+    draft: &mut PartialReply,
+    event: &Value,
+) -> Result<(), ModelAnswerDecodeError> {
     let choice = event.pointer("/choices/0").unwrap_or(&Value::Null);
     if let Some(error) = [event, choice]
         .iter()
@@ -89,18 +113,18 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
         .filter(|error| !error.is_null())
     {
         let code = error.get("code").and_then(Value::as_u64);
-        return Err(Fault::Said {
+        return Err(ModelAnswerDecodeError::Reported {
             status: code
                 .and_then(|code| u16::try_from(code).ok())
                 .unwrap_or(400),
-            what: words(error)
+            what: find_provider_error_text(error)
                 .or(error.as_str())
                 .unwrap_or("an error")
                 .to_owned(),
         });
     }
     if let Some(usage) = event.get("usage").filter(|usage| usage.is_object()) {
-        count(draft, usage);
+        record_reply_usage(draft, usage);
     }
     let delta = choice.get("delta").unwrap_or(&Value::Null);
     match delta.get("content") {
@@ -118,10 +142,13 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
     if draft.keeps_thoughts
         && let Some(text) = delta.get("reasoning_content").and_then(Value::as_str)
     {
-        if !draft.has(THOUGHTS) {
-            draft.begin(THOUGHTS, Block::Thought(Value::String(String::new())))?;
+        if !draft.has_model_reply_block(THOUGHTS_KEY) {
+            draft.begin_model_reply_block(
+                THOUGHTS_KEY,
+                ReplyBlock::Thought(Value::String(String::new())),
+            )?;
         }
-        draft.add(THOUGHTS, "", text);
+        draft.append_to_model_reply_block(THOUGHTS_KEY, "", text);
     }
     if let Some(text) = delta.get("refusal").and_then(Value::as_str) {
         draft.text.push_str(text);
@@ -129,38 +156,38 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
     }
     let calls = delta.get("tool_calls").and_then(Value::as_array);
     for piece in calls.into_iter().flatten() {
-        call(draft, piece)?;
+        apply_call_delta(draft, piece)?;
     }
     if let Some(reason) = choice.get("finish_reason").and_then(Value::as_str) {
         draft.ended = Some(match reason {
-            "stop" | "eos" => Ended::Turn,
-            "tool_calls" | "function_call" => Ended::Calls,
-            "length" | "model_length" => Ended::Cut,
-            "content_filter" => Ended::Refused,
-            other => Ended::Other(other.to_owned()),
+            "stop" | "eos" => FinishReason::EndOfTurn,
+            "tool_calls" | "function_call" => FinishReason::Calls,
+            "length" | "model_length" => FinishReason::Truncated,
+            "content_filter" => FinishReason::Refused,
+            other => FinishReason::Other(other.to_owned()),
         });
     }
     Ok(())
 }
 
 /// The last event.
-pub(super) fn done(draft: &mut Draft) {
+pub(super) fn finish_streamed_chat_reply(draft: &mut PartialReply) {
     draft.closed = true;
     draft
         .ended
-        .get_or_insert_with(|| Ended::Other("no reason given".to_owned()));
+        .get_or_insert_with(|| FinishReason::Other("no reason given".to_owned()));
 }
 
 /// Pieces of one call share an index. Where there is none, a new id begins a new call.
-fn call(draft: &mut Draft, piece: &Value) -> Result<(), Fault> {
+fn apply_call_delta(draft: &mut PartialReply, piece: &Value) -> Result<(), ModelAnswerDecodeError> {
     let id = piece.get("id").and_then(Value::as_str).unwrap_or_default();
-    let key = match (piece.get("index"), draft.last_key()) {
+    let key = match (piece.get("index"), draft.last_streamed_call_key()) {
         (Some(Value::Number(index)), _) => index.to_string(),
         (_, Some(last)) if id.is_empty() && piece.pointer("/function/name").is_none() => last,
-        _ if id.is_empty() => draft.next_key(),
+        _ if id.is_empty() => draft.generate_call_key(),
         _ => id.to_owned(),
     };
-    let call = draft.call(&key)?;
+    let call = draft.get_or_add_tool_call(&key)?;
     if call.id.is_empty() {
         id.clone_into(&mut call.id);
     }
@@ -176,14 +203,15 @@ fn call(draft: &mut Draft, piece: &Value) -> Result<(), Fault> {
     Ok(())
 }
 
-fn count(draft: &mut Draft, usage: &Value) {
+fn record_reply_usage(draft: &mut PartialReply, usage: &Value) {
     let (input, output) = (
-        tokens(usage, "/prompt_tokens"),
-        tokens(usage, "/completion_tokens"),
+        usage_token_count(usage, "/prompt_tokens"),
+        usage_token_count(usage, "/completion_tokens"),
     );
     // xAI leaves thoughts out of what was written, but not out of the sum.
-    let thought = tokens(usage, "/completion_tokens_details/reasoning_tokens").unwrap_or(0);
-    let output = match (input, output, tokens(usage, "/total_tokens")) {
+    let thought =
+        usage_token_count(usage, "/completion_tokens_details/reasoning_tokens").unwrap_or(0);
+    let output = match (input, output, usage_token_count(usage, "/total_tokens")) {
         (Some(input), Some(output), Some(all))
             if thought > 0
                 && Some(all)
@@ -195,10 +223,10 @@ fn count(draft: &mut Draft, usage: &Value) {
         }
         (_, output, _) => output,
     };
-    draft.usage = apart(
+    draft.usage = usage_from_inclusive_totals(
         input,
-        tokens(usage, "/prompt_tokens_details/cached_tokens"),
-        tokens(usage, "/prompt_tokens_details/cache_write_tokens"),
+        usage_token_count(usage, "/prompt_tokens_details/cached_tokens"),
+        usage_token_count(usage, "/prompt_tokens_details/cache_write_tokens"),
         output,
     );
 }

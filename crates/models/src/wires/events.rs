@@ -1,12 +1,12 @@
 //! Server-sent events: lines to the data they carry. Names of events are not read, since every
 //! wire repeats them in the data.
 
-use super::Fault;
+use super::ModelAnswerDecodeError;
 
 /// Text that comes in pieces, cut into events. What is kept is at most what was fed, which the
 /// caller bounds.
 #[derive(Debug, Default)]
-pub(crate) struct Events {
+pub(crate) struct SseParser {
     /// Of a line whose end has not come.
     line: Vec<u8>,
     /// A line that ended in CR may go on with LF.
@@ -14,21 +14,21 @@ pub(crate) struct Events {
     data: Option<String>,
 }
 
-impl Events {
+impl SseParser {
     /// Hands on each event that is whole, until `take` says that it was the last: what stands
     /// behind that one is not looked at.
-    pub(crate) fn feed(
+    pub(crate) fn feed_sse_bytes(
         &mut self,
         bytes: &[u8],
-        mut take: impl FnMut(&str) -> Result<bool, Fault>,
-    ) -> Result<(), Fault> {
+        mut take: impl FnMut(&str) -> Result<bool, ModelAnswerDecodeError>,
+    ) -> Result<(), ModelAnswerDecodeError> {
         for byte in bytes {
             match byte {
                 b'\n' if self.carriage => self.carriage = false,
                 b'\n' | b'\r' => {
                     self.carriage = *byte == b'\r';
                     let line = std::mem::take(&mut self.line);
-                    if let Some(event) = self.end_of_line(&line)?
+                    if let Some(event) = self.parse_sse_line(&line)?
                         && take(&event)?
                     {
                         break;
@@ -44,9 +44,9 @@ impl Events {
     }
 
     /// The event that the line ends.
-    fn end_of_line(&mut self, line: &[u8]) -> Result<Option<String>, Fault> {
+    fn parse_sse_line(&mut self, line: &[u8]) -> Result<Option<String>, ModelAnswerDecodeError> {
         let line = std::str::from_utf8(line)
-            .map_err(|_| Fault::Unreadable("it is not UTF-8".to_owned()))?;
+            .map_err(|_| ModelAnswerDecodeError::Unreadable("it is not UTF-8".to_owned()))?;
         let line = line.strip_prefix('\u{feff}').unwrap_or(line);
         if line.is_empty() {
             return Ok(self.data.take());
@@ -66,7 +66,7 @@ impl Events {
             // The format says to ignore it. But it is a page of a proxy, or a server that does
             // not stream, and the first line tells which.
             _ => {
-                return Err(Fault::Unreadable(format!(
+                return Err(ModelAnswerDecodeError::Unreadable(format!(
                     "it is no stream of events: {line}"
                 )));
             }
@@ -79,10 +79,10 @@ impl Events {
 mod tests {
     use super::*;
 
-    fn read(pieces: &[&[u8]]) -> Result<Vec<String>, Fault> {
-        let (mut events, mut found) = (Events::default(), Vec::new());
+    fn read(pieces: &[&[u8]]) -> Result<Vec<String>, ModelAnswerDecodeError> {
+        let (mut events, mut found) = (SseParser::default(), Vec::new());
         for piece in pieces {
-            events.feed(piece, |data| {
+            events.feed_sse_bytes(piece, |data| {
                 found.push(data.to_owned());
                 Ok(data == "last")
             })?;

@@ -2,38 +2,43 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, apart, tokens};
-use super::{Fault, Object, arguments, in_words, words};
-use crate::{Ended, Message, Request};
+use super::draft::{PartialReply, usage_from_inclusive_totals, usage_token_count};
+use super::{
+    JsonObjectBuilder, ModelAnswerDecodeError, call_arguments_for_provider,
+    find_provider_error_text, system_prompt_with_schema,
+};
+use crate::{ChatMessage, FinishReason, ModelRequest};
 
 /// What Google documents for a call whose signature is not known, such as one of another model.
 const UNSIGNED: &str = "skip_thought_signature_validator";
 
-pub(super) fn body(request: &Request) -> Value {
-    let mut body = Object::default();
-    body.set("contents", contents(&request.messages));
-    let mut config = Object::default();
+pub(super) fn request_body(request: &ModelRequest) -> Value {
+    let mut body = JsonObjectBuilder::default();
+    body.set_json_field("contents", messages_to_gemini_contents(&request.messages));
+    let mut config = JsonObjectBuilder::default();
     if let Some(most) = request.max_tokens {
-        config.set("maxOutputTokens", most);
+        config.set_json_field("maxOutputTokens", most);
     }
     let mut system = request.system.to_string();
-    match &request.shape {
+    match &request.output_schema {
         // Not every model can do both at once.
-        Some(shape) if !request.tools.is_empty() => system = in_words(&system, shape),
+        Some(shape) if !request.tools.is_empty() => {
+            system = system_prompt_with_schema(&system, shape)
+        }
         Some(shape) => {
-            config.set("responseMimeType", "application/json");
-            config.set("responseJsonSchema", (*shape.schema).clone());
+            config.set_json_field("responseMimeType", "application/json");
+            config.set_json_field("responseJsonSchema", (*shape.schema).clone());
         }
         None => {}
     }
     if !system.is_empty() {
-        body.set(
+        body.set_json_field(
             "systemInstruction",
             json!({ "parts": [{ "text": system }] }),
         );
     }
     if !config.is_empty() {
-        body.set("generationConfig", config);
+        body.set_json_field("generationConfig", config);
     }
     if !request.tools.is_empty() {
         let tools: Vec<Value> = request
@@ -46,42 +51,42 @@ pub(super) fn body(request: &Request) -> Value {
                 })
             })
             .collect();
-        body.set("tools", json!([{ "functionDeclarations": tools }]));
+        body.set_json_field("tools", json!([{ "functionDeclarations": tools }]));
     }
     body.into()
 }
 
 /// Results of calls that were made together stand together.
-fn contents(messages: &[Message]) -> Vec<Value> {
+fn messages_to_gemini_contents(messages: &[ChatMessage]) -> Vec<Value> {
     let mut out: Vec<(&str, Vec<Value>)> = Vec::new();
     for message in messages {
         let mut parts = Vec::new();
         let role = match message {
-            Message::User(text) => {
+            ChatMessage::User(text) => {
                 parts.push(json!({ "text": text }));
                 "user"
             }
-            Message::Assistant { text, calls } => {
+            ChatMessage::Assistant { text, calls } => {
                 if !text.is_empty() {
                     parts.push(json!({ "text": text }));
                 }
                 for (at, call) in calls.iter().enumerate() {
-                    let mut part = Object::default();
-                    part.set(
+                    let mut part = JsonObjectBuilder::default();
+                    part.set_json_field(
                         "functionCall",
-                        json!({ "id": call.id, "name": call.tool, "args": arguments(call) }),
+                        json!({ "id": call.id, "name": call.tool, "args": call_arguments_for_provider(call) }),
                     );
                     // Only the first of several is signed.
-                    if let Some(kept) = &call.kept {
-                        part.set("thoughtSignature", kept.as_str());
+                    if let Some(kept) = &call.provider_state {
+                        part.set_json_field("thoughtSignature", kept.as_str());
                     } else if at == 0 {
-                        part.set("thoughtSignature", UNSIGNED);
+                        part.set_json_field("thoughtSignature", UNSIGNED);
                     }
                     parts.push(part.into());
                 }
                 "model"
             }
-            Message::Result {
+            ChatMessage::ToolResult {
                 call,
                 tool,
                 text,
@@ -105,22 +110,27 @@ fn contents(messages: &[Message]) -> Vec<Value> {
         .collect()
 }
 
-pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
+pub(super) fn apply_stream_event(
+    draft: &mut PartialReply,
+    event: &Value,
+) -> Result<(), ModelAnswerDecodeError> {
     if let Some(error) = event.get("error") {
         let code = error.get("code").and_then(Value::as_u64);
-        return Err(Fault::Said {
+        return Err(ModelAnswerDecodeError::Reported {
             status: code
                 .and_then(|code| u16::try_from(code).ok())
                 .unwrap_or(400),
-            what: words(error).unwrap_or("an error").to_owned(),
+            what: find_provider_error_text(error)
+                .unwrap_or("an error")
+                .to_owned(),
         });
     }
     if let Some(usage) = event.get("usageMetadata") {
-        count(draft, usage);
+        fill_gemini_token_usage(draft, usage);
     }
     // Every event has the same one.
     if event.pointer("/promptFeedback/blockReason").is_some() {
-        draft.ended = Some(Ended::Refused);
+        draft.ended = Some(FinishReason::Refused);
     }
     let candidate = event.pointer("/candidates/0").unwrap_or(&Value::Null);
     let parts = candidate
@@ -130,8 +140,8 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
         let signature = part.get("thoughtSignature").and_then(Value::as_str);
         if let Some(wanted) = part.get("functionCall") {
             let text = |name: &str| wanted.get(name).and_then(Value::as_str).unwrap_or_default();
-            let key = draft.next_key();
-            let call = draft.call(&key)?;
+            let key = draft.generate_call_key();
+            let call = draft.get_or_add_tool_call(&key)?;
             text("id").clone_into(&mut call.id);
             text("name").clone_into(&mut call.tool);
             call.arguments = match wanted.get("args") {
@@ -148,27 +158,27 @@ pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
     }
     if let Some(reason) = candidate.get("finishReason").and_then(Value::as_str) {
         draft.ended = Some(match reason {
-            "STOP" => Ended::Turn,
-            "MAX_TOKENS" => Ended::Cut,
+            "STOP" => FinishReason::EndOfTurn,
+            "MAX_TOKENS" => FinishReason::Truncated,
             "SAFETY" | "RECITATION" | "LANGUAGE" | "BLOCKLIST" | "PROHIBITED_CONTENT" | "SPII" => {
-                Ended::Refused
+                FinishReason::Refused
             }
-            other => Ended::Other(other.to_owned()),
+            other => FinishReason::Other(other.to_owned()),
         });
     }
     Ok(())
 }
 
-fn count(draft: &mut Draft, usage: &Value) {
-    let answered = tokens(usage, "/candidatesTokenCount");
-    let thought = tokens(usage, "/thoughtsTokenCount");
+fn fill_gemini_token_usage(draft: &mut PartialReply, usage: &Value) {
+    let answered = usage_token_count(usage, "/candidatesTokenCount");
+    let thought = usage_token_count(usage, "/thoughtsTokenCount");
     let output = match (answered, thought) {
         (None, None) => None,
         (answered, thought) => Some(answered.unwrap_or(0).saturating_add(thought.unwrap_or(0))),
     };
-    draft.usage = apart(
-        tokens(usage, "/promptTokenCount"),
-        tokens(usage, "/cachedContentTokenCount"),
+    draft.usage = usage_from_inclusive_totals(
+        usage_token_count(usage, "/promptTokenCount"),
+        usage_token_count(usage, "/cachedContentTokenCount"),
         None,
         output,
     );

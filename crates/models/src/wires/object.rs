@@ -4,10 +4,10 @@ use serde_json::{Map, Value};
 
 /// The fields so far.
 #[derive(Debug, Default)]
-pub(super) struct Object(Map<String, Value>);
+pub(super) struct JsonObjectBuilder(Map<String, Value>);
 
-impl Object {
-    pub(super) fn set(&mut self, name: &str, value: impl Into<Value>) {
+impl JsonObjectBuilder {
+    pub(super) fn set_json_field(&mut self, name: &str, value: impl Into<Value>) {
         self.0.insert(name.to_owned(), value.into());
     }
 
@@ -16,8 +16,8 @@ impl Object {
     }
 }
 
-impl From<Object> for Value {
-    fn from(object: Object) -> Self {
+impl From<JsonObjectBuilder> for Value {
+    fn from(object: JsonObjectBuilder) -> Self {
         Self::Object(object.0)
     }
 }

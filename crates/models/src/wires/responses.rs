@@ -2,34 +2,41 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, apart, tokens};
-use super::kept::{Block, Part, parts};
-use super::{Fault, Object, arguments, outcome, words};
-use crate::{Ended, Message, Request};
+use super::draft::{PartialReply, usage_from_inclusive_totals, usage_token_count};
+use super::kept::{ReplyBlock, ResentReplyPart, reply_parts_to_resend};
+use super::{
+    JsonObjectBuilder, ModelAnswerDecodeError, call_arguments_for_provider,
+    find_provider_error_text, tool_result_text,
+};
+use crate::{ChatMessage, FinishReason, ModelRequest};
 
 /// Thoughts that only the provider can read: it keeps none, as nothing of the conversation.
-const THOUGHTS: &str = "reasoning.encrypted_content";
+const ENCRYPTED_REASONING: &str = "reasoning.encrypted_content";
 
 /// Those that do not, refuse to be asked for thoughts.
-fn thinks(model: &str) -> bool {
+fn is_reasoning_model(model: &str) -> bool {
     !["gpt-4", "gpt-3", "chatgpt-4"]
         .iter()
         .any(|begin| model.starts_with(begin))
 }
 
-pub(super) fn body(model: &str, request: &Request) -> Value {
-    let mut body = Object::default();
-    body.set("model", model);
-    body.set("stream", true);
+pub(super) fn request_body(model: &str, request: &ModelRequest) -> Value {
+    let mut body = JsonObjectBuilder::default();
+    body.set_json_field("model", model);
+    body.set_json_field("stream", true);
     // The conversation is ours; the provider need not keep it.
-    body.set("store", false);
-    let items: Value = request.messages.iter().flat_map(items).collect();
-    body.set("input", items);
+    body.set_json_field("store", false);
+    let items: Value = request
+        .messages
+        .iter()
+        .flat_map(responses_api_items)
+        .collect();
+    body.set_json_field("input", items);
     if !request.system.is_empty() {
-        body.set("instructions", &*request.system);
+        body.set_json_field("instructions", &*request.system);
     }
     if let Some(most) = request.max_tokens {
-        body.set("max_output_tokens", most);
+        body.set_json_field("max_output_tokens", most);
     }
     if !request.tools.is_empty() {
         let tools = request.tools.iter().map(|tool| {
@@ -39,13 +46,13 @@ pub(super) fn body(model: &str, request: &Request) -> Value {
                 "parameters": *tool.schema, "strict": false,
             })
         });
-        body.set("tools", tools.collect::<Value>());
-        if thinks(model) {
-            body.set("include", json!([THOUGHTS]));
+        body.set_json_field("tools", tools.collect::<Value>());
+        if is_reasoning_model(model) {
+            body.set_json_field("include", json!([ENCRYPTED_REASONING]));
         }
     }
-    if let Some(shape) = &request.shape {
-        body.set(
+    if let Some(shape) = &request.output_schema {
+        body.set_json_field(
             "text",
             json!({ "format": {
             "type": "json_schema", "name": shape.name, "schema": *shape.schema, "strict": true,
@@ -55,92 +62,102 @@ pub(super) fn body(model: &str, request: &Request) -> Value {
     body.into()
 }
 
-fn items(message: &Message) -> Vec<Value> {
+fn responses_api_items(message: &ChatMessage) -> Vec<Value> {
     let said = |role: &str, kind: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": kind, "text": text }] });
     match message {
-        Message::User(text) => vec![said("user", "input_text", text)],
-        Message::Assistant { text, calls } => {
-            let part = |part: Part<'_>| match part {
-                Part::Thought(thought) => thought,
-                Part::Text(text) => said("assistant", "output_text", &text),
-                Part::Call(call) => json!({
+        ChatMessage::User(text) => vec![said("user", "input_text", text)],
+        ChatMessage::Assistant { text, calls } => {
+            let part = |part: ResentReplyPart<'_>| match part {
+                ResentReplyPart::Thought(thought) => thought,
+                ResentReplyPart::Text(text) => said("assistant", "output_text", &text),
+                ResentReplyPart::Call(call) => json!({
                     "type": "function_call", "call_id": call.id, "name": call.tool,
-                    "arguments": arguments(call).to_string(),
+                    "arguments": call_arguments_for_provider(call).to_string(),
                 }),
             };
-            parts(text, calls).into_iter().map(part).collect()
+            reply_parts_to_resend(text, calls)
+                .into_iter()
+                .map(part)
+                .collect()
         }
-        Message::Result {
+        ChatMessage::ToolResult {
             call, text, failed, ..
         } => vec![json!({
-            "type": "function_call_output", "call_id": call, "output": outcome(text, *failed),
+            "type": "function_call_output", "call_id": call, "output": tool_result_text(text, *failed),
         })],
     }
 }
 
-pub(super) fn take(draft: &mut Draft, event: &Value) -> Result<(), Fault> {
+pub(super) fn apply_stream_event(
+    draft: &mut PartialReply,
+    event: &Value,
+) -> Result<(), ModelAnswerDecodeError> {
     let text = |pointer: &str| event.pointer(pointer).and_then(Value::as_str);
     match text("/type").unwrap_or_default() {
         // Only what is whole is taken, but for the text of an answer that is cut.
-        "response.output_text.delta" | "response.refusal.delta" => {
-            draft.pieces.push_str(text("/delta").unwrap_or_default())
-        }
+        "response.output_text.delta" | "response.refusal.delta" => draft
+            .text_deltas
+            .push_str(text("/delta").unwrap_or_default()),
         "response.output_item.done" => {
             let at = event
                 .get("output_index")
                 .unwrap_or(&Value::Null)
                 .to_string();
-            item(draft, event.get("item").unwrap_or(&Value::Null), &at)?;
+            apply_output_item(draft, event.get("item").unwrap_or(&Value::Null), &at)?;
         }
         "response.completed" | "response.incomplete" => {
             // Some gateways send the items at the end only.
             if draft.is_empty() {
                 let items = event.pointer("/response/output").and_then(Value::as_array);
                 for (at, one) in items.into_iter().flatten().enumerate() {
-                    item(draft, one, &at.to_string())?;
+                    apply_output_item(draft, one, &at.to_string())?;
                 }
             }
             if draft.text.is_empty() {
-                draft.text = std::mem::take(&mut draft.pieces);
+                draft.text = std::mem::take(&mut draft.text_deltas);
             }
             if let Some(usage) = event.pointer("/response/usage") {
-                draft.usage = apart(
-                    tokens(usage, "/input_tokens"),
-                    tokens(usage, "/input_tokens_details/cached_tokens"),
-                    tokens(usage, "/input_tokens_details/cache_write_tokens"),
-                    tokens(usage, "/output_tokens"),
+                draft.usage = usage_from_inclusive_totals(
+                    usage_token_count(usage, "/input_tokens"),
+                    usage_token_count(usage, "/input_tokens_details/cached_tokens"),
+                    usage_token_count(usage, "/input_tokens_details/cache_write_tokens"),
+                    usage_token_count(usage, "/output_tokens"),
                 );
             }
             let cut = text("/response/incomplete_details/reason");
             draft.ended = Some(match (text("/type"), cut) {
-                (Some("response.completed"), _) => Ended::Turn,
-                (_, Some("max_output_tokens")) => Ended::Cut,
-                (_, Some("content_filter")) => Ended::Refused,
-                (_, other) => Ended::Other(other.unwrap_or("incomplete").to_owned()),
+                (Some("response.completed"), _) => FinishReason::EndOfTurn,
+                (_, Some("max_output_tokens")) => FinishReason::Truncated,
+                (_, Some("content_filter")) => FinishReason::Refused,
+                (_, other) => FinishReason::Other(other.unwrap_or("incomplete").to_owned()),
             });
             draft.closed = true;
         }
-        "response.failed" => return Err(fault(event.pointer("/response/error"))),
+        "response.failed" => return Err(responses_api_error(event.pointer("/response/error"))),
         // With the error as a field of it, or as the event itself.
-        "error" => return Err(fault(event.get("error").or(Some(event)))),
+        "error" => return Err(responses_api_error(event.get("error").or(Some(event)))),
         _ => {}
     }
     Ok(())
 }
 
-fn item(draft: &mut Draft, item: &Value, at: &str) -> Result<(), Fault> {
+fn apply_output_item(
+    draft: &mut PartialReply,
+    item: &Value,
+    at: &str,
+) -> Result<(), ModelAnswerDecodeError> {
     let text = |name: &str| item.get(name).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "reasoning" => {
             // Its id would be looked for in what the provider keeps.
-            if !draft.has(at)
+            if !draft.has_model_reply_block(at)
                 && let Some(sealed) = item.get("encrypted_content").filter(|it| it.is_string())
             {
                 let summary = item.get("summary").cloned().unwrap_or_else(|| json!([]));
                 let thought = json!({
                     "type": "reasoning", "summary": summary, "encrypted_content": sealed,
                 });
-                draft.begin(at, Block::Thought(thought))?;
+                draft.begin_model_reply_block(at, ReplyBlock::Thought(thought))?;
             }
         }
         "message" => {
@@ -158,11 +175,11 @@ fn item(draft: &mut Draft, item: &Value, at: &str) -> Result<(), Fault> {
                 }
             }
             let said = draft.text.get(before..).unwrap_or_default().to_owned();
-            draft.begin(at, Block::Text(said))?;
+            draft.begin_model_reply_block(at, ReplyBlock::Text(said))?;
         }
         "function_call" => {
-            draft.begin(at, Block::Call(text("call_id").to_owned()))?;
-            let call = draft.call(at)?;
+            draft.begin_model_reply_block(at, ReplyBlock::Call(text("call_id").to_owned()))?;
+            let call = draft.get_or_add_tool_call(at)?;
             text("call_id").clone_into(&mut call.id);
             text("name").clone_into(&mut call.tool);
             text("arguments").clone_into(&mut call.arguments);
@@ -172,7 +189,7 @@ fn item(draft: &mut Draft, item: &Value, at: &str) -> Result<(), Fault> {
     Ok(())
 }
 
-fn fault(error: Option<&Value>) -> Fault {
+fn responses_api_error(error: Option<&Value>) -> ModelAnswerDecodeError {
     let error = error.unwrap_or(&Value::Null);
     let status = match error
         .get("code")
@@ -184,8 +201,10 @@ fn fault(error: Option<&Value>) -> Fault {
         "server_is_overloaded" | "slow_down" => 503,
         _ => 400,
     };
-    Fault::Said {
+    ModelAnswerDecodeError::Reported {
         status,
-        what: words(error).unwrap_or("the response failed").to_owned(),
+        what: find_provider_error_text(error)
+            .unwrap_or("the response failed")
+            .to_owned(),
     }
 }

@@ -8,24 +8,30 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::Thread;
 use std::time::{Duration, Instant};
 
-use checkrein_models::{Limits, Model, ModelError, Remote, Reply, wait};
+use checkrein_models::{
+    LanguageModel, ModelError, ModelReply, ModelRequestLimits, RemoteModel, block_on,
+};
 use serde_json::json;
 use tokio::task::spawn_blocking;
 
-use crate::server::{Answer, PATIENCE, Server, Then};
-use crate::wires::{KEY, Wire, all};
+use crate::server::{AfterAnswer, ModelServer, PATIENCE, ServerAnswer};
+use crate::wires::{KEY, WireFixture, all};
 use crate::{LIMITS, ask, question, said};
 
-fn good(wire: &Wire) -> Answer {
-    Answer::stream(&(wire.say)(&said()))
+fn good(wire: &WireFixture) -> ServerAnswer {
+    ServerAnswer::stream(&(wire.say)(&said()))
 }
 
-fn error(status: &str, headers: &str) -> Answer {
+fn error(status: &str, headers: &str) -> ServerAnswer {
     let body = json!({ "error": { "message": "not now" } });
-    Answer::error(status, headers, &body)
+    ServerAnswer::error(status, headers, &body)
 }
 
-fn asked(wire: &Wire, limits: Limits, answers: Vec<Answer>) -> (Result<Reply, ModelError>, Server) {
+fn asked(
+    wire: &WireFixture,
+    limits: ModelRequestLimits,
+    answers: Vec<ServerAnswer>,
+) -> (Result<ModelReply, ModelError>, ModelServer) {
     ask(wire, &question(), limits, answers)
 }
 
@@ -85,7 +91,7 @@ fn a_wait_that_is_too_long_is_said_at_once() {
         ];
         let begun = Instant::now();
         let (reply, server) = asked(&wire, LIMITS, answers);
-        assert!(begun.elapsed() < LIMITS.whole);
+        assert!(begun.elapsed() < LIMITS.total_timeout);
         let after = Some(Duration::from_secs(3600));
         match reply {
             Err(ModelError::Busy {
@@ -126,8 +132,8 @@ fn two_faults_of_the_server_are_got_over() {
 fn a_line_that_is_cut_before_the_answer_is_tried_again() {
     for wire in all() {
         let answers = vec![
-            Answer::nothing(Then::Drop),
-            Answer::stream(&[]).then(Then::Drop),
+            ServerAnswer::nothing(AfterAnswer::Drop),
+            ServerAnswer::stream(&[]).then(AfterAnswer::Drop),
             good(&wire),
         ];
         let (reply, server) = asked(&wire, LIMITS, answers);
@@ -140,14 +146,21 @@ fn a_line_that_is_cut_before_the_answer_is_tried_again() {
 fn overload_is_waited_for_only_before_the_answer() {
     for wire in all() {
         let event = format!("data: {}\n\n", wire.overloaded);
-        let answers = vec![Answer::stream(std::slice::from_ref(&event)), good(&wire)];
+        let answers = vec![
+            ServerAnswer::stream(std::slice::from_ref(&event)),
+            good(&wire),
+        ];
         let (reply, server) = asked(&wire, LIMITS, answers);
         assert!(reply.is_ok(), "{}: {reply:?}", wire.name);
         assert_eq!(server.requests(), 2, "{}", wire.name);
 
         let mut late = begun(&wire);
         late.push(event);
-        let (reply, server) = asked(&wire, LIMITS, vec![Answer::stream(&late), good(&wire)]);
+        let (reply, server) = asked(
+            &wire,
+            LIMITS,
+            vec![ServerAnswer::stream(&late), good(&wire)],
+        );
         assert!(
             matches!(reply, Err(ModelError::Busy { .. })),
             "{}: {reply:?}",
@@ -158,7 +171,7 @@ fn overload_is_waited_for_only_before_the_answer() {
 }
 
 /// The beginning of an answer, some of its text included.
-fn begun(wire: &Wire) -> Vec<String> {
+fn begun(wire: &WireFixture) -> Vec<String> {
     let mut events = (wire.say)(&said());
     let first = events
         .iter()
@@ -171,8 +184,8 @@ fn begun(wire: &Wire) -> Vec<String> {
 #[test]
 fn an_answer_that_breaks_off_is_none_and_is_not_asked_for_again() {
     for wire in all() {
-        for then in [Then::Drop, Then::End] {
-            let answers = vec![Answer::stream(&begun(&wire)).then(then), good(&wire)];
+        for then in [AfterAnswer::Drop, AfterAnswer::End] {
+            let answers = vec![ServerAnswer::stream(&begun(&wire)).then(then), good(&wire)];
             let (reply, server) = asked(&wire, LIMITS, answers);
             assert!(
                 matches!(reply, Err(ModelError::Connection { .. })),
@@ -189,7 +202,7 @@ fn what_is_refused_is_not_asked_again_and_the_key_is_not_told() {
     for wire in all() {
         for status in [400, 401, 403, 404, 422] {
             let body = json!({ "error": { "message": format!("Incorrect key: {KEY}\n.") } });
-            let answer = Answer::error(&format!("{status} No"), "", &body);
+            let answer = ServerAnswer::error(&format!("{status} No"), "", &body);
             let (reply, server) = asked(&wire, LIMITS, vec![answer, good(&wire)]);
             let error = reply.unwrap_err();
             match &error {
@@ -210,7 +223,7 @@ fn what_is_refused_is_not_asked_again_and_the_key_is_not_told() {
 fn an_account_without_money_is_not_waited_for() {
     let wire = &all()[1];
     let body = json!({ "error": { "code": "insufficient_quota", "message": "check your plan" } });
-    let answer = Answer::error("429 Too Many Requests", "", &body);
+    let answer = ServerAnswer::error("429 Too Many Requests", "", &body);
     let (reply, server) = asked(wire, LIMITS, vec![answer, good(wire)]);
     assert!(
         matches!(reply, Err(ModelError::Refused { status: 429, .. })),
@@ -221,22 +234,22 @@ fn an_account_without_money_is_not_waited_for() {
 
 #[test]
 fn silence_has_a_limit_wherever_it_falls() {
-    let limits = Limits {
-        gap: Duration::from_millis(200),
+    let limits = ModelRequestLimits {
+        idle_timeout: Duration::from_millis(200),
         ..LIMITS
     };
     for wire in all() {
         for answer in [
-            Answer::nothing(Then::Stall),
-            Answer::stream(&[]).then(Then::Stall),
-            Answer::stream(&begun(&wire)).then(Then::Stall),
+            ServerAnswer::nothing(AfterAnswer::Stall),
+            ServerAnswer::stream(&[]).then(AfterAnswer::Stall),
+            ServerAnswer::stream(&begun(&wire)).then(AfterAnswer::Stall),
             // In the middle of a word.
-            Answer::stream(&["data: {\"ty".to_owned()]).then(Then::Stall),
+            ServerAnswer::stream(&["data: {\"ty".to_owned()]).then(AfterAnswer::Stall),
         ] {
             let (reply, server) = asked(&wire, limits, vec![answer, good(&wire)]);
             let expected = ModelError::Timeout {
                 provider: wire.name.split('/').next().unwrap().to_owned(),
-                limit: limits.gap,
+                limit: limits.idle_timeout,
             };
             assert_eq!(reply, Err(expected), "{}", wire.name);
             server.gone.recv_timeout(PATIENCE).unwrap();
@@ -247,16 +260,16 @@ fn silence_has_a_limit_wherever_it_falls() {
 
 #[test]
 fn a_drip_that_never_ends_has_a_limit_too() {
-    let limits = Limits {
-        whole: Duration::from_millis(400),
+    let limits = ModelRequestLimits {
+        total_timeout: Duration::from_millis(400),
         ..LIMITS
     };
     for wire in all() {
-        let drip = Then::Again(": wait\n\n", Duration::from_millis(10));
-        let answer = Answer::stream(&begun(&wire)).then(drip);
+        let drip = AfterAnswer::Again(": wait\n\n", Duration::from_millis(10));
+        let answer = ServerAnswer::stream(&begun(&wire)).then(drip);
         let (reply, server) = asked(&wire, limits, vec![answer]);
         assert!(
-            matches!(&reply, Err(ModelError::Timeout { limit, .. }) if *limit == limits.whole),
+            matches!(&reply, Err(ModelError::Timeout { limit, .. }) if *limit == limits.total_timeout),
             "{}: {reply:?}",
             wire.name
         );
@@ -266,14 +279,14 @@ fn a_drip_that_never_ends_has_a_limit_too() {
 
 #[test]
 fn what_is_too_large_is_cut_while_it_comes() {
-    let limits = Limits {
+    let limits = ModelRequestLimits {
         bytes: 64 * 1024,
         ..LIMITS
     };
     for wire in all() {
         for endless in [": more and more\n\n", "data: without an end of line "] {
-            let endless = Then::Again(endless, Duration::ZERO);
-            let answer = Answer::stream(&begun(&wire)).then(endless);
+            let endless = AfterAnswer::Again(endless, Duration::ZERO);
+            let answer = ServerAnswer::stream(&begun(&wire)).then(endless);
             let (reply, server) = asked(&wire, limits, vec![answer]);
             assert!(
                 matches!(reply, Err(ModelError::TooLarge { limit: 65_536, .. })),
@@ -283,8 +296,8 @@ fn what_is_too_large_is_cut_while_it_comes() {
             server.gone.recv_timeout(PATIENCE).unwrap();
         }
         // An error's body as well, of which the beginning is told.
-        let endless = Then::Again("no no no no no no no no no no ", Duration::ZERO);
-        let answer = Answer::error("400 Bad", "", &json!("never")).then(endless);
+        let endless = AfterAnswer::Again("no no no no no no no no no no ", Duration::ZERO);
+        let answer = ServerAnswer::error("400 Bad", "", &json!("never")).then(endless);
         let (reply, server) = asked(&wire, limits, vec![answer]);
         match reply {
             Err(ModelError::Refused { what, .. }) => {
@@ -308,7 +321,11 @@ fn what_is_no_answer_of_the_format_is_said() {
             vec!["{\"id\": \"whole\", \"choices\": []}\n".to_owned()],
             vec!["data: \"a text\"\n\n".to_owned()],
         ] {
-            let (reply, server) = asked(&wire, LIMITS, vec![Answer::stream(&events), good(&wire)]);
+            let (reply, server) = asked(
+                &wire,
+                LIMITS,
+                vec![ServerAnswer::stream(&events), good(&wire)],
+            );
             assert!(
                 matches!(reply, Err(ModelError::Unreadable { .. })),
                 "{} {events:?}: {reply:?}",
@@ -322,7 +339,7 @@ fn what_is_no_answer_of_the_format_is_said() {
 #[test]
 fn a_redirect_does_not_get_the_key() {
     for wire in all() {
-        let elsewhere = Server::start(vec![good(&wire)]);
+        let elsewhere = ModelServer::start(vec![good(&wire)]);
         let location = format!("location: {}/v1\r\n", elsewhere.base);
         let answer = error("307 Temporary Redirect", &location);
         let (reply, _server) = asked(&wire, LIMITS, vec![answer]);
@@ -338,8 +355,10 @@ fn a_redirect_does_not_get_the_key() {
 #[test]
 fn whoever_stops_waiting_stops_the_request() {
     for wire in all() {
-        let server = Server::start(vec![Answer::stream(&begun(&wire)).then(Then::Stall)]);
-        let model = Remote::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
+        let server = ModelServer::start(vec![
+            ServerAnswer::stream(&begun(&wire)).then(AfterAnswer::Stall),
+        ]);
+        let model = RemoteModel::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
         let (was_asked, has_gone) = (server.asked, server.gone);
         let request = question();
         let executor = tokio::runtime::Builder::new_current_thread()
@@ -347,7 +366,7 @@ fn whoever_stops_waiting_stops_the_request() {
             .build()
             .unwrap();
         executor.block_on(async {
-            let mut asked = model.ask(&request);
+            let mut asked = model.ask_model(&request);
             let mut read = spawn_blocking(move || was_asked.recv_timeout(PATIENCE));
             let until_read = poll_fn(|context| {
                 let turn = asked.as_mut().poll(context);
@@ -386,12 +405,16 @@ fn drive<T>(future: impl Future<Output = T>) -> T {
 #[test]
 fn any_executor_can_wait_and_can_stop() {
     for wire in all() {
-        let server = Server::start(vec![good(&wire), Answer::nothing(Then::Stall)]);
-        let model = Remote::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
+        let server =
+            ModelServer::start(vec![good(&wire), ServerAnswer::nothing(AfterAnswer::Stall)]);
+        let model = RemoteModel::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
         let request = question();
-        assert_eq!(drive(model.ask(&request)).unwrap().text, "It is döne.\n");
+        assert_eq!(
+            drive(model.ask_model(&request)).unwrap().text,
+            "It is döne.\n"
+        );
         server.asked.recv_timeout(PATIENCE).unwrap();
-        let mut asked = model.ask(&request);
+        let mut asked = model.ask_model(&request);
         let polled = asked.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         assert!(polled.is_pending());
         server.asked.recv_timeout(PATIENCE).unwrap();
@@ -403,12 +426,17 @@ fn any_executor_can_wait_and_can_stop() {
 #[test]
 fn many_ask_at_once() {
     let wire = &all()[2];
-    let server = Server::start(vec![good(wire); 32]);
-    let model = Remote::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
+    let server = ModelServer::start(vec![good(wire); 32]);
+    let model = RemoteModel::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
     let request = question();
     std::thread::scope(|scope| {
         for _ in 0..32 {
-            scope.spawn(|| assert_eq!(wait(model.ask(&request)).unwrap().text, "It is döne.\n"));
+            scope.spawn(|| {
+                assert_eq!(
+                    block_on(model.ask_model(&request)).unwrap().text,
+                    "It is döne.\n"
+                )
+            });
         }
     });
     assert_eq!(server.requests(), 32);
@@ -420,8 +448,8 @@ fn nobody_there_is_said_after_some_tries() {
     let nobody = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let base = format!("http://{}", nobody.local_addr().unwrap());
     drop(nobody);
-    let model = Remote::new(wire.name, &wire.environment(&base), LIMITS).unwrap();
-    let error = wait(model.ask(&question())).unwrap_err();
+    let model = RemoteModel::new(wire.name, &wire.environment(&base), LIMITS).unwrap();
+    let error = block_on(model.ask_model(&question())).unwrap_err();
     assert!(matches!(error, ModelError::Connection { .. }), "{error:?}");
     assert!(error.to_string().contains("refused"), "{error}");
 }
@@ -429,11 +457,11 @@ fn nobody_there_is_said_after_some_tries() {
 #[test]
 fn tls_is_spoken_and_its_failure_said() {
     let wire = &all()[0];
-    let server = Server::start(vec![]);
+    let server = ModelServer::start(vec![]);
     let base = server.base.replace("http:", "https:");
-    let limits = Limits { tries: 1, ..LIMITS };
-    let model = Remote::new(wire.name, &wire.environment(&base), limits).unwrap();
-    let reply = wait(model.ask(&question()));
+    let limits = ModelRequestLimits { tries: 1, ..LIMITS };
+    let model = RemoteModel::new(wire.name, &wire.environment(&base), limits).unwrap();
+    let reply = block_on(model.ask_model(&question()));
     assert!(
         matches!(reply, Err(ModelError::Connection { .. })),
         "{reply:?}"
@@ -445,28 +473,28 @@ fn tls_is_spoken_and_its_failure_said() {
 #[test]
 fn a_proxy_is_used_for_others_and_not_for_this_machine() {
     let wire = &all()[0];
-    let proxy = Server::start(vec![good(wire)]);
+    let proxy = ModelServer::start(vec![good(wire)]);
     let mut environment = wire.environment("http://models.invalid");
     environment.insert("http_proxy".into(), proxy.base.clone().into());
-    let model = Remote::new(wire.name, &environment, LIMITS).unwrap();
-    wait(model.ask(&question())).unwrap();
+    let model = RemoteModel::new(wire.name, &environment, LIMITS).unwrap();
+    block_on(model.ask_model(&question())).unwrap();
     proxy.seen(|seen| assert_eq!(seen[0].target, "http://models.invalid/v1/messages"));
 
-    let server = Server::start(vec![good(wire)]);
+    let server = ModelServer::start(vec![good(wire)]);
     let mut environment = wire.environment(&server.base);
     environment.insert("http_proxy".into(), proxy.base.clone().into());
-    let model = Remote::new(wire.name, &environment, LIMITS).unwrap();
-    wait(model.ask(&question())).unwrap();
+    let model = RemoteModel::new(wire.name, &environment, LIMITS).unwrap();
+    block_on(model.ask_model(&question())).unwrap();
     assert_eq!((proxy.requests(), server.requests()), (1, 1));
 }
 
 #[test]
 fn without_a_key_nobody_is_asked() {
     let wire = &all()[0];
-    let server = Server::start(vec![good(wire)]);
+    let server = ModelServer::start(vec![good(wire)]);
     let environment = BTreeMap::from([("ANTHROPIC_BASE_URL".into(), server.base.clone().into())]);
-    let model = Remote::new(wire.name, &environment, LIMITS).unwrap();
-    let error = wait(model.ask(&question())).unwrap_err();
+    let model = RemoteModel::new(wire.name, &environment, LIMITS).unwrap();
+    let error = block_on(model.ask_model(&question())).unwrap_err();
     assert!(matches!(error, ModelError::NoKey { .. }), "{error:?}");
     assert!(
         error.to_string().contains("set ANTHROPIC_API_KEY"),
@@ -479,9 +507,9 @@ fn without_a_key_nobody_is_asked() {
 fn a_model_at_home_needs_no_key() {
     let wires = all();
     let wire = wires.last().unwrap();
-    let server = Server::start(vec![good(wire)]);
+    let server = ModelServer::start(vec![good(wire)]);
     let environment = BTreeMap::from([("OLLAMA_HOST".into(), server.base.clone().into())]);
-    let model = Remote::new(wire.name, &environment, LIMITS).unwrap();
-    wait(model.ask(&question())).unwrap();
+    let model = RemoteModel::new(wire.name, &environment, LIMITS).unwrap();
+    block_on(model.ask_model(&question())).unwrap();
     server.seen(|seen| assert_eq!(seen[0].header("authorization"), None));
 }

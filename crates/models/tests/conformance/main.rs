@@ -14,56 +14,59 @@ mod wires;
 
 use std::time::Duration;
 
-use checkrein_models::{Ended, Limits, Message, Model, ModelError, Remote, Reply, Request, wait};
+use checkrein_models::{
+    ChatMessage, FinishReason, LanguageModel, ModelError, ModelReply, ModelRequest,
+    ModelRequestLimits, RemoteModel, block_on,
+};
 use serde_json::json;
 
-use server::{Answer, Server};
-use wires::{End, Said, TOKENS, Wire, all};
+use server::{ModelServer, ServerAnswer};
+use wires::{FixtureEnd, FixtureReply, TOKENS, WireFixture, all};
 
 /// Long for everything but the tests of these limits.
-const LIMITS: Limits = Limits {
+const LIMITS: ModelRequestLimits = ModelRequestLimits {
     connect: Duration::from_secs(20),
-    gap: Duration::from_secs(20),
-    whole: Duration::from_secs(30),
+    idle_timeout: Duration::from_secs(20),
+    total_timeout: Duration::from_secs(30),
     bytes: 1024 * 1024,
     tries: 3,
-    pause: Duration::from_millis(1),
+    first_backoff: Duration::from_millis(1),
 };
 
-fn question() -> Request {
-    Request {
+fn question() -> ModelRequest {
+    ModelRequest {
         system: "be brief".into(),
-        messages: vec![Message::User("is it done?".to_owned())],
-        ..Request::default()
+        messages: vec![ChatMessage::User("is it done?".to_owned())],
+        ..ModelRequest::default()
     }
 }
 
 /// One question to a provider that answers so.
 fn ask(
-    wire: &Wire,
-    request: &Request,
-    limits: Limits,
-    answers: Vec<Answer>,
-) -> (Result<Reply, ModelError>, Server) {
-    let server = Server::start(answers);
-    let model = Remote::new(wire.name, &wire.environment(&server.base), limits).unwrap();
-    assert_eq!(model.name(), wire.name);
-    (wait(model.ask(request)), server)
+    wire: &WireFixture,
+    request: &ModelRequest,
+    limits: ModelRequestLimits,
+    answers: Vec<ServerAnswer>,
+) -> (Result<ModelReply, ModelError>, ModelServer) {
+    let server = ModelServer::start(answers);
+    let model = RemoteModel::new(wire.name, &wire.environment(&server.base), limits).unwrap();
+    assert_eq!(model.model_name(), wire.name);
+    (block_on(model.ask_model(request)), server)
 }
 
-fn said() -> Said {
-    Said {
+fn said() -> FixtureReply {
+    FixtureReply {
         thought: None,
         text: vec!["It is ", "dö", "ne.\n"],
         calls: vec![],
-        end: End::Turn,
+        end: FixtureEnd::Turn,
         told: true,
     }
 }
 
 /// The answer to one request, whole and cut into pieces of seven bytes.
-fn replies(wire: &Wire, said: &Said) -> [Reply; 2] {
-    let answer = Answer::stream(&(wire.say)(said));
+fn replies(wire: &WireFixture, said: &FixtureReply) -> [ModelReply; 2] {
+    let answer = ServerAnswer::stream(&(wire.say)(said));
     [answer.clone(), answer.cut(7)].map(|answer| {
         let (reply, server) = ask(wire, &question(), LIMITS, vec![answer]);
         assert_eq!(server.requests(), 1, "{}", wire.name);
@@ -76,7 +79,12 @@ fn text_comes_in_pieces() {
     for wire in all() {
         for reply in replies(&wire, &said()) {
             assert_eq!(reply.text, "It is döne.\n", "{}", wire.name);
-            assert_eq!(reply.ended, Ended::Turn, "{}", wire.name);
+            assert_eq!(
+                reply.finish_reason,
+                FinishReason::EndOfTurn,
+                "{}",
+                wire.name
+            );
             assert!(reply.calls.is_empty(), "{}", wire.name);
         }
     }
@@ -85,7 +93,7 @@ fn text_comes_in_pieces() {
 #[test]
 fn thoughts_are_left_out() {
     for wire in all() {
-        let said = Said {
+        let said = FixtureReply {
             thought: Some("I could claim that it is done"),
             ..said()
         };
@@ -104,16 +112,16 @@ fn tokens_are_counted_by_kind() {
             assert_eq!(usage.input, Some(input), "{}", wire.name);
             assert_eq!(usage.output, Some(output), "{}", wire.name);
             let told = !wire.name.starts_with("ollama");
-            assert_eq!(usage.cached, told.then_some(cached), "{}", wire.name);
+            assert_eq!(usage.cache_read, told.then_some(cached), "{}", wire.name);
             assert_eq!(
-                usage.written,
+                usage.cache_write,
                 wire.tells_written.then_some(written),
                 "{}",
                 wire.name
             );
         }
         // What is not told is not known.
-        let said = Said {
+        let said = FixtureReply {
             told: false,
             ..said()
         };
@@ -128,13 +136,16 @@ fn tokens_are_counted_by_kind() {
 fn the_end_has_a_reason() {
     for wire in all() {
         for (end, expected) in [
-            (End::Turn, Ended::Turn),
-            (End::Cut, Ended::Cut),
-            (End::Refused, Ended::Refused),
-            (End::Odd, Ended::Other("pause_turn".to_owned())),
+            (FixtureEnd::Turn, FinishReason::EndOfTurn),
+            (FixtureEnd::Cut, FinishReason::Truncated),
+            (FixtureEnd::Refused, FinishReason::Refused),
+            (
+                FixtureEnd::Odd,
+                FinishReason::Other("pause_turn".to_owned()),
+            ),
         ] {
-            for reply in replies(&wire, &Said { end, ..said() }) {
-                assert_eq!(reply.ended, expected, "{} {end:?}", wire.name);
+            for reply in replies(&wire, &FixtureReply { end, ..said() }) {
+                assert_eq!(reply.finish_reason, expected, "{} {end:?}", wire.name);
                 assert_eq!(reply.text, "It is döne.\n", "{} {end:?}", wire.name);
             }
         }
@@ -144,17 +155,17 @@ fn the_end_has_a_reason() {
 #[test]
 fn calls_come_in_pieces_and_side_by_side() {
     for wire in all() {
-        let said = Said {
+        let said = FixtureReply {
             text: vec!["Let me look."],
             calls: vec![
                 ("call_1", "read", vec!["{\"path\":", " \"a b", "\\u00fc\"}"]),
                 ("call_2", "list", vec![]),
             ],
-            end: End::Calls,
+            end: FixtureEnd::Calls,
             ..said()
         };
         for reply in replies(&wire, &said) {
-            assert_eq!(reply.ended, Ended::Calls, "{}", wire.name);
+            assert_eq!(reply.finish_reason, FinishReason::Calls, "{}", wire.name);
             assert_eq!(reply.text, "Let me look.", "{}", wire.name);
             let calls: Vec<_> = reply
                 .calls
@@ -173,9 +184,9 @@ fn calls_come_in_pieces_and_side_by_side() {
 #[test]
 fn arguments_that_are_no_json_are_kept_as_they_came() {
     for wire in all() {
-        let said = Said {
+        let said = FixtureReply {
             calls: vec![("call_1", "read", vec!["{\"path\": ", "oops"])],
-            end: End::Calls,
+            end: FixtureEnd::Calls,
             ..said()
         };
         for reply in replies(&wire, &said) {
@@ -189,9 +200,9 @@ fn arguments_that_are_no_json_are_kept_as_they_came() {
 #[test]
 fn a_call_without_an_id_is_given_one() {
     for wire in all() {
-        let said = Said {
+        let said = FixtureReply {
             calls: vec![("", "read", vec!["{}"]), ("", "list", vec!["{}"])],
-            end: End::Calls,
+            end: FixtureEnd::Calls,
             ..said()
         };
         for reply in replies(&wire, &said) {
@@ -211,7 +222,7 @@ fn an_answer_in_a_shape_is_its_text() {
     let pieces = ["{\"verdict\": \"fa", "il\", \"why\": \"\\u00fc", "\\n\"}"];
     let expected = json!({ "verdict": "fail", "why": "ü\n" });
     for wire in all() {
-        let said = Said {
+        let said = FixtureReply {
             text: pieces.to_vec(),
             ..said()
         };
@@ -225,14 +236,14 @@ fn an_answer_in_a_shape_is_its_text() {
 #[test]
 fn an_empty_answer_is_an_answer() {
     for wire in all() {
-        let said = Said {
+        let said = FixtureReply {
             text: vec![],
             ..said()
         };
         for reply in replies(&wire, &said) {
             assert_eq!(
-                (reply.text.as_str(), reply.ended),
-                ("", Ended::Turn),
+                (reply.text.as_str(), reply.finish_reason),
+                ("", FinishReason::EndOfTurn),
                 "{}",
                 wire.name
             );

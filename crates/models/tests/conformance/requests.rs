@@ -2,21 +2,24 @@
 
 use std::sync::Arc;
 
-use checkrein_models::{Call, Message, Model, Remote, Reply, Request, Shape, Tool, wait};
+use checkrein_models::{
+    ChatMessage, LanguageModel, ModelReply, ModelRequest, OutputSchema, RemoteModel,
+    RequestedToolCall, ToolDefinition, block_on,
+};
 use serde_json::{Value, json};
 
-use crate::server::{Answer, Server};
-use crate::wires::{End, KEY, Said, Wire, all};
+use crate::server::{ModelServer, ServerAnswer};
+use crate::wires::{FixtureEnd, FixtureReply, KEY, WireFixture, all};
 use crate::{LIMITS, ask, question, said};
 
-fn sent(wire: &Wire, request: &Request) -> Value {
-    let answer = Answer::stream(&(wire.say)(&said()));
+fn sent(wire: &WireFixture, request: &ModelRequest) -> Value {
+    let answer = ServerAnswer::stream(&(wire.say)(&said()));
     let (reply, server) = ask(wire, request, LIMITS, vec![answer]);
     reply.unwrap_or_else(|error| panic!("{}: {error}", wire.name));
     server.seen(|seen| seen[0].body.clone())
 }
 
-fn of<'a>(wires: &'a [Wire], name: &str) -> &'a Wire {
+fn of<'a>(wires: &'a [WireFixture], name: &str) -> &'a WireFixture {
     wires
         .iter()
         .find(|wire| wire.name.starts_with(name))
@@ -26,7 +29,7 @@ fn of<'a>(wires: &'a [Wire], name: &str) -> &'a Wire {
 #[test]
 fn the_key_is_in_its_header_and_nowhere_else() {
     for wire in all() {
-        let answer = Answer::stream(&(wire.say)(&said()));
+        let answer = ServerAnswer::stream(&(wire.say)(&said()));
         let (reply, server) = ask(&wire, &question(), LIMITS, vec![answer]);
         reply.unwrap();
         server.seen(|seen| {
@@ -57,8 +60,8 @@ fn schema(properties: &[&str]) -> Value {
 #[test]
 fn the_schema_of_an_answer_is_on_the_wire() {
     let wanted = schema(&["verdict"]);
-    let request = Request {
-        shape: Some(Shape {
+    let request = ModelRequest {
+        output_schema: Some(OutputSchema {
             name: "verdict",
             schema: Arc::new(wanted.clone()),
         }),
@@ -99,22 +102,22 @@ fn the_schema_of_an_answer_is_on_the_wire() {
 
 #[test]
 fn who_knows_no_schemas_is_told_in_words() {
-    let server = Server::start(vec![Answer::stream(&(of(&all(), "openai-chat").say)(
-        &said(),
-    ))]);
+    let server = ModelServer::start(vec![ServerAnswer::stream(
+        &(of(&all(), "openai-chat").say)(&said()),
+    )]);
     let environment = [
         ("GROQ_BASE_URL".into(), server.base.clone().into()),
         ("GROQ_API_KEY".into(), KEY.into()),
     ];
-    let model = Remote::new("groq/m", &environment.into(), LIMITS).unwrap();
-    let request = Request {
-        shape: Some(Shape {
+    let model = RemoteModel::new("groq/m", &environment.into(), LIMITS).unwrap();
+    let request = ModelRequest {
+        output_schema: Some(OutputSchema {
             name: "verdict",
             schema: Arc::new(schema(&["verdict"])),
         }),
         ..question()
     };
-    wait(model.ask(&request)).unwrap();
+    block_on(model.ask_model(&request)).unwrap();
     server.seen(|seen| {
         let body = &seen[0].body;
         assert_eq!(body.get("response_format"), None);
@@ -132,23 +135,23 @@ fn who_knows_no_schemas_is_told_in_words() {
 
 /// Two calls side by side, one of which fails, one with arguments that were none, and a person
 /// who speaks between.
-fn conversation() -> Request {
-    let call = |id: &str, arguments: Result<Value, String>, kept: Option<&str>| Call {
+fn conversation() -> ModelRequest {
+    let call = |id: &str, arguments: Result<Value, String>, kept: Option<&str>| RequestedToolCall {
         id: id.to_owned(),
         tool: "read".to_owned(),
         arguments,
-        kept: kept.map(str::to_owned),
+        provider_state: kept.map(str::to_owned),
     };
-    let result = |id: &str, text: &str, failed: bool| Message::Result {
+    let result = |id: &str, text: &str, failed: bool| ChatMessage::ToolResult {
         call: id.to_owned(),
         tool: "read".to_owned(),
         text: text.to_owned(),
         failed,
     };
-    Request {
+    ModelRequest {
         messages: vec![
-            Message::User("look".to_owned()),
-            Message::Assistant {
+            ChatMessage::User("look".to_owned()),
+            ChatMessage::Assistant {
                 text: "I look.".to_owned(),
                 calls: vec![
                     call("c1", Ok(json!({ "path": "a" })), Some("c2ln")),
@@ -157,14 +160,14 @@ fn conversation() -> Request {
             },
             result("c1", "text of a", false),
             result("c2", "no such file", true),
-            Message::User("go on".to_owned()),
-            Message::Assistant {
+            ChatMessage::User("go on".to_owned()),
+            ChatMessage::Assistant {
                 text: String::new(),
                 calls: vec![call("c3", Ok(json!([1])), None)],
             },
             result("c3", "", false),
         ],
-        tools: vec![Tool {
+        tools: vec![ToolDefinition {
             name: "read".to_owned(),
             description: "Reads a file.".to_owned(),
             schema: Arc::new(schema(&["path"])),
@@ -175,43 +178,43 @@ fn conversation() -> Request {
 
 /// What comes back when the answer with thoughts and two calls is in the conversation; `None`
 /// refuses that once.
-fn sent_again(wire: &Wire, refuse: bool) -> (Reply, Vec<Value>) {
-    let said = Said {
+fn sent_again(wire: &WireFixture, refuse: bool) -> (ModelReply, Vec<Value>) {
+    let said = FixtureReply {
         thought: Some("hm"),
         calls: vec![
             ("c1", "read", vec!["{\"path\":", "\"a\"}"]),
             ("c2", "read", vec![]),
         ],
-        end: End::Calls,
+        end: FixtureEnd::Calls,
         ..said()
     };
-    let last = Answer::stream(&(wire.say)(&crate::said()));
-    let no = Answer::error(
+    let last = ServerAnswer::stream(&(wire.say)(&crate::said()));
+    let no = ServerAnswer::error(
         "400 Bad Request",
         "",
         &json!({ "error": { "message": "signature" } }),
     );
-    let mut answers = vec![Answer::stream(&(wire.say)(&said)), last.clone()];
+    let mut answers = vec![ServerAnswer::stream(&(wire.say)(&said)), last.clone()];
     if refuse {
         answers = vec![answers[0].clone(), no.clone(), last, no];
     }
-    let server = Server::start(answers);
-    let model = Remote::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
+    let server = ModelServer::start(answers);
+    let model = RemoteModel::new(wire.name, &wire.environment(&server.base), LIMITS).unwrap();
     let mut request = question();
-    let reply = wait(model.ask(&request)).unwrap();
-    let results = reply.calls.iter().map(|call| Message::Result {
+    let reply = block_on(model.ask_model(&request)).unwrap();
+    let results = reply.calls.iter().map(|call| ChatMessage::ToolResult {
         call: call.id.clone(),
         tool: call.tool.clone(),
         text: "read".to_owned(),
         failed: false,
     });
     let results: Vec<_> = results.collect();
-    request.messages.push(Message::Assistant {
+    request.messages.push(ChatMessage::Assistant {
         text: reply.text.clone(),
         calls: reply.calls.clone(),
     });
     request.messages.extend(results);
-    wait(model.ask(&request)).unwrap();
+    block_on(model.ask_model(&request)).unwrap();
     (
         reply,
         server.seen(|seen| seen[1..].iter().map(|seen| seen.body.clone()).collect()),
@@ -257,7 +260,7 @@ fn what_a_provider_wants_to_see_again_is_sent_again() {
     // Nobody else is sent thoughts.
     for name in ["openai-chat", "ollama"] {
         let (reply, bodies) = sent_again(of(&wires, name), false);
-        assert_eq!(reply.calls[0].kept, None, "{name}");
+        assert_eq!(reply.calls[0].provider_state, None, "{name}");
         assert!(!bodies[0].to_string().contains("hm"), "{name}");
     }
 }
@@ -285,11 +288,11 @@ fn an_answer_that_was_changed_is_sent_without_its_thoughts() {
         { "thought": { "type": "thinking", "thinking": "hm", "signature": "c2ln" } },
         { "call": "c1" },
     ]);
-    let call = |id: &str| Call {
+    let call = |id: &str| RequestedToolCall {
         id: id.to_owned(),
         tool: "read".to_owned(),
         arguments: Ok(json!({})),
-        kept: Some(kept.to_string()),
+        provider_state: Some(kept.to_string()),
     };
     for (text, calls) in [
         ("", vec![call("c1"), call("c2")]),
@@ -298,7 +301,9 @@ fn an_answer_that_was_changed_is_sent_without_its_thoughts() {
     ] {
         let mut request = question();
         let text = text.to_owned();
-        request.messages.push(Message::Assistant { text, calls });
+        request
+            .messages
+            .push(ChatMessage::Assistant { text, calls });
         let body = sent(of(&all(), "anthropic"), &request);
         assert!(!body.to_string().contains("thinking"), "{body}");
     }
@@ -308,16 +313,16 @@ fn an_answer_that_was_changed_is_sent_without_its_thoughts() {
 fn providers_of_one_wire_differ() {
     let wires = all();
     let chat = of(&wires, "openai-chat");
-    let said = Said {
+    let said = FixtureReply {
         thought: Some("hm"),
         calls: vec![("c1", "read", vec![])],
-        end: End::Calls,
+        end: FixtureEnd::Calls,
         ..said()
     };
-    let server = Server::start(vec![
-        Answer::stream(&(chat.say)(&said)),
-        Answer::stream(&(chat.say)(&said)),
-        Answer::stream(&(chat.say)(&said)),
+    let server = ModelServer::start(vec![
+        ServerAnswer::stream(&(chat.say)(&said)),
+        ServerAnswer::stream(&(chat.say)(&said)),
+        ServerAnswer::stream(&(chat.say)(&said)),
     ]);
     let environment = ["DEEPSEEK", "MISTRAL"].iter().flat_map(|name| {
         [
@@ -329,28 +334,28 @@ fn providers_of_one_wire_differ() {
         ]
     });
     let environment = environment.collect();
-    let deepseek = Remote::new("deepseek/m", &environment, LIMITS).unwrap();
-    let mistral = Remote::new("mistral/m", &environment, LIMITS).unwrap();
+    let deepseek = RemoteModel::new("deepseek/m", &environment, LIMITS).unwrap();
+    let mistral = RemoteModel::new("mistral/m", &environment, LIMITS).unwrap();
     let mut request = question();
-    let reply = wait(deepseek.ask(&request)).unwrap();
-    request.messages.push(Message::Assistant {
+    let reply = block_on(deepseek.ask_model(&request)).unwrap();
+    request.messages.push(ChatMessage::Assistant {
         text: reply.text,
         calls: reply.calls,
     });
-    request.messages.push(Message::Assistant {
+    request.messages.push(ChatMessage::Assistant {
         text: "and".to_owned(),
         calls: vec![],
     });
-    wait(deepseek.ask(&request)).unwrap();
-    wait(mistral.ask(&request)).unwrap();
+    block_on(deepseek.ask_model(&request)).unwrap();
+    block_on(mistral.ask_model(&request)).unwrap();
     // Older models of OpenAI do not think, and refuse to be asked for thoughts.
     let openai = of(&wires, "openai/");
     let mut older = conversation();
     older.messages.truncate(1);
     for (name, asked) in [("openai/gpt-4.1-mini", false), ("openai/gpt-6-sol", true)] {
-        let server = Server::start(vec![Answer::stream(&(openai.say)(&crate::said()))]);
-        let model = Remote::new(name, &openai.environment(&server.base), LIMITS).unwrap();
-        wait(model.ask(&older)).unwrap();
+        let server = ModelServer::start(vec![ServerAnswer::stream(&(openai.say)(&crate::said()))]);
+        let model = RemoteModel::new(name, &openai.environment(&server.base), LIMITS).unwrap();
+        block_on(model.ask_model(&older)).unwrap();
         server.seen(|seen| assert_eq!(seen[0].body.get("include").is_some(), asked, "{name}"));
     }
     server.seen(|seen| {

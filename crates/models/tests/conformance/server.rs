@@ -14,7 +14,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(30);
 
 /// How an answer goes on after what it has said.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Then {
+pub(crate) enum AfterAnswer {
     /// It ends as it should.
     End,
     /// The line is cut.
@@ -27,21 +27,21 @@ pub(crate) enum Then {
 
 /// One answer.
 #[derive(Clone)]
-pub(crate) struct Answer {
+pub(crate) struct ServerAnswer {
     /// Status line and headers; none at all if empty.
     head: String,
     pieces: Vec<Vec<u8>>,
-    then: Then,
+    then: AfterAnswer,
 }
 
-impl Answer {
+impl ServerAnswer {
     /// A stream of events, each in a chunk of its own.
     pub(crate) fn stream(events: &[String]) -> Self {
         let pieces = events.iter().map(|event| event.clone().into_bytes());
         Self {
             head: head("200 OK", "content-type: text/event-stream\r\n"),
             pieces: pieces.collect(),
-            then: Then::End,
+            then: AfterAnswer::End,
         }
     }
 
@@ -52,7 +52,7 @@ impl Answer {
         self
     }
 
-    pub(crate) fn then(mut self, then: Then) -> Self {
+    pub(crate) fn then(mut self, then: AfterAnswer) -> Self {
         self.then = then;
         self
     }
@@ -64,12 +64,12 @@ impl Answer {
                 &format!("content-type: application/json\r\n{headers}"),
             ),
             pieces: vec![body.to_string().into_bytes()],
-            then: Then::End,
+            then: AfterAnswer::End,
         }
     }
 
     /// Nothing, not even a status.
-    pub(crate) fn nothing(then: Then) -> Self {
+    pub(crate) fn nothing(then: AfterAnswer) -> Self {
         Self {
             head: String::new(),
             pieces: Vec::new(),
@@ -83,14 +83,14 @@ fn head(status: &str, headers: &str) -> String {
 }
 
 /// One request.
-pub(crate) struct Seen {
+pub(crate) struct ReceivedRequest {
     pub(crate) at: Instant,
     pub(crate) target: String,
     headers: Vec<(String, String)>,
     pub(crate) body: Value,
 }
 
-impl Seen {
+impl ReceivedRequest {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         let mut named = self.headers.iter().filter(|(header, _)| header == name);
         named.next().map(|(_, value)| value.as_str())
@@ -106,18 +106,18 @@ impl Seen {
     }
 }
 
-pub(crate) struct Server {
+pub(crate) struct ModelServer {
     pub(crate) base: String,
-    seen: Arc<Mutex<Vec<Seen>>>,
+    seen: Arc<Mutex<Vec<ReceivedRequest>>>,
     /// One word for each request that was read.
     pub(crate) asked: Receiver<()>,
     /// One word for each client that went before its answer's end.
     pub(crate) gone: Receiver<()>,
 }
 
-impl Server {
+impl ModelServer {
     /// Who asks more often than there are answers finds the line cut.
-    pub(crate) fn start(answers: Vec<Answer>) -> Self {
+    pub(crate) fn start(answers: Vec<ServerAnswer>) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -143,15 +143,15 @@ impl Server {
         self.seen.lock().unwrap().len()
     }
 
-    pub(crate) fn seen<T>(&self, look: impl FnOnce(&[Seen]) -> T) -> T {
+    pub(crate) fn seen<T>(&self, look: impl FnOnce(&[ReceivedRequest]) -> T) -> T {
         look(&self.seen.lock().unwrap())
     }
 }
 
 fn serve(
     mut stream: TcpStream,
-    kept: &Mutex<Vec<Seen>>,
-    answers: &[Answer],
+    kept: &Mutex<Vec<ReceivedRequest>>,
+    answers: &[ServerAnswer],
     asked: &Sender<()>,
     gone: &Sender<()>,
 ) {
@@ -172,21 +172,21 @@ fn serve(
     }
 }
 
-fn write(stream: &mut TcpStream, answer: &Answer) -> std::io::Result<()> {
+fn write(stream: &mut TcpStream, answer: &ServerAnswer) -> std::io::Result<()> {
     stream.set_nodelay(true)?;
     stream.write_all(answer.head.as_bytes())?;
     for piece in &answer.pieces {
         chunk(stream, piece)?;
     }
     match answer.then {
-        Then::End => stream.write_all(b"0\r\n\r\n"),
-        Then::Drop => Ok(()),
-        Then::Stall => match stream.read(&mut [0]) {
+        AfterAnswer::End => stream.write_all(b"0\r\n\r\n"),
+        AfterAnswer::Drop => Ok(()),
+        AfterAnswer::Stall => match stream.read(&mut [0]) {
             Ok(0) => Err(std::io::ErrorKind::BrokenPipe.into()),
             Ok(_) => Ok(()),
             Err(error) => Err(error),
         },
-        Then::Again(text, pause) => loop {
+        AfterAnswer::Again(text, pause) => loop {
             chunk(stream, text.as_bytes())?;
             std::thread::sleep(pause);
         },
@@ -200,7 +200,7 @@ fn chunk(stream: &mut TcpStream, bytes: &[u8]) -> std::io::Result<()> {
     stream.flush()
 }
 
-fn read(stream: &TcpStream) -> Option<Seen> {
+fn read(stream: &TcpStream) -> Option<ReceivedRequest> {
     let mut input = BufReader::new(stream);
     let mut line = String::new();
     input.read_line(&mut line).ok()?;
@@ -217,7 +217,7 @@ fn read(stream: &TcpStream) -> Option<Seen> {
     let length = headers.iter().find(|(name, _)| name == "content-length");
     let mut body = vec![0; length?.1.parse().ok()?];
     input.read_exact(&mut body).ok()?;
-    Some(Seen {
+    Some(ReceivedRequest {
         at: Instant::now(),
         target,
         headers,

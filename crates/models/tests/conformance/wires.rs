@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 pub(crate) const KEY: &str = "sk-test-0123456789";
 
 /// A provider that is asked, and how it writes.
-pub(crate) struct Wire {
+pub(crate) struct WireFixture {
     /// `provider/model`.
     pub(crate) name: &'static str,
     base: &'static str,
@@ -18,7 +18,7 @@ pub(crate) struct Wire {
     /// The header that has the key, and its whole value.
     pub(crate) header: (&'static str, String),
     pub(crate) target: &'static str,
-    pub(crate) say: fn(&Said) -> Vec<String>,
+    pub(crate) say: fn(&FixtureReply) -> Vec<String>,
     /// A mistake that the format has.
     pub(crate) malformed: &'static str,
     /// How it says inside of a stream that it is overloaded.
@@ -27,7 +27,7 @@ pub(crate) struct Wire {
     pub(crate) tells_written: bool,
 }
 
-impl Wire {
+impl WireFixture {
     pub(crate) fn environment(&self, server: &str) -> BTreeMap<OsString, OsString> {
         BTreeMap::from([
             (self.base.into(), format!("{server}{}", self.below).into()),
@@ -38,7 +38,7 @@ impl Wire {
 
 /// Why the answer ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum End {
+pub(crate) enum FixtureEnd {
     Turn,
     Calls,
     Cut,
@@ -47,24 +47,24 @@ pub(crate) enum End {
 }
 
 /// An answer in nobody's format.
-pub(crate) struct Said {
+pub(crate) struct FixtureReply {
     pub(crate) thought: Option<&'static str>,
     pub(crate) text: Vec<&'static str>,
     /// Id, tool, and arguments in pieces.
     pub(crate) calls: Vec<(&'static str, &'static str, Vec<&'static str>)>,
-    pub(crate) end: End,
+    pub(crate) end: FixtureEnd,
     pub(crate) told: bool,
 }
 
-/// Tokens, as `Said::told` tells them: read anew, from the cache, into it, and written.
+/// Tokens, as `FixtureReply::told` tells them: read anew, from the cache, into it, and written.
 pub(crate) const TOKENS: (u64, u64, u64, u64) = (100, 20, 5, 30);
 /// Of those written, for thoughts.
 const THOUGHT: u64 = 10;
 
-pub(crate) fn all() -> Vec<Wire> {
+pub(crate) fn all() -> Vec<WireFixture> {
     let bearer = || ("authorization", format!("Bearer {KEY}"));
     vec![
-        Wire {
+        WireFixture {
             name: "anthropic/claude-x",
             base: "ANTHROPIC_BASE_URL",
             below: "",
@@ -76,7 +76,7 @@ pub(crate) fn all() -> Vec<Wire> {
             overloaded: r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#,
             tells_written: true,
         },
-        Wire {
+        WireFixture {
             name: "openai/gpt-x",
             base: "OPENAI_BASE_URL",
             below: "/v1",
@@ -88,7 +88,7 @@ pub(crate) fn all() -> Vec<Wire> {
             overloaded: r#"{"type":"response.failed","response":{"status":"failed","error":{"code":"server_is_overloaded","message":"Overloaded"}}}"#,
             tells_written: true,
         },
-        Wire {
+        WireFixture {
             name: "openai-chat/gpt-x",
             base: "OPENAI_BASE_URL",
             below: "/v1",
@@ -100,7 +100,7 @@ pub(crate) fn all() -> Vec<Wire> {
             overloaded: r#"{"error":{"code":529,"message":"Overloaded"}}"#,
             tells_written: true,
         },
-        Wire {
+        WireFixture {
             name: "gemini/gemini-x",
             base: "GEMINI_BASE_URL",
             below: "",
@@ -112,7 +112,7 @@ pub(crate) fn all() -> Vec<Wire> {
             overloaded: r#"{"error":{"code":503,"message":"Overloaded","status":"UNAVAILABLE"}}"#,
             tells_written: false,
         },
-        Wire {
+        WireFixture {
             name: "ollama/llama-x:8b",
             base: "OLLAMA_HOST",
             below: "",
@@ -134,7 +134,7 @@ fn event(data: &Value) -> String {
     }
 }
 
-fn anthropic(said: &Said) -> Vec<String> {
+fn anthropic(said: &FixtureReply) -> Vec<String> {
     let (input, cached, written, output) = TOKENS;
     let usage = |output: u64| {
         if said.told {
@@ -189,11 +189,11 @@ fn anthropic(said: &Said) -> Vec<String> {
         block(opening, deltas.collect());
     }
     let reason = match said.end {
-        End::Turn => "end_turn",
-        End::Calls => "tool_use",
-        End::Cut => "max_tokens",
-        End::Refused => "refusal",
-        End::Odd => "pause_turn",
+        FixtureEnd::Turn => "end_turn",
+        FixtureEnd::Calls => "tool_use",
+        FixtureEnd::Cut => "max_tokens",
+        FixtureEnd::Refused => "refusal",
+        FixtureEnd::Odd => "pause_turn",
     };
     let delta = json!({ "stop_reason": reason, "stop_sequence": null });
     let usage = if said.told {
@@ -206,7 +206,7 @@ fn anthropic(said: &Said) -> Vec<String> {
     out.iter().map(event).collect()
 }
 
-fn responses(said: &Said) -> Vec<String> {
+fn responses(said: &FixtureReply) -> Vec<String> {
     let mut out = vec![
         json!({ "type": "response.created", "response": { "id": "resp_1", "status": "in_progress", "output": [] } }),
     ];
@@ -219,7 +219,7 @@ fn responses(said: &Said) -> Vec<String> {
             out.push(delta);
         }
         // What is cut is not done.
-        if said.end != End::Cut || item["type"] != "message" {
+        if said.end != FixtureEnd::Cut || item["type"] != "message" {
             out.push(
                 json!({ "type": "response.output_item.done", "output_index": at, "item": item }),
             );
@@ -233,7 +233,7 @@ fn responses(said: &Said) -> Vec<String> {
     }
     if !said.text.is_empty() {
         let text = said.text.concat();
-        let (part, kind) = if said.end == End::Refused {
+        let (part, kind) = if said.end == FixtureEnd::Refused {
             (
                 json!({ "type": "refusal", "refusal": text }),
                 "response.refusal.delta",
@@ -270,23 +270,23 @@ fn responses(said: &Said) -> Vec<String> {
     });
     let usage = if said.told { usage } else { Value::Null };
     let (kind, details) = match said.end {
-        End::Cut => (
+        FixtureEnd::Cut => (
             "response.incomplete",
             json!({ "reason": "max_output_tokens" }),
         ),
-        End::Odd => ("response.incomplete", json!({ "reason": "pause_turn" })),
+        FixtureEnd::Odd => ("response.incomplete", json!({ "reason": "pause_turn" })),
         _ => ("response.completed", Value::Null),
     };
     // Some gateways leave the items out here.
     let output = if said.told { json!(items) } else { json!([]) };
     out.push(json!({ "type": kind, "response": {
-        "id": "resp_1", "output": if said.end == End::Cut { json!([]) } else { output },
+        "id": "resp_1", "output": if said.end == FixtureEnd::Cut { json!([]) } else { output },
         "incomplete_details": details, "usage": usage,
     } }));
     out.iter().map(event).collect()
 }
 
-fn chat_events(said: &Said, thought_field: &str, cached: bool) -> Vec<String> {
+fn chat_events(said: &FixtureReply, thought_field: &str, cached: bool) -> Vec<String> {
     let choice = |delta: Value, reason: Option<&str>| {
         event(
             &json!({ "id": "c", "object": "chat.completion.chunk", "choices": [{
@@ -302,7 +302,7 @@ fn chat_events(said: &Said, thought_field: &str, cached: bool) -> Vec<String> {
         out.push(choice(json!({ thought_field: thought }), None));
     }
     for text in &said.text {
-        let field = if said.end == End::Refused {
+        let field = if said.end == FixtureEnd::Refused {
             "refusal"
         } else {
             "content"
@@ -325,10 +325,10 @@ fn chat_events(said: &Said, thought_field: &str, cached: bool) -> Vec<String> {
         }
     }
     let reason = match said.end {
-        End::Turn | End::Refused => "stop",
-        End::Calls => "tool_calls",
-        End::Cut => "length",
-        End::Odd => "pause_turn",
+        FixtureEnd::Turn | FixtureEnd::Refused => "stop",
+        FixtureEnd::Calls => "tool_calls",
+        FixtureEnd::Cut => "length",
+        FixtureEnd::Odd => "pause_turn",
     };
     out.push(choice(json!({}), Some(reason)));
     if said.told {
@@ -349,16 +349,16 @@ fn chat_events(said: &Said, thought_field: &str, cached: bool) -> Vec<String> {
     out
 }
 
-fn chat(said: &Said) -> Vec<String> {
+fn chat(said: &FixtureReply) -> Vec<String> {
     chat_events(said, "reasoning_content", true)
 }
 
 /// Calls come whole, without pieces.
-fn ollama(said: &Said) -> Vec<String> {
+fn ollama(said: &FixtureReply) -> Vec<String> {
     chat_events(said, "reasoning", false)
 }
 
-fn gemini(said: &Said) -> Vec<String> {
+fn gemini(said: &FixtureReply) -> Vec<String> {
     let (input, cached, _, output) = TOKENS;
     let chunk = |parts: Vec<Value>, reason: Option<&str>| {
         let mut candidate = json!({ "index": 0, "content": { "role": "model", "parts": parts } });
@@ -404,10 +404,10 @@ fn gemini(said: &Said) -> Vec<String> {
     }
     let reason = match said.end {
         // It has one word for both.
-        End::Turn | End::Calls => "STOP",
-        End::Cut => "MAX_TOKENS",
-        End::Refused => "SAFETY",
-        End::Odd => "pause_turn",
+        FixtureEnd::Turn | FixtureEnd::Calls => "STOP",
+        FixtureEnd::Cut => "MAX_TOKENS",
+        FixtureEnd::Refused => "SAFETY",
+        FixtureEnd::Odd => "pause_turn",
     };
     out.push(chunk(vec![json!({ "text": "" })], Some(reason)));
     out

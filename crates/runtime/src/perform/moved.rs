@@ -29,7 +29,7 @@ pub(crate) struct Moved<'a> {
     pub(super) written: Vec<String>,
     /// How it ran; nothing if it has not run yet.
     pub(super) disturbed: Option<Disturbed>,
-    /// As of [`Wanted::again`].
+    /// As of [`RequiredAnswerKeys::retry`].
     pub(super) again: Option<UnixMillis>,
 }
 

@@ -3,8 +3,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use checkrein_models::quoted::{Keep, Quotes, RULE, clip};
-use checkrein_models::{Message, Request, Shape};
+use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, RULE, clip_text};
+use checkrein_models::{ChatMessage, ModelRequest, OutputSchema};
 use serde_json::{Value, json};
 
 use super::case::{Case, StandingTasks};
@@ -75,7 +75,12 @@ struct Blocks {
 }
 
 /// The request for a verdict about this case.
-pub(super) fn request(judge: &Definition, case: &Case, quotes: Quotes, order: Order) -> Request {
+pub(super) fn request(
+    judge: &Definition,
+    case: &Case,
+    quotes: QuotedPromptBlocks,
+    order: Order,
+) -> ModelRequest {
     let mut system = format!("{INSTRUCTIONS}\n{RULE}");
     if let Some(rubric) = &judge.rubric {
         system.push_str("\nThe project asks you to look at this besides:\n");
@@ -83,11 +88,11 @@ pub(super) fn request(judge: &Definition, case: &Case, quotes: Quotes, order: Or
     }
     let mut blocks = Blocks::of(judge, case);
     blocks.fit(BUDGET.saturating_sub(chars(&system)));
-    Request {
+    ModelRequest {
         system: system.into(),
-        messages: vec![Message::User(blocks.write(quotes, order))],
+        messages: vec![ChatMessage::User(blocks.write(quotes, order))],
         tools: Vec::new(),
-        shape: Some(Shape {
+        output_schema: Some(OutputSchema {
             name: "verdict",
             schema: SHAPE.clone(),
         }),
@@ -114,22 +119,27 @@ impl Blocks {
             format!("asked: {}\nanswered: {}", turn.request, turn.answer)
         };
         let mut about = case.about.join("\n");
-        let mut section = |head: &str, text: &str, most: usize, keep: Keep| {
+        let mut section = |head: &str, text: &str, most: usize, keep: KeptTextPart| {
             if !text.is_empty() {
-                about.push_str(&format!("\n{head}:\n{}", clip(text, most, keep)));
+                about.push_str(&format!("\n{head}:\n{}", clip_text(text, most, keep)));
             }
         };
         section(
             "found by tools",
             &case.evidence.join("\n"),
             FOUND,
-            Keep::Start,
+            KeptTextPart::Start,
         );
-        section("tool calls", &case.calls.join("\n"), CALLS, Keep::End);
-        section("changes", &case.changes, CHANGES, Keep::Start);
+        section(
+            "tool calls",
+            &case.calls.join("\n"),
+            CALLS,
+            KeptTextPart::End,
+        );
+        section("changes", &case.changes, CHANGES, KeptTextPart::Start);
         Self {
             request: case.request.clone(),
-            rules: clip(&rules.join("\n\n"), RULES, Keep::Start).into_owned(),
+            rules: clip_text(&rules.join("\n\n"), RULES, KeptTextPart::Start).into_owned(),
             history: history.map(turn).collect(),
             about,
             feedback: case.feedback.join("\n"),
@@ -167,7 +177,7 @@ impl Blocks {
         }
     }
 
-    fn write(&self, quotes: Quotes, order: Order) -> String {
+    fn write(&self, quotes: QuotedPromptBlocks, order: Order) -> String {
         let history = self.history.join("\n\n");
         let mut blocks = [
             ("request", self.request.as_str()),
@@ -180,9 +190,9 @@ impl Blocks {
         if order == Order::Back {
             blocks.reverse();
         }
-        let mut text = quotes.heading();
+        let mut text = quotes.answer_number_heading();
         for (label, data) in blocks.into_iter().filter(|(_, data)| !data.is_empty()) {
-            quotes.put(&mut text, label, data);
+            quotes.push_quoted_block(&mut text, label, data);
         }
         text
     }
@@ -207,7 +217,7 @@ fn standing_tasks(tasks: &StandingTasks) -> String {
 
 fn cut(text: &mut String, most: usize) {
     if let Some((at, _)) = text.char_indices().nth(most) {
-        *text = clip(text, at, Keep::Start).into_owned();
+        *text = clip_text(text, at, KeptTextPart::Start).into_owned();
     }
 }
 

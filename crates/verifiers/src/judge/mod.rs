@@ -11,8 +11,11 @@ mod verdict;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{InconclusiveCause, JudgeUsage, Retryability, Verdict};
-use checkrein_models::quoted::Quotes;
-use checkrein_models::{Limits, Model, ModelError, Remote, Reply, wait_unless};
+use checkrein_models::quoted::QuotedPromptBlocks;
+use checkrein_models::{
+    LanguageModel, ModelError, ModelReply, ModelRequestLimits, RemoteModel,
+    block_on_unless_cancelled,
+};
 
 pub use case::{Case, StandingTasks, Turn};
 use context::Order;
@@ -83,7 +86,7 @@ fn parse(definition: &str) -> Result<Definition, DefinitionError> {
         what: error.to_string(),
     };
     if let Some(model) = &judge.model {
-        checkrein_models::check(model).map_err(wrong)?;
+        checkrein_models::validate_model_name(model).map_err(wrong)?;
     }
     Ok(judge)
 }
@@ -93,7 +96,7 @@ fn parse(definition: &str) -> Result<Definition, DefinitionError> {
 /// # Errors
 /// What is wrong with the name, and what would be right.
 pub fn check_model(name: &str) -> Result<(), String> {
-    checkrein_models::check(name).map_err(|error| error.to_string())
+    checkrein_models::validate_model_name(name).map_err(|error| error.to_string())
 }
 
 /// The model that judges an agent of this name, and whether it is of the agent's own family.
@@ -214,23 +217,23 @@ fn hear(
     job: &Job<'_>,
     testimony: &mut JudgeUsage,
 ) -> Heard {
-    let limits = Limits {
-        whole: until.saturating_duration_since(Instant::now()),
-        ..Limits::default()
+    let limits = ModelRequestLimits {
+        total_timeout: until.saturating_duration_since(Instant::now()),
+        ..ModelRequestLimits::default()
     };
-    let model = match Remote::new(name, job.models, limits) {
+    let model = match RemoteModel::new(name, job.models, limits) {
         Ok(model) => model,
         Err(error) => return Heard::Failed(error),
     };
-    let quotes = Quotes::fresh();
+    let quotes = QuotedPromptBlocks::with_random_quote_number();
     let request = context::request(judge, case, quotes, order);
     testimony.asked += 1;
-    match wait_unless(job.cancelled, model.ask(&request)) {
+    match block_on_unless_cancelled(job.cancelled, model.ask_model(&request)) {
         None => Heard::Cancelled,
         Some(Err(error)) => Heard::Failed(error),
         Some(Ok(reply)) => {
             count(testimony, &reply);
-            match verdict::read(&reply.text, quotes.number()) {
+            match verdict::read(&reply.text, quotes.number_answer_must_repeat()) {
                 Ok(said) => Heard::Said(said),
                 Err(why) => Heard::Unreadable(why),
             }
@@ -238,12 +241,12 @@ fn hear(
     }
 }
 
-fn count(testimony: &mut JudgeUsage, reply: &Reply) {
+fn count(testimony: &mut JudgeUsage, reply: &ModelReply) {
     let usage = &reply.usage;
     let add = |total: &mut Option<u64>, more: Option<u64>| {
         *total = more.map(|more| total.unwrap_or(0).saturating_add(more));
     };
-    let read = [usage.input, usage.cached, usage.written];
+    let read = [usage.input, usage.cache_read, usage.cache_write];
     let known = read.iter().any(Option::is_some);
     add(
         &mut testimony.input,
@@ -251,7 +254,7 @@ fn count(testimony: &mut JudgeUsage, reply: &Reply) {
         known.then(|| read.into_iter().flatten().fold(0, u64::saturating_add)),
     );
     add(&mut testimony.output, usage.output);
-    let cost = checkrein_models::Prices::default().cost(&testimony.model, usage);
+    let cost = checkrein_models::PriceList::default().usage_cost(&testimony.model, usage);
     add(&mut testimony.cost, cost);
 }
 

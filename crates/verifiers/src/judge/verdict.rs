@@ -1,7 +1,7 @@
 //! A judge's answer as a verdict.
 
 use checkrein_core::evidence::{Finding, FindingBaselineState};
-use checkrein_models::reading::{self, Unreadable, Wanted};
+use checkrein_models::reading::{self, RequiredAnswerKeys, UnreadableAnswerCause};
 
 /// What is wrong with an answer, most of all (seed: OpenClaw pull request 21832).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,7 +64,7 @@ pub struct Said {
 pub enum Unread {
     /// It cannot be read.
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    Unreadable(#[from] UnreadableAnswerCause),
     /// It does not repeat the number of the request.
     #[error("the verdict does not repeat the number of its request, so it may be a quoted one")]
     Unsigned,
@@ -93,26 +93,31 @@ const POINT: usize = 240;
 /// # Errors
 /// Why it cannot be read.
 pub fn read(text: &str, number: u32) -> Result<Said, Unread> {
-    let wanted = Wanted {
+    let wanted = RequiredAnswerKeys {
         number,
         keys: &["verdict", "score", "category", "feedback"],
     };
-    let answer = reading::read(text, wanted)?;
-    if !answer.signed() {
+    let answer = reading::parse_model_answer(text, wanted)?;
+    if !answer.answer_repeats_request_number() {
         return Err(Unread::Unsigned);
     }
-    let passes = answer.word("verdict", WORDS)?;
-    let score = match answer.thousandths("score") {
+    let passes = answer.field_matching_allowed_words("verdict", WORDS)?;
+    let score = match answer.thousandths_field("score") {
         Ok(score) => Some(u32::from(score)),
-        Err(Unreadable::Missing(_)) => None,
+        Err(UnreadableAnswerCause::Missing(_)) => None,
         Err(unreadable) => return Err(unreadable.into()),
     };
-    let category = answer.text("category");
+    let category = answer.answer_text_field("category");
     Ok(Said {
         passes,
         score,
         category: category.as_deref().and_then(Category::read),
-        feedback: points(answer.text("feedback").as_deref().unwrap_or_default()),
+        feedback: points(
+            answer
+                .answer_text_field("feedback")
+                .as_deref()
+                .unwrap_or_default(),
+        ),
     })
 }
 

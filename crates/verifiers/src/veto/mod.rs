@@ -7,9 +7,9 @@ mod tools;
 
 use std::sync::{Arc, LazyLock};
 
-use checkrein_models::quoted::{Keep, clip};
-use checkrein_models::reading::{Answer, Unreadable};
-use checkrein_models::{Message, Model, ModelError, Reply, Shape};
+use checkrein_models::quoted::{KeptTextPart, clip_text};
+use checkrein_models::reading::{ParsedModelJson, UnreadableAnswerCause};
+use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply, OutputSchema};
 use serde_json::{Map, Value, json};
 
 use crate::witness::{Asked, Asking, Question, Recent, Share, Silent};
@@ -67,7 +67,7 @@ pub struct Planned<'a> {
     /// Its arguments, as JSON.
     pub arguments: &'a str,
     /// The conversation so far, oldest first.
-    pub history: &'a [Message],
+    pub history: &'a [ChatMessage],
 }
 
 /// What should become of a call.
@@ -107,7 +107,7 @@ impl Opinion {
 static QUESTION: LazyLock<Question> = LazyLock::new(|| Question {
     system: SYSTEM,
     label: "call",
-    shape: Shape {
+    shape: OutputSchema {
         name: "veto",
         // Of a strict kind, and such know no object of any keys: arguments come as a text.
         schema: Arc::new(json!({
@@ -129,17 +129,17 @@ static QUESTION: LazyLock<Question> = LazyLock::new(|| Question {
 /// Asks a model about a call. `tools` are all that the agent has, and `known` is the one that it calls,
 /// as far as they are known.
 pub async fn ask(
-    model: &dyn Model,
+    model: &dyn LanguageModel,
     tools: Option<&Tools>,
     known: Option<&Known>,
     call: Planned<'_>,
 ) -> Asked<Opinion> {
     let asking = about(tools, known, call);
-    let reply = model.ask(&asking.request).await;
+    let reply = model.ask_model(&asking.request).await;
     heard(&asking, known, reply)
 }
 
-/// The question about a call, for who asks it themselves. See [`ask`].
+/// The question about a call, for who asks it themselves. See [`ask_model`].
 pub fn about(tools: Option<&Tools>, known: Option<&Known>, call: Planned<'_>) -> Asking {
     QUESTION.about(|data| {
         data.text("goal", call.goal, MAX_GOAL);
@@ -163,14 +163,16 @@ pub fn about(tools: Option<&Tools>, known: Option<&Known>, call: Planned<'_>) ->
 pub fn heard(
     asking: &Asking,
     known: Option<&Known>,
-    reply: Result<Reply, ModelError>,
+    reply: Result<ModelReply, ModelError>,
 ) -> Asked<Opinion> {
     QUESTION.heard(asking, reply, |answer| opinion(answer, known))
 }
 
-fn opinion(answer: &Answer<'_>, known: Option<&Known>) -> Result<Opinion, Silent> {
-    let word = answer.word("verdict", WORDS)?;
-    let confidence = answer.thousandths("confidence").map(Share::thousandths);
+fn opinion(answer: &ParsedModelJson<'_>, known: Option<&Known>) -> Result<Opinion, Silent> {
+    let word = answer.field_matching_allowed_words("verdict", WORDS)?;
+    let confidence = answer
+        .thousandths_field("confidence")
+        .map(Share::thousandths);
     let (verdict, confidence) = match word {
         // No weight is needed to let it run.
         Word::Allow => (Verdict::Allow, confidence.ok()),
@@ -180,8 +182,8 @@ fn opinion(answer: &Answer<'_>, known: Option<&Known>) -> Result<Opinion, Silent
             Some(confidence?),
         ),
     };
-    let reason = answer.text("reason").unwrap_or_default();
-    let reason = clip(reason.trim(), MAX_REASON, Keep::Start).into_owned();
+    let reason = answer.answer_text_field("reason").unwrap_or_default();
+    let reason = clip_text(reason.trim(), MAX_REASON, KeptTextPart::Start).into_owned();
     Ok(Opinion {
         verdict,
         reason,
@@ -189,10 +191,13 @@ fn opinion(answer: &Answer<'_>, known: Option<&Known>) -> Result<Opinion, Silent
     })
 }
 
-fn rewritten(answer: &Answer<'_>, known: Option<&Known>) -> Result<Map<String, Value>, Silent> {
-    let arguments = match answer.object("new_args") {
+fn rewritten(
+    answer: &ParsedModelJson<'_>,
+    known: Option<&Known>,
+) -> Result<Map<String, Value>, Silent> {
+    let arguments = match answer.object_field("new_args") {
         Ok(Some(arguments)) if !arguments.is_empty() => arguments,
-        Ok(_) | Err(Unreadable::Kind(_)) => return Err(Silent::NoArguments),
+        Ok(_) | Err(UnreadableAnswerCause::WrongType(_)) => return Err(Silent::NoArguments),
         Err(other) => return Err(other.into()),
     };
     let Some(known) = known else {

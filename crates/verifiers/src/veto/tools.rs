@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-use checkrein_models::Tool;
-use checkrein_models::quoted::{Keep, clip};
+use checkrein_models::ToolDefinition;
+use checkrein_models::quoted::{KeptTextPart, clip_text};
 use serde_json::Value;
 
 use super::signature::signature;
@@ -58,7 +58,7 @@ pub enum Misfit {
 
 impl Tools {
     /// Prepares these tools.
-    pub fn new<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> Self {
+    pub fn new<'a>(tools: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
         let known: BTreeMap<String, Known> = tools
             .into_iter()
             .map(|tool| (tool.name.clone(), Known::new(tool)))
@@ -97,7 +97,7 @@ impl Tools {
     pub fn check(&self, tool: &str, arguments: &Value) -> Result<(), Misfit> {
         let Some(known) = self.known.get(tool) else {
             return Err(Misfit::NoTool {
-                tool: clip(tool, 100, Keep::Start).into_owned(),
+                tool: clip_text(tool, 100, KeptTextPart::Start).into_owned(),
                 hint: self.hint(tool),
             });
         };
@@ -140,11 +140,14 @@ fn shown(known: &BTreeMap<String, Known>) -> Vec<String> {
 
 impl Known {
     /// Prepares one.
-    pub fn new(tool: &Tool) -> Self {
+    pub fn new(tool: &ToolDefinition) -> Self {
         let text = tool.schema.to_string();
         let mut takes = String::new();
         let signature = signature(&tool.schema);
-        one_line(&mut takes, &clip(&signature, MAX_TAKES, Keep::Start));
+        one_line(
+            &mut takes,
+            &clip_text(&signature, MAX_TAKES, KeptTextPart::Start),
+        );
         let (fitting, doubt) = match Fitting::new(&tool.name, text) {
             Ok(fitting) => (fitting.map(Mutex::new), None),
             Err(what) => (None, Some(what)),

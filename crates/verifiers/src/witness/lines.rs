@@ -4,7 +4,7 @@
 
 use std::fmt::Write;
 
-use checkrein_models::Message;
+use checkrein_models::ChatMessage;
 
 use super::recent::Recent;
 
@@ -35,7 +35,7 @@ impl<'a> Lines<'a> {
     }
 
     /// The end of a conversation. Nothing is written of an empty one.
-    pub(crate) fn recent(&mut self, messages: &[Message], recent: Recent) {
+    pub(crate) fn recent(&mut self, messages: &[ChatMessage], recent: Recent) {
         recent.write(messages, self);
     }
 

@@ -8,9 +8,13 @@ mod share;
 
 use std::borrow::Cow;
 
-use checkrein_models::quoted::Quotes;
-use checkrein_models::reading::{Answer, Unreadable, Wanted, read};
-use checkrein_models::{Ended, Message, ModelError, Reply, Request, Shape, Usage};
+use checkrein_models::quoted::QuotedPromptBlocks;
+use checkrein_models::reading::{
+    ParsedModelJson, RequiredAnswerKeys, UnreadableAnswerCause, parse_model_answer,
+};
+use checkrein_models::{
+    AnswerTokenUsage, ChatMessage, FinishReason, ModelError, ModelReply, ModelRequest, OutputSchema,
+};
 
 pub use lines::string;
 pub(crate) use lines::{Lines, one_line};
@@ -34,7 +38,7 @@ pub enum Silent {
     Refused,
     /// What it said cannot be read.
     #[error("{0}")]
-    Unreadable(#[from] Unreadable),
+    Unreadable(#[from] UnreadableAnswerCause),
     /// The number of the question is not in the answer, so that it may be quoted from the data.
     #[error("the answer does not repeat the number of its question")]
     Unsigned,
@@ -52,14 +56,14 @@ pub struct Asked<T> {
     /// What it said, or why that is nothing.
     pub said: Result<T, Silent>,
     /// What the answer used; `None` if there was none.
-    pub usage: Option<Usage>,
+    pub usage: Option<AnswerTokenUsage>,
 }
 
 /// A question that is ready to be asked.
 #[derive(Debug)]
 pub struct Asking {
     /// What the model is asked.
-    pub request: Request,
+    pub request: ModelRequest,
     number: u32,
 }
 
@@ -68,30 +72,30 @@ pub(crate) struct Question {
     pub(crate) system: &'static str,
     /// What our block of data is called.
     pub(crate) label: &'static str,
-    pub(crate) shape: Shape,
-    /// See [`Wanted::keys`].
+    pub(crate) shape: OutputSchema,
+    /// See [`RequiredAnswerKeys::keys`].
     pub(crate) keys: &'static [&'static str],
 }
 
 impl Question {
     /// Asks about this data.
     pub(crate) fn about(&self, data: impl FnOnce(&mut Lines<'_>)) -> Asking {
-        let quotes = Quotes::fresh();
+        let quotes = QuotedPromptBlocks::with_random_quote_number();
         // One block, which begins with the number: a heading would only say it again.
         let mut prompt = String::with_capacity(ROOM);
-        quotes.put_with(&mut prompt, self.label, |prompt| {
+        quotes.push_quoted_block_by_writer(&mut prompt, self.label, |prompt| {
             data(&mut Lines::new(prompt));
         });
-        let request = Request {
+        let request = ModelRequest {
             system: Cow::Borrowed(self.system),
-            messages: vec![Message::User(prompt)],
+            messages: vec![ChatMessage::User(prompt)],
             tools: Vec::new(),
-            shape: Some(self.shape.clone()),
+            output_schema: Some(self.shape.clone()),
             max_tokens: Some(MAX_TOKENS),
         };
         Asking {
             request,
-            number: quotes.number(),
+            number: quotes.number_answer_must_repeat(),
         }
     }
 
@@ -99,8 +103,8 @@ impl Question {
     pub(crate) fn heard<T>(
         &self,
         asking: &Asking,
-        reply: Result<Reply, ModelError>,
-        read: impl FnOnce(&Answer<'_>) -> Result<T, Silent>,
+        reply: Result<ModelReply, ModelError>,
+        read: impl FnOnce(&ParsedModelJson<'_>) -> Result<T, Silent>,
     ) -> Asked<T> {
         match reply {
             Ok(reply) => Asked {
@@ -114,16 +118,20 @@ impl Question {
         }
     }
 
-    fn answer<'a>(&self, asking: &Asking, reply: &'a Reply) -> Result<Answer<'a>, Silent> {
-        if reply.ended == Ended::Refused {
+    fn answer<'a>(
+        &self,
+        asking: &Asking,
+        reply: &'a ModelReply,
+    ) -> Result<ParsedModelJson<'a>, Silent> {
+        if reply.finish_reason == FinishReason::Refused {
             return Err(Silent::Refused);
         }
-        let wanted = Wanted {
+        let wanted = RequiredAnswerKeys {
             number: asking.number,
             keys: self.keys,
         };
-        let answer = read(&reply.text, wanted)?;
-        if answer.signed() {
+        let answer = parse_model_answer(&reply.text, wanted)?;
+        if answer.answer_repeats_request_number() {
             Ok(answer)
         } else {
             Err(Silent::Unsigned)

@@ -1,7 +1,7 @@
 //! The end of a conversation, as a witness is shown it: a few messages, each cut, and the oldest of them
 //! left out where there is no room for all.
 
-use checkrein_models::{Call, Message};
+use checkrein_models::{ChatMessage, RequestedToolCall};
 
 use super::lines::Lines;
 
@@ -23,7 +23,7 @@ const CUT: &str = " ...";
 
 impl Recent {
     /// A line for each message, oldest first.
-    pub(super) fn write(self, messages: &[Message], out: &mut Lines<'_>) {
+    pub(super) fn write(self, messages: &[ChatMessage], out: &mut Lines<'_>) {
         let mut room = self.all;
         let mut shown = 0;
         for message in messages.iter().rev().take(self.count) {
@@ -45,26 +45,28 @@ impl Recent {
     }
 
     /// Room for the oldest that is shown, before these.
-    fn oldest(self, newer: &[Message]) -> usize {
+    fn oldest(self, newer: &[ChatMessage]) -> usize {
         let used: usize = newer.iter().map(|one| length(one).min(self.each)).sum();
         self.all.saturating_sub(used).min(self.each)
     }
 }
 
-fn length(message: &Message) -> usize {
+fn length(message: &ChatMessage) -> usize {
     match message {
-        Message::User(text) | Message::Result { text, .. } => text.len(),
+        ChatMessage::User(text) | ChatMessage::ToolResult { text, .. } => text.len(),
         // Its calls are written out only where they are shown.
-        Message::Assistant { text, calls } => text.len() + calls.len() * 2 * SENSE,
+        ChatMessage::Assistant { text, calls } => text.len() + calls.len() * 2 * SENSE,
     }
 }
 
-fn write(message: &Message, most: usize, out: &mut Lines<'_>) {
+fn write(message: &ChatMessage, most: usize, out: &mut Lines<'_>) {
     let (who, text) = match message {
-        Message::User(text) => ("user", text),
-        Message::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
-        Message::Assistant { text, calls } => ("assistant", &with_calls(text, calls)),
-        Message::Result { text, failed, .. } => (if *failed { "failed" } else { "result" }, text),
+        ChatMessage::User(text) => ("user", text),
+        ChatMessage::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
+        ChatMessage::Assistant { text, calls } => ("assistant", &with_calls(text, calls)),
+        ChatMessage::ToolResult { text, failed, .. } => {
+            (if *failed { "failed" } else { "result" }, text)
+        }
     };
     let kept = text.split_at(text.floor_char_boundary(most)).0;
     out.name(who);
@@ -75,7 +77,7 @@ fn write(message: &Message, most: usize, out: &mut Lines<'_>) {
 }
 
 /// Calls first: what was done says more than what was said of it, should the end be cut.
-fn with_calls(text: &str, calls: &[Call]) -> String {
+fn with_calls(text: &str, calls: &[RequestedToolCall]) -> String {
     let mut said = String::new();
     for call in calls {
         said.push_str(&match &call.arguments {
@@ -92,7 +94,7 @@ mod tests {
 
     use super::*;
 
-    fn shown(messages: &[Message], count: usize, each: usize, all: usize) -> String {
+    fn shown(messages: &[ChatMessage], count: usize, each: usize, all: usize) -> String {
         let mut text = String::new();
         Recent { count, each, all }.write(messages, &mut Lines::new(&mut text));
         text
@@ -100,22 +102,22 @@ mod tests {
 
     #[test]
     fn the_last_few_messages_are_shown_cut() {
-        let call = Call {
+        let call = RequestedToolCall {
             id: "1".to_owned(),
             tool: "grep".to_owned(),
             arguments: Ok(json!({"pattern": "x"})),
-            kept: None,
+            provider_state: None,
         };
-        let result = |text: &str, failed| Message::Result {
+        let result = |text: &str, failed| ChatMessage::ToolResult {
             call: "1".to_owned(),
             tool: "grep".to_owned(),
             text: text.to_owned(),
             failed,
         };
         let messages = [
-            Message::User("too long ago".to_owned()),
-            Message::User("find the first one of them".to_owned()),
-            Message::Assistant {
+            ChatMessage::User("too long ago".to_owned()),
+            ChatMessage::User("find the first one of them".to_owned()),
+            ChatMessage::Assistant {
                 text: "Looking.".to_owned(),
                 calls: vec![call],
             },
@@ -132,8 +134,8 @@ mod tests {
 
     #[test]
     fn where_there_is_no_room_the_oldest_are_left_out() {
-        let messages: Vec<Message> = ["a", "b", "c"]
-            .map(|letter| Message::User(letter.repeat(100)))
+        let messages: Vec<ChatMessage> = ["a", "b", "c"]
+            .map(|letter| ChatMessage::User(letter.repeat(100)))
             .into();
         let cut = |letter: &str, kept: usize| format!("user: {} ...", letter.repeat(kept));
         assert_eq!(

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use checkrein::models::{Message, Model, wait};
+use checkrein::models::{ChatMessage, LanguageModel, block_on};
 use checkrein::{AgentLoop, Reason};
 use serde_json::json;
 
@@ -27,11 +27,11 @@ fn s004_agent_with_a_supervisor() {
     let network = standard(&cheap);
     let tools: Vec<_> = both(&network).into_iter().map(Arc::new).collect();
     let root = tempfile::tempdir().unwrap();
-    let mut running = AgentLoop::new(agent.clone() as Arc<dyn Model>).root(root.path());
+    let mut running = AgentLoop::new(agent.clone() as Arc<dyn LanguageModel>).root(root.path());
     for tool in &tools {
         running = running.tool(tool.clone());
     }
-    let result = wait(running.run("Remind QA.")).unwrap();
+    let result = block_on(running.run("Remind QA.")).unwrap();
     assert_eq!(result.transition.reason, Reason::Unverified);
     let heard = results(&result);
     assert!(
@@ -41,7 +41,7 @@ fn s004_agent_with_a_supervisor() {
     assert_eq!(heard[1], ("sent", false));
     // It went on with what it was told.
     let asked = agent.asked.lock().unwrap().clone();
-    let told = |message: &Message| matches!(message, Message::Result { text, .. } if text.contains("wrong channel"));
+    let told = |message: &ChatMessage| matches!(message, ChatMessage::ToolResult { text, .. } if text.contains("wrong channel"));
     assert!(asked[1].messages.iter().any(told));
     assert_eq!(tools[1].sent(), [json!({ "channel": "#qa" })]);
     assert_eq!((cheap.times(), network.stats().pretool_veto), (2, 1));

@@ -1,6 +1,6 @@
 //! Each method of the document, wrapped tools included.
 
-use checkrein::models::Message;
+use checkrein::models::ChatMessage;
 use checkrein::supervisor::VerifierNetwork;
 use checkrein::{
     Share, Tool, ToolEnded, ToolUse, VerifierConfig, VerifierVerdict, wrap_tool_with_verifier,
@@ -77,8 +77,8 @@ fn s004_method_check_tool() {
     let model = Scripted::says(&allow());
     let network = standard(&model);
     let history = [
-        Message::User("remind QA".to_owned()),
-        Message::Assistant {
+        ChatMessage::User("remind QA".to_owned()),
+        ChatMessage::Assistant {
             text: "I will look for the channel.".to_owned(),
             calls: Vec::new(),
         },
@@ -103,7 +103,7 @@ fn a_model_is_shown_what_tools_there_are() {
     let model = Scripted::says(&allow());
     let network = standard(&model);
     let tools = both(&network);
-    let history = [Message::User("remind QA".to_owned())];
+    let history = [ChatMessage::User("remind QA".to_owned())];
     let call = ToolUse {
         arguments: &nth(1),
         history: &history,
@@ -126,7 +126,7 @@ fn a_model_is_shown_what_tools_there_are() {
 fn s004_method_evaluate_step() {
     let model = Scripted::says(&score("0.7", Some("look into main.rs")));
     let network = standard(&model);
-    let history = [Message::User("remind QA".to_owned())];
+    let history = [ChatMessage::User("remind QA".to_owned())];
     let check = now(network.evaluate_step("read a file", &history));
     assert_eq!(check.score, Some(Share::thousandths(700)));
     assert_eq!(

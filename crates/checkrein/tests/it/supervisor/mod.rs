@@ -13,7 +13,7 @@ mod worth;
 
 use std::sync::Arc;
 
-use checkrein::models::{Message, Model};
+use checkrein::models::{ChatMessage, LanguageModel};
 use checkrein::supervisor::{Verified, VerifierNetwork};
 use checkrein::{VerifierConfig, VerifierVerdict, wrap_tool_with_verifier};
 use serde_json::{Value, json};
@@ -23,7 +23,7 @@ use crate::scripted::{Scripted, Sender, now};
 const GOAL: &str = "Send a friendly reminder to the QA team about Friday's release.";
 
 fn network(model: &Arc<Scripted>, config: VerifierConfig) -> VerifierNetwork {
-    VerifierNetwork::new(model.clone() as Arc<dyn Model>, config, GOAL).unwrap()
+    VerifierNetwork::new(model.clone() as Arc<dyn LanguageModel>, config, GOAL).unwrap()
 }
 
 fn standard(model: &Arc<Scripted>) -> VerifierNetwork {
@@ -39,9 +39,9 @@ fn verdict(network: &VerifierNetwork, arguments: &Value) -> VerifierVerdict {
     now(network.check_tool("slack_send", arguments, &[])).verdict
 }
 
-fn nudge_text(message: Option<Message>) -> Option<String> {
+fn nudge_text(message: Option<ChatMessage>) -> Option<String> {
     message.map(|message| match message {
-        Message::User(text) => text,
+        ChatMessage::User(text) => text,
         other => panic!("not a user's message: {other:?}"),
     })
 }

@@ -114,7 +114,7 @@ struct Chosen {
 /// and no project's rules.
 fn judge(args: &JudgeCalibrate) -> Result<Option<Chosen>, CommandError> {
     if let (None, Some(model)) = (&args.judge, &args.model) {
-        checkrein_models::check(model).map_err(|error| unnamed(&error))?;
+        checkrein_models::validate_model_name(model).map_err(|error| unnamed(&error))?;
         return Ok(Some(Chosen {
             definition: Definition {
                 model: Some(model.clone()),
@@ -156,7 +156,7 @@ fn judge(args: &JudgeCalibrate) -> Result<Option<Chosen>, CommandError> {
     let mut definition: Definition = serde_json::from_str(&chosen.definition)
         .map_err(|error| CommandError::failed(format!("judge '{}': {error}", chosen.name)))?;
     if let Some(model) = &args.model {
-        checkrein_models::check(model).map_err(|error| unnamed(&error))?;
+        checkrein_models::validate_model_name(model).map_err(|error| unnamed(&error))?;
         definition.model = Some(model.clone());
     }
     Ok(Some(Chosen {
@@ -200,7 +200,7 @@ fn ask(args: &JudgeCalibrate, judge: &Chosen, file: &mut File) -> Result<Asked, 
             Some(path) => format!("called off; what was answered is in {}", path.display()),
             None => "called off; with --record FILE nothing that is answered is lost".to_owned(),
         }),
-        NotAsked::Model(error @ (ModelError::NoKey { .. } | ModelError::Name { .. })) => {
+        NotAsked::Model(error @ (ModelError::NoKey { .. } | ModelError::InvalidName { .. })) => {
             CommandError::usage(error.to_string(), "nothing was measured")
         }
         NotAsked::Model(_) | NotAsked::Record(_) => {

@@ -4,7 +4,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use checkrein::models::Tool;
+use checkrein::models::ToolDefinition;
 use checkrein_runtime::veto::{Misfit, Tools};
 use serde_json::{Map, Value, json};
 
@@ -111,7 +111,7 @@ impl Declared {
         state.tools.clone()
     }
 
-    fn all(&self, meta: &Value, ask: &dyn Fn(u64, Value)) -> Result<Vec<Tool>, String> {
+    fn all(&self, meta: &Value, ask: &dyn Fn(u64, Value)) -> Result<Vec<ToolDefinition>, String> {
         let mut found = Vec::new();
         let mut cursor = Value::Null;
         let until = Instant::now() + PATIENCE;
@@ -163,10 +163,10 @@ impl Declared {
     }
 }
 
-fn declared(tool: &Value) -> Option<Tool> {
+fn declared(tool: &Value) -> Option<ToolDefinition> {
     let text = |field: &str| tool.get(field).and_then(Value::as_str).map(str::to_owned);
     let schema = tool.get("inputSchema").cloned();
-    Some(Tool {
+    Some(ToolDefinition {
         name: text("name")?,
         description: text("description").unwrap_or_default(),
         schema: Arc::new(schema.unwrap_or_else(|| json!({}))),

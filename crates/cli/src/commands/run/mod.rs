@@ -176,8 +176,8 @@ pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
         fields.insert("rounds".to_owned(), told.rounds.into());
         let usage = json!({
             "input": told.usage.input,
-            "cached": told.usage.cached,
-            "written": told.usage.written,
+            "cached": told.usage.cache_read,
+            "written": told.usage.cache_write,
             "output": told.usage.output,
         });
         fields.insert("usage".to_owned(), usage);

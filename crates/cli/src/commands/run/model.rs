@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use checkrein::models::{Limits, ModelError, Remote, Usage, wait};
+use checkrein::models::{AnswerTokenUsage, ModelError, ModelRequestLimits, RemoteModel, block_on};
 use checkrein::{
     AgentLoop, ApplyPatch, Engine, Happening, LoopError, LoopResult, Progress, Shell, conversation,
 };
@@ -34,7 +34,7 @@ const LOOK: Duration = Duration::from_millis(50);
 
 /// Whom to ask for what.
 pub(super) struct Plan {
-    model: Remote,
+    model: RemoteModel,
     name: String,
     task: Option<String>,
     attempts: Option<u32>,
@@ -47,7 +47,7 @@ pub(crate) struct Told {
     pub(crate) model: String,
     pub(crate) message: String,
     pub(crate) rounds: u32,
-    pub(crate) usage: Usage,
+    pub(crate) usage: AnswerTokenUsage,
     pub(crate) cost: Option<u64>,
     /// Of an autopilot: its criteria, with what was found out.
     pub(crate) criteria: Vec<Criterion>,
@@ -127,10 +127,10 @@ fn earlier(located: &Located, id: &str) -> Result<(SessionId, Option<String>), C
 }
 
 /// A model that can be asked: its name is one, and its key is there.
-fn model(name: &str, located: &Located) -> Result<Remote, CommandError> {
-    let model = Remote::new(name, &located.place.models(), Limits::default());
+fn model(name: &str, located: &Located) -> Result<RemoteModel, CommandError> {
+    let model = RemoteModel::new(name, &located.place.models(), ModelRequestLimits::default());
     let ready = model.and_then(|model| {
-        wait(model.ready())?;
+        block_on(model.ensure_api_key())?;
         Ok(model)
     });
     ready.map_err(|error: ModelError| {
@@ -233,9 +233,9 @@ fn work(
     let result = match (resume, &plan.task) {
         (Some(session), more) => {
             let more = more.as_deref().filter(|_| plan.goal.is_none());
-            wait(agent.resume_on(engine, session, more))
+            block_on(agent.resume_on(engine, session, more))
         }
-        (None, task) => wait(agent.run_on(engine, task.as_deref().unwrap_or_default())),
+        (None, task) => block_on(agent.run_on(engine, task.as_deref().unwrap_or_default())),
     };
     drop(over);
     // It only waits for the line above.

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use checkrein::models::{
-    Call, Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait,
+    AnswerTokenUsage, BoxFuture, ChatMessage, FinishReason, LanguageModel, ModelError, ModelReply,
+    ModelRequest, RequestedToolCall, block_on,
 };
 use checkrein::{
     AgentLoop, BeforeTool, CallSays, HardVerifier, Layer, Middleware, MiddlewareStage, ResultSays,
@@ -16,47 +17,50 @@ use serde_json::json;
 use super::logs::Told;
 
 /// A model in this process that says one thing after the other.
-struct InOrder(Vec<Reply>);
+struct InOrder(Vec<ModelReply>);
 
-impl Model for InOrder {
-    fn name(&self) -> &str {
+impl LanguageModel for InOrder {
+    fn model_name(&self) -> &str {
         "openai/gpt-4.1"
     }
 
-    fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+    fn ask_model<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+    ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
         let before = request.messages.iter();
-        let answers = before.filter(|one| matches!(one, Message::Assistant { .. }));
+        let answers = before.filter(|one| matches!(one, ChatMessage::Assistant { .. }));
         let reply = self.0[answers.count()].clone();
         Box::pin(async move { Ok(reply) })
     }
 }
 
 /// Runs this command, or says that it is done.
-fn reply(command: Option<&str>) -> Reply {
-    let call = |command: &str| Call {
+fn reply(command: Option<&str>) -> ModelReply {
+    let call = |command: &str| RequestedToolCall {
         id: "call".to_owned(),
         tool: "shell".to_owned(),
         arguments: Ok(json!({ "command": command })),
-        kept: None,
+        provider_state: None,
     };
-    let calls: Vec<Call> = command.map(call).into_iter().collect();
-    Reply {
+    let calls: Vec<RequestedToolCall> = command.map(call).into_iter().collect();
+    ModelReply {
         text: "Done.".to_owned(),
-        ended: match calls.is_empty() {
-            true => Ended::Turn,
-            false => Ended::Calls,
+        finish_reason: match calls.is_empty() {
+            true => FinishReason::EndOfTurn,
+            false => FinishReason::Calls,
         },
         calls,
-        usage: Usage {
+        usage: AnswerTokenUsage {
             input: Some(1000),
             output: Some(100),
-            ..Usage::default()
+            ..AnswerTokenUsage::default()
         },
     }
 }
 
 /// What is recorded of a loop of the library.
-fn looped(replies: Vec<Reply>, with: impl FnOnce(AgentLoop) -> AgentLoop) -> Told {
+fn looped(replies: Vec<ModelReply>, with: impl FnOnce(AgentLoop) -> AgentLoop) -> Told {
     let root = tempfile::tempdir().unwrap();
     let store = Arc::new(MemoryStore::new());
     let agent = AgentLoop::new(Arc::new(InOrder(replies)))
@@ -64,7 +68,7 @@ fn looped(replies: Vec<Reply>, with: impl FnOnce(AgentLoop) -> AgentLoop) -> Tol
         .store(store.clone())
         .tool(Shell::in_folder(root.path()));
     let agent = with(agent);
-    let result = wait(agent.run("Do it.")).unwrap();
+    let result = block_on(agent.run("Do it.")).unwrap();
     Told::in_store(&*store, &result.session)
 }
 

@@ -8,8 +8,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use checkrein_core::evidence::JudgeUsage;
-use checkrein_models::quoted::Quotes;
-use checkrein_models::{Limits, Model, ModelError, Remote, Request, wait_unless};
+use checkrein_models::quoted::QuotedPromptBlocks;
+use checkrein_models::{
+    LanguageModel, ModelError, ModelRequest, ModelRequestLimits, RemoteModel,
+    block_on_unless_cancelled,
+};
 
 use super::compare;
 use super::items::{Item, Labelled, Pair};
@@ -123,7 +126,7 @@ struct Session<'a> {
 struct State {
     asked: Asked,
     /// By name: a connection is kept.
-    models: BTreeMap<String, Remote>,
+    models: BTreeMap<String, RemoteModel>,
     /// Whether any was, now or before.
     answered: bool,
 }
@@ -221,9 +224,12 @@ impl Session<'_> {
         &self,
         name: &str,
         item: &str,
-        request: &dyn Fn(Quotes) -> Request,
+        request: &dyn Fn(QuotedPromptBlocks) -> ModelRequest,
     ) -> Result<Option<Text>, NotAsked> {
-        let question = question(name, &request(Quotes::numbered(0)));
+        let question = question(
+            name,
+            &request(QuotedPromptBlocks::quoted_blocks_with_number(0)),
+        );
         if let Some(known) = self.asking.record.known(&question) {
             let mut state = self.lock();
             state.asked.known += 1;
@@ -231,8 +237,9 @@ impl Session<'_> {
             return Ok(Some(known));
         }
         let model = self.model(name)?;
-        let quotes = Quotes::fresh();
-        let heard = wait_unless(self.asking.cancelled, model.ask(&request(quotes)));
+        let quotes = QuotedPromptBlocks::with_random_quote_number();
+        let heard =
+            block_on_unless_cancelled(self.asking.cancelled, model.ask_model(&request(quotes)));
         let reply = match heard {
             None => return Err(NotAsked::Cancelled),
             Some(Ok(reply)) => reply,
@@ -252,7 +259,7 @@ impl Session<'_> {
         };
         let said = Text {
             text: reply.text.clone(),
-            number: quotes.number(),
+            number: quotes.number_answer_must_repeat(),
         };
         self.asking.record.add(&question, name, item, &said)?;
         let mut state = self.lock();
@@ -264,16 +271,16 @@ impl Session<'_> {
         Ok(Some(said))
     }
 
-    fn model(&self, name: &str) -> Result<Remote, NotAsked> {
+    fn model(&self, name: &str) -> Result<RemoteModel, NotAsked> {
         let mut state = self.lock();
         if let Some(model) = state.models.get(name) {
             return Ok(model.clone());
         }
-        let limits = Limits {
-            whole: self.asking.patience,
-            ..Limits::default()
+        let limits = ModelRequestLimits {
+            total_timeout: self.asking.patience,
+            ..ModelRequestLimits::default()
         };
-        let model = Remote::new(name, self.asking.env, limits)?;
+        let model = RemoteModel::new(name, self.asking.env, limits)?;
         state.models.insert(name.to_owned(), model.clone());
         Ok(model)
     }

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, LazyLock};
 
-use checkrein_models::quoted::{Quotes, RULE};
-use checkrein_models::{Message, Request, Shape};
+use checkrein_models::quoted::{QuotedPromptBlocks, RULE};
+use checkrein_models::{ChatMessage, ModelRequest, OutputSchema};
 use serde_json::{Value, json};
 
 use super::items::Pair;
@@ -30,7 +30,12 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 });
 
 /// With this answer shown first.
-pub(super) fn request(judge: &Definition, pair: &Pair, first: Side, quotes: Quotes) -> Request {
+pub(super) fn request(
+    judge: &Definition,
+    pair: &Pair,
+    first: Side,
+    quotes: QuotedPromptBlocks,
+) -> ModelRequest {
     let mut system = format!("{INSTRUCTIONS}\n{RULE}");
     if let Some(rubric) = &judge.rubric {
         system.push_str("\nThe project asks you to look at this besides:\n");
@@ -41,18 +46,18 @@ pub(super) fn request(judge: &Definition, pair: &Pair, first: Side, quotes: Quot
         Side::A => (a, b),
         Side::B => (b, a),
     };
-    let mut prompt = quotes.heading();
-    quotes.put(&mut prompt, "request", &pair.request);
+    let mut prompt = quotes.answer_number_heading();
+    quotes.push_quoted_block(&mut prompt, "request", &pair.request);
     if let Some(rules) = &pair.rules {
-        quotes.put(&mut prompt, "rules", rules);
+        quotes.push_quoted_block(&mut prompt, "rules", rules);
     }
-    quotes.put(&mut prompt, "first answer", one);
-    quotes.put(&mut prompt, "second answer", two);
-    Request {
+    quotes.push_quoted_block(&mut prompt, "first answer", one);
+    quotes.push_quoted_block(&mut prompt, "second answer", two);
+    ModelRequest {
         system: system.into(),
-        messages: vec![Message::User(prompt)],
+        messages: vec![ChatMessage::User(prompt)],
         tools: Vec::new(),
-        shape: Some(Shape {
+        output_schema: Some(OutputSchema {
             name: "choice",
             schema: SHAPE.clone(),
         }),

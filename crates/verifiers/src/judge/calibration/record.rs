@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Mutex;
 
 use checkrein_core::digest::Digest;
-use checkrein_models::{Message, Request};
+use checkrein_models::{ChatMessage, ModelRequest};
 use serde::{Deserialize, Serialize};
 
 use super::said::Text;
@@ -98,10 +98,10 @@ impl Record {
 }
 
 /// What makes a question the same: who is asked, and what, with a number that is always the same.
-pub(super) fn question(model: &str, request: &Request) -> Digest {
+pub(super) fn question(model: &str, request: &ModelRequest) -> Digest {
     let said = request.messages.iter().filter_map(|message| match message {
-        Message::User(text) => Some(text.as_bytes()),
-        Message::Assistant { .. } | Message::Result { .. } => None,
+        ChatMessage::User(text) => Some(text.as_bytes()),
+        ChatMessage::Assistant { .. } | ChatMessage::ToolResult { .. } => None,
     });
     let parts = [model.as_bytes(), request.system.as_bytes()];
     Digest::hash_parts(parts.into_iter().chain(said))

@@ -1,6 +1,6 @@
 //! What a judge is recorded to have said.
 
-use checkrein_models::reading::{self, Wanted};
+use checkrein_models::reading::{self, RequiredAnswerKeys};
 use serde_json::{Map, Value};
 
 use super::items::kind;
@@ -130,13 +130,13 @@ const WORDS: &[(&str, bool)] = &[
 
 /// Read as a judge's verdict is: what does not repeat the number may be quoted.
 fn shown_first_is_better(said: &Text) -> Option<bool> {
-    let wanted = Wanted {
+    let wanted = RequiredAnswerKeys {
         number: said.number,
         keys: &["better"],
     };
-    let answer = reading::read(&said.text, wanted).ok()?;
-    let better = answer.word("better", WORDS).ok()?;
-    answer.signed().then_some(better)
+    let answer = reading::parse_model_answer(&said.text, wanted).ok()?;
+    let better = answer.field_matching_allowed_words("better", WORDS).ok()?;
+    answer.answer_repeats_request_number().then_some(better)
 }
 
 #[cfg(test)]
