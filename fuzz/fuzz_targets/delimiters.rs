@@ -72,7 +72,7 @@ fuzz_target!(|bytes: &[u8]| {
                 id: spelled.clone(),
                 tool: spelled.clone(),
                 arguments: Err(data.clone()),
-                kept: None,
+                provider_state: None,
             }],
         },
         ChatMessage::ToolResult {

@@ -3,7 +3,9 @@
 //! patch, parted by lines of `====`; a part that begins with `=> ` is a link.
 #![no_main]
 
-use checkrein_patch::{Fit, Memory, Within, check, parse, told};
+use checkrein_patch::{
+    HunkMatchDialect, MemoryTree, PathBelowRoot, check_patch, parse_patch, render_refusals,
+};
 use libfuzzer_sys::fuzz_target;
 
 const NAMES: [&str; 4] = ["f", "src/a", "src/b.txt", "link"];
@@ -11,12 +13,12 @@ const NAMES: [&str; 4] = ["f", "src/a", "src/b.txt", "link"];
 fuzz_target!(|text: &str| {
     let mut parts: Vec<&str> = text.split("====\n").collect();
     let patch = parts.pop().unwrap_or_default();
-    let mut tree = Memory {
+    let mut tree = MemoryTree {
         folds_case: text.len() % 5 == 0,
-        ..Memory::default()
+        ..MemoryTree::default()
     };
     for (name, part) in NAMES.iter().zip(parts) {
-        let Some(path) = Within::read(name) else {
+        let Some(path) = PathBelowRoot::parse_path_inside_tree(name) else {
             continue;
         };
         match part.strip_prefix("=> ") {
@@ -28,23 +30,31 @@ fuzz_target!(|text: &str| {
             }
         }
     }
-    let parsed = match parse(patch, None) {
+    let parsed = match parse_patch(patch, None) {
         Ok(parsed) => parsed,
         Err(refusal) => {
             assert!(refusal.to_string().len() <= 2048);
             return;
         }
     };
-    for fit in [Fit::Git, Fit::Gnu] {
-        let answer = check(&parsed, &tree, &Within::root(), fit);
-        assert_eq!(answer, check(&parsed, &tree, &Within::root(), fit));
+    for fit in [HunkMatchDialect::Git, HunkMatchDialect::Gnu] {
+        let answer = check_patch(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit);
+        assert_eq!(
+            answer,
+            check_patch(&parsed, &tree, &PathBelowRoot::tree_root_path(), fit)
+        );
         match answer {
-            Err(refusals) => assert!(!refusals.is_empty() && told(&refusals).len() <= 2048),
+            Err(refusals) => {
+                assert!(!refusals.is_empty() && render_refusals(&refusals).len() <= 2048)
+            }
             Ok(plan) => {
                 for step in plan.steps {
                     let path = step.path.to_string();
-                    assert_eq!(Within::read(&path).as_ref(), Some(&step.path));
-                    assert!(!path.is_empty() && !step.path.is_in_git());
+                    assert_eq!(
+                        PathBelowRoot::parse_path_inside_tree(&path).as_ref(),
+                        Some(&step.path)
+                    );
+                    assert!(!path.is_empty() && !step.path.has_dot_git_component());
                 }
             }
         }

@@ -3,7 +3,7 @@
 #![no_main]
 
 use checkrein_models::quoted::{
-    KeptTextPart, QuotedPromptBlocks, break_delimiters_in_quoted_data, clip,
+    KeptTextPart, QuotedPromptBlocks, break_delimiters_in_quoted_data, clip_text,
 };
 use libfuzzer_sys::fuzz_target;
 use unicode_normalization::UnicodeNormalization;

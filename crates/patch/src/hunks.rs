@@ -6,17 +6,17 @@ use std::borrow::Cow;
 use crate::lines;
 use crate::model::Hunk;
 use crate::nearest;
-use crate::refusal::{Cause, Refusal};
-use crate::seek::Index;
+use crate::refusal::{PatchRefusal, PatchRefusalCause};
+use crate::seek::LineContentIndex;
 
 /// Failures of one file that are looked into.
-const MOST: usize = 3;
+const MAX_REFUSALS: usize = 3;
 /// Lines of context that GNU patch goes without.
 const FUZZ: usize = 2;
 
 /// Whose idea of "fits" counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
+pub enum HunkMatchDialect {
     /// `git apply`: every line of context, and the ends of the file where the hunk has them.
     Git,
     /// GNU `patch`: up to two lines of context at either end may differ.
@@ -24,28 +24,28 @@ pub enum Fit {
 }
 
 /// Lines `start..start + old` give way to `new`.
-struct Placed<'h> {
+struct PlacedHunk<'h> {
     start: usize,
     old: usize,
     new: &'h [String],
 }
 
-pub(crate) fn put(
+pub(crate) fn apply_hunks(
     path: &str,
     bytes: &[u8],
     hunks: &[Hunk],
-    fit: Fit,
-) -> Result<Vec<u8>, Vec<Refusal>> {
-    let file = lines::with_ends(bytes);
-    let index = Index::new(file.iter().map(|line| Cow::Borrowed(*line)));
-    let mut placed: Vec<Placed<'_>> = Vec::new();
+    fit: HunkMatchDialect,
+) -> Result<Vec<u8>, Vec<PatchRefusal>> {
+    let file = lines::lines_with_ends(bytes);
+    let index = LineContentIndex::new(file.iter().map(|line| Cow::Borrowed(*line)));
+    let mut placed: Vec<PlacedHunk<'_>> = Vec::new();
     let mut refusals = Vec::new();
     for hunk in hunks {
-        match place(&index, file.len(), &placed, hunk, fit) {
+        match place_hunk(&index, file.len(), &placed, hunk, fit) {
             Some(one) => placed.push(one),
-            None => refusals.push(missed(path, &file, hunk)),
+            None => refusals.push(hunk_not_found_refusal(path, &file, hunk)),
         }
-        if refusals.len() >= MOST {
+        if refusals.len() >= MAX_REFUSALS {
             break;
         }
     }
@@ -64,23 +64,23 @@ pub(crate) fn put(
     Ok(out)
 }
 
-fn place<'h>(
-    index: &Index<'_>,
+fn place_hunk<'h>(
+    index: &LineContentIndex<'_>,
     length: usize,
-    placed: &[Placed<'_>],
+    placed: &[PlacedHunk<'_>],
     hunk: &'h Hunk,
-    fit: Fit,
-) -> Option<Placed<'h>> {
+    fit: HunkMatchDialect,
+) -> Option<PlacedHunk<'h>> {
     let most = match fit {
-        Fit::Git => 0,
-        Fit::Gnu => FUZZ.min(hunk.leading.max(hunk.trailing)),
+        HunkMatchDialect::Git => 0,
+        HunkMatchDialect::Gnu => FUZZ.min(hunk.leading.max(hunk.trailing)),
     };
     (0..=most).find_map(|fuzz| {
         let (front, back) = (fuzz.min(hunk.leading), fuzz.min(hunk.trailing));
         let old = hunk.old.get(front..hunk.old.len().checked_sub(back)?)?;
         let new = hunk.new.get(front..hunk.new.len().checked_sub(back)?)?;
-        let start = find(index, length, placed, hunk, (old, front), fit)?;
-        Some(Placed {
+        let start = find_hunk_position(index, length, placed, hunk, (old, front), fit)?;
+        Some(PlacedHunk {
             start,
             old: old.len(),
             new,
@@ -88,19 +88,19 @@ fn place<'h>(
     })
 }
 
-fn find(
-    index: &Index<'_>,
+fn find_hunk_position(
+    index: &LineContentIndex<'_>,
     length: usize,
-    placed: &[Placed<'_>],
+    placed: &[PlacedHunk<'_>],
     hunk: &Hunk,
     (old, front): (&[String], usize),
-    fit: Fit,
+    fit: HunkMatchDialect,
 ) -> Option<usize> {
-    let at_begin = fit == Fit::Git && hunk.old_start <= 1;
-    let at_end = fit == Fit::Git && hunk.trailing == 0;
+    let at_begin = fit == HunkMatchDialect::Git && hunk.old_start <= 1;
+    let at_end = fit == HunkMatchDialect::Git && hunk.trailing == 0;
     let fits = |start: usize| {
         let end = start + old.len();
-        let free = |one: &Placed<'_>| {
+        let free = |one: &PlacedHunk<'_>| {
             end <= one.start || one.start + one.old <= start && (one.old > 0 || one.start < start)
         };
         (!at_begin || start == 0) && (!at_end || end == length) && placed.iter().all(free)
@@ -121,10 +121,10 @@ fn find(
         };
         return fits(start).then_some(start);
     }
-    let block = index.block(old.iter().map(|line| Cow::Borrowed(line.as_bytes())))?;
+    let block = index.block_line_ids(old.iter().map(|line| Cow::Borrowed(line.as_bytes())))?;
     index
-        .all(&block, 0)
-        .filter(|start| index.spend(2 * placed.len()) && fits(*start))
+        .block_positions(&block, 0)
+        .filter(|start| index.spend_comparisons(2 * placed.len()) && fits(*start))
         .min_by_key(|start| {
             let stands = *start as i64 + shift(*start);
             // As far away, the later one comes first.
@@ -132,7 +132,7 @@ fn find(
         })
 }
 
-fn missed(path: &str, file: &[&[u8]], hunk: &Hunk) -> Refusal {
+fn hunk_not_found_refusal(path: &str, file: &[&[u8]], hunk: &Hunk) -> PatchRefusal {
     let text = |line: &[u8]| {
         String::from_utf8_lossy(line)
             .trim_end_matches(['\n', '\r'])
@@ -146,20 +146,25 @@ fn missed(path: &str, file: &[&[u8]], hunk: &Hunk) -> Refusal {
         lines.iter().map(|line| line.as_bytes().to_vec()).collect()
     };
     let (their_bytes, our_bytes) = (bytes(&theirs), bytes(&ours));
-    let index = Index::new(their_bytes.iter().map(Cow::from));
-    let block = index.block(our_bytes.iter().map(Cow::from));
-    let whole = block.is_some_and(|block| index.all(&block, 0).next().is_some());
+    let index = LineContentIndex::new(their_bytes.iter().map(Cow::from));
+    let block = index.block_line_ids(our_bytes.iter().map(Cow::from));
+    let whole = block.is_some_and(|block| index.block_positions(&block, 0).next().is_some());
     let message = match (file.is_empty(), whole) {
         (true, _) => "the file is empty".to_owned(),
         (_, true) if hunk.trailing == 0 => "the lines of this hunk are in the file, but not where it says: a hunk without context behind its change belongs to the end of the file".to_owned(),
         (_, true) => "the lines of this hunk are in the file, but at a place that is taken, or with other line ends".to_owned(),
         (_, false) => format!("the lines that this hunk is about ({}) are not in the file", ours.len()),
     };
-    Refusal {
+    PatchRefusal {
         nearest: match whole {
             true => None,
-            false => nearest::nearest(&theirs, &ours, hunk.old_start.saturating_sub(1), true),
+            false => nearest::find_nearest_hunk_match(
+                &theirs,
+                &ours,
+                hunk.old_start.saturating_sub(1),
+                true,
+            ),
         },
-        ..Refusal::of_file(Cause::NoMatch, path, hunk.line, message)
+        ..PatchRefusal::for_file(PatchRefusalCause::NoMatch, path, hunk.line, message)
     }
 }

@@ -3,16 +3,16 @@
 
 /// A line and its end, which the last one may lack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct FileLine<'t> {
+pub(crate) struct LineWithEnding<'t> {
     pub(crate) text: &'t str,
     pub(crate) end: &'t str,
 }
 
-pub(crate) fn split(text: &str) -> Vec<FileLine<'_>> {
+pub(crate) fn split_lines(text: &str) -> Vec<LineWithEnding<'_>> {
     let mut lines = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
-        let at = memchr_end(rest.as_bytes());
+        let at = find_line_end(rest.as_bytes());
         let (line, behind) = rest.split_at(at);
         let length = match behind.as_bytes() {
             [b'\r', b'\n', ..] => 2,
@@ -20,17 +20,17 @@ pub(crate) fn split(text: &str) -> Vec<FileLine<'_>> {
             _ => 1,
         };
         let (end, behind) = behind.split_at(length);
-        lines.push(FileLine { text: line, end });
+        lines.push(LineWithEnding { text: line, end });
         rest = behind;
     }
     lines
 }
 
-fn memchr_end(bytes: &[u8]) -> usize {
+fn find_line_end(bytes: &[u8]) -> usize {
     memchr::memchr2(b'\n', b'\r', bytes).unwrap_or(bytes.len())
 }
 
 /// A text as byte lines that keep their `\n`, as diffs compare them.
-pub(crate) fn with_ends(bytes: &[u8]) -> Vec<&[u8]> {
+pub(crate) fn lines_with_ends(bytes: &[u8]) -> Vec<&[u8]> {
     bytes.split_inclusive(|byte| *byte == b'\n').collect()
 }

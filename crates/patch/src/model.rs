@@ -3,43 +3,46 @@
 
 /// How a patch is spelled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Format {
-    /// `*** Begin Patch`, the language of Codex's `apply_patch`.
+pub enum PatchFormat {
+    /// `*** Begin ParsedPatch`, the language of Codex's `apply_patch`.
     V4a,
     /// Unified diff, plain or git's.
     Unified,
 }
 
-impl Format {
+impl PatchFormat {
     /// Its stable name.
     pub fn as_str(self) -> &'static str {
         match self {
-            Format::V4a => "v4a",
-            Format::Unified => "unified",
+            PatchFormat::V4a => "v4a",
+            PatchFormat::Unified => "unified",
         }
     }
 }
 
 /// A parsed patch.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Patch {
-    pub(crate) format: Format,
-    pub(crate) changes: Vec<Change>,
+pub struct ParsedPatch {
+    pub(crate) format: PatchFormat,
+    pub(crate) changes: Vec<PatchFileSection>,
 }
 
-impl Patch {
+impl ParsedPatch {
     /// How it is spelled.
-    pub fn format(&self) -> Format {
+    pub fn patch_format(&self) -> PatchFormat {
         self.format
     }
 
     /// The files it writes, moves onto or removes, as it spells them.
-    pub fn paths(&self) -> impl Iterator<Item = &str> {
+    pub fn paths_changed_by_patch(&self) -> impl Iterator<Item = &str> {
         self.changes.iter().flat_map(|change| {
-            let to = match &change.what {
-                What::Update { to, .. } => to.as_deref(),
-                What::Hunks { to, .. } => to.as_deref(),
-                What::Add(_) | What::Create { .. } | What::Delete | What::Remove(_) => None,
+            let to = match &change.kind {
+                PatchFileChange::Update { to, .. } => to.as_deref(),
+                PatchFileChange::Hunks { to, .. } => to.as_deref(),
+                PatchFileChange::Add(_)
+                | PatchFileChange::Create { .. }
+                | PatchFileChange::Delete
+                | PatchFileChange::Remove(_) => None,
             };
             [Some(change.path.as_str()), to].into_iter().flatten()
         })
@@ -48,16 +51,16 @@ impl Patch {
 
 /// What is wanted of one file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct PatchFileSection {
     /// The path as it is spelled.
     pub(crate) path: String,
     /// The line of the patch that names it, from 1.
     pub(crate) line: usize,
-    pub(crate) what: What,
+    pub(crate) kind: PatchFileChange,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum PatchFileChange {
     /// V4A: this content, whatever is there.
     Add(String),
     /// V4A: away with it.
@@ -65,7 +68,7 @@ pub(crate) enum What {
     /// V4A: blocks of lines looked for in the file.
     Update {
         to: Option<String>,
-        chunks: Vec<Chunk>,
+        chunks: Vec<UpdateChunk>,
     },
     /// Unified: a new file; nothing may be there.
     Create {
@@ -79,33 +82,33 @@ pub(crate) enum What {
         hunks: Vec<Hunk>,
         to: Option<String>,
         /// The first name stays as it is.
-        copies: bool,
+        is_copy: bool,
         executable: Option<bool>,
         /// It wants nothing to be there, and makes the file if it is not.
-        makes: bool,
+        creates_if_missing: bool,
     },
 }
 
 /// A block of lines of a V4A update.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Chunk {
+pub(crate) struct UpdateChunk {
     /// The line of the patch it begins at, from 1.
     pub(crate) line: usize,
     /// What stands behind `@@`.
     pub(crate) context: Option<String>,
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<ChunkLine>,
     /// `*** End of File` stands behind it.
     pub(crate) at_end: bool,
 }
 
-impl Chunk {
+impl UpdateChunk {
     /// The lines that the file is to have.
-    pub(crate) fn old(&self) -> Vec<&str> {
+    pub(crate) fn old_lines(&self) -> Vec<&str> {
         self.lines
             .iter()
             .filter_map(|line| match line {
-                Line::Keep(text) | Line::Remove(text) => Some(text.as_str()),
-                Line::Insert(_) => None,
+                ChunkLine::Keep(text) | ChunkLine::Remove(text) => Some(text.as_str()),
+                ChunkLine::Insert(_) => None,
             })
             .collect()
     }
@@ -113,7 +116,7 @@ impl Chunk {
 
 /// A line of a chunk, without its line end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Line {
+pub(crate) enum ChunkLine {
     Keep(String),
     Remove(String),
     Insert(String),

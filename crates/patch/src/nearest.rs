@@ -7,33 +7,33 @@ use std::fmt;
 use serde::Serialize;
 use similar::{Algorithm, DiffOp, capture_diff_slices, get_close_matches};
 
-use crate::lines::FileLine;
-use crate::refusal::{Cause, Refusal, bounded};
-use crate::seek::{Seeker, folded};
+use crate::lines::LineWithEnding;
+use crate::refusal::{PatchRefusal, PatchRefusalCause, truncate_text};
+use crate::seek::{BlockSeeker, fold_typography};
 
 /// Lines of a file that are compared with one of the patch, and bytes of each.
-const COMPARED: usize = 1_000;
-const COMPARED_BYTES: usize = 120;
+const MAX_COMPARED_LINES: usize = 1_000;
+const MAX_COMPARED_BYTES: usize = 120;
 /// Less alike is not near; 1 is the same.
-const ALIKE: f32 = 0.5;
+const MIN_SIMILARITY: f32 = 0.5;
 /// Lines of a block that are looked at.
-const BLOCK: usize = 64;
+const MAX_BLOCK_LINES: usize = 64;
 /// Rows that are shown, and bytes of one.
-const ROWS: usize = 12;
-const ROW: usize = 120;
+const MAX_ROWS: usize = 12;
+const MAX_ROW_BYTES: usize = 120;
 
 /// The place of a file that comes nearest to what was looked for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Nearest {
+pub struct NearestMatch {
     /// Its first line that is shown, from 1.
     pub line: usize,
     /// Its lines, and those that the patch has instead.
-    pub rows: Vec<Row>,
+    pub rows: Vec<LineComparisonRow>,
 }
 
 /// A line beside another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Row {
+pub struct LineComparisonRow {
     /// The number of the file's line; `None` for a line of the patch.
     pub number: Option<usize>,
     /// The line, bounded.
@@ -43,7 +43,7 @@ pub struct Row {
     pub note: Option<String>,
 }
 
-impl fmt::Display for Nearest {
+impl fmt::Display for NearestMatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
@@ -64,7 +64,7 @@ impl fmt::Display for Nearest {
 }
 
 /// What was looked for.
-pub(crate) struct Wanted<'a> {
+pub(crate) struct PatchBlockSearch<'a> {
     pub(crate) patch_line: usize,
     pub(crate) lines: &'a [&'a str],
     /// From which line on, counted from 0.
@@ -73,20 +73,20 @@ pub(crate) struct Wanted<'a> {
 }
 
 /// The refusal of a block that was not found.
-pub(crate) fn refusal(
+pub(crate) fn block_not_found_refusal(
     path: &str,
-    file: &[FileLine<'_>],
-    seeker: &Seeker<'_>,
-    cause: Cause,
-    wanted: &Wanted<'_>,
-) -> Refusal {
-    let refuse = |message| Refusal::of_file(cause, path, wanted.patch_line, message);
+    file: &[LineWithEnding<'_>],
+    seeker: &BlockSeeker<'_>,
+    cause: PatchRefusalCause,
+    wanted: &PatchBlockSearch<'_>,
+) -> PatchRefusal {
+    let refuse = |message| PatchRefusal::for_file(cause, path, wanted.patch_line, message);
     let what = match (cause, wanted.lines) {
-        (Cause::NoContext, [line, ..]) => format!("the line behind `@@`, `{line}`, is"),
+        (PatchRefusalCause::NoContext, [line, ..]) => format!("the line behind `@@`, `{line}`, is"),
         (_, [line]) => format!("the line `{line}` is"),
         (_, lines) => format!("these {} lines are", lines.len()),
     };
-    if let Some(place) = seeker.find(wanted.lines, 0, false) {
+    if let Some(place) = seeker.find_hunk_lines_in_file(wanted.lines, 0, false) {
         let line = place + 1;
         return refuse(if wanted.at_end && place >= wanted.cursor {
             format!(
@@ -98,7 +98,7 @@ pub(crate) fn refusal(
             )
         });
     }
-    if cause == Cause::NoContext
+    if cause == PatchRefusalCause::NoContext
         && let [line, ..] = wanted.lines
         && line.starts_with('-')
         && line.contains(" +")
@@ -108,13 +108,13 @@ pub(crate) fn refusal(
         ));
     }
     let texts: Vec<&str> = file.iter().map(|line| line.text).collect();
-    let nearest = nearest(&texts, wanted.lines, wanted.cursor, false);
+    let nearest = find_nearest_hunk_match(&texts, wanted.lines, wanted.cursor, false);
     let message = match (&nearest, file.is_empty()) {
         (_, true) => format!("{what} not in the file, which is empty"),
         (None, _) => format!("{what} not in the file, nor anything like it: read it again"),
         (Some(_), _) => format!("{what} not in the file"),
     };
-    Refusal {
+    PatchRefusal {
         nearest,
         ..refuse(message)
     }
@@ -122,34 +122,37 @@ pub(crate) fn refusal(
 
 /// The place in `file` that comes nearest to `block`, if any is near. `exact`: lines that
 /// differ in blanks or punctuation only are not the same.
-pub(crate) fn nearest(
+pub(crate) fn find_nearest_hunk_match(
     file: &[&str],
     block: &[&str],
     cursor: usize,
     exact: bool,
-) -> Option<Nearest> {
-    let block = block.get(..block.len().min(BLOCK)).unwrap_or(block);
-    let start = by_same_lines(file, block, cursor).or_else(|| by_likeness(file, block, cursor))?;
-    rows(file, block, start, exact)
+) -> Option<NearestMatch> {
+    let block = block
+        .get(..block.len().min(MAX_BLOCK_LINES))
+        .unwrap_or(block);
+    let start = block_start_by_equal_lines(file, block, cursor)
+        .or_else(|| hunk_start_by_similarity(file, block, cursor))?;
+    compare_block_with_file_lines(file, block, start, exact)
 }
 
-fn key(line: &str) -> String {
-    folded(line.trim()).into_owned()
+fn line_comparison_key(line: &str) -> String {
+    fold_typography(line.trim()).into_owned()
 }
 
 /// Each line of the block that the file has votes for where the block would then begin; a
 /// long line says more than a brace.
-fn by_same_lines(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
+fn block_start_by_equal_lines(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
     let mut wanted: HashMap<String, Vec<usize>> = HashMap::new();
     for (at, line) in block.iter().enumerate() {
-        let key = key(line);
+        let key = line_comparison_key(line);
         if key.len() > 2 {
             wanted.entry(key).or_default().push(at);
         }
     }
     let mut votes: HashMap<usize, usize> = HashMap::new();
     for (place, line) in file.iter().enumerate() {
-        let key = key(line);
+        let key = line_comparison_key(line);
         for at in wanted.get(&key).into_iter().flatten() {
             *votes.entry(place.saturating_sub(*at)).or_default() += key.len().min(40);
         }
@@ -162,12 +165,12 @@ fn by_same_lines(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> 
 }
 
 /// Where the line stands that is most like the block's longest.
-fn by_likeness(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
+fn hunk_start_by_similarity(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
     let (at, line) = block
         .iter()
         .enumerate()
         .max_by_key(|(_, line)| line.trim().len())?;
-    let wanted = bounded(key(line), COMPARED_BYTES);
+    let wanted = truncate_text(line_comparison_key(line), MAX_COMPARED_BYTES);
     if wanted.is_empty() {
         return None;
     }
@@ -177,33 +180,45 @@ fn by_likeness(file: &[&str], block: &[&str], cursor: usize) -> Option<usize> {
     );
     let keys: Vec<(usize, String)> = below
         .chain(above)
-        .take(COMPARED)
-        .map(|(place, line)| (place, bounded(key(line), COMPARED_BYTES)))
+        .take(MAX_COMPARED_LINES)
+        .map(|(place, line)| {
+            (
+                place,
+                truncate_text(line_comparison_key(line), MAX_COMPARED_BYTES),
+            )
+        })
         .collect();
     let texts: Vec<&str> = keys.iter().map(|(_, key)| key.as_str()).collect();
-    let best = *get_close_matches(wanted.as_str(), &texts, 1, ALIKE).first()?;
+    let best = *get_close_matches(wanted.as_str(), &texts, 1, MIN_SIMILARITY).first()?;
     let (place, _) = keys.iter().find(|(_, key)| key == best)?;
     Some(place.saturating_sub(at))
 }
 
 /// The block beside the file's lines from `start` on, from shortly before the first difference.
-fn rows(file: &[&str], block: &[&str], start: usize, exact: bool) -> Option<Nearest> {
+fn compare_block_with_file_lines(
+    file: &[&str],
+    block: &[&str],
+    start: usize,
+    exact: bool,
+) -> Option<NearestMatch> {
     let end = (start + block.len()).min(file.len());
     let window = file.get(start..end)?;
-    let keys = |lines: &[&str]| -> Vec<String> { lines.iter().map(|line| key(line)).collect() };
+    let keys = |lines: &[&str]| -> Vec<String> {
+        lines.iter().map(|line| line_comparison_key(line)).collect()
+    };
     let (theirs, ours) = (keys(window), keys(block));
-    let of_file = |at: usize| Row {
+    let of_file = |at: usize| LineComparisonRow {
         number: Some(start + at + 1),
-        text: shown(window.get(at).copied().unwrap_or_default()),
+        text: truncate_shown_line(window.get(at).copied().unwrap_or_default()),
         note: None,
     };
     let of_patch = |at: usize, beside: Option<usize>| {
         let text = block.get(at).copied().unwrap_or_default();
         let other = beside.and_then(|at| window.get(at).copied());
-        Row {
+        LineComparisonRow {
             number: None,
-            text: shown(text),
-            note: other.and_then(|other| note(other, text)),
+            text: truncate_shown_line(text),
+            note: other.and_then(|other| invisible_difference_note(other, text)),
         }
     };
     let mut rows = Vec::new();
@@ -255,13 +270,13 @@ fn rows(file: &[&str], block: &[&str], start: usize, exact: bool) -> Option<Near
         }
     }
     let skipped = first_difference.unwrap_or(0).saturating_sub(2);
-    let rows: Vec<Row> = rows.into_iter().skip(skipped).take(ROWS).collect();
+    let rows: Vec<LineComparisonRow> = rows.into_iter().skip(skipped).take(MAX_ROWS).collect();
     let line = rows.iter().find_map(|row| row.number)?;
-    Some(Nearest { line, rows })
+    Some(NearestMatch { line, rows })
 }
 
 /// What cannot be seen of how a line of the file and one of the patch differ.
-fn note(theirs: &str, ours: &str) -> Option<String> {
+fn invisible_difference_note(theirs: &str, ours: &str) -> Option<String> {
     if theirs != ours && without_blanks(theirs) == without_blanks(ours) {
         let punctuation = theirs.split_whitespace().eq(ours.split_whitespace());
         return Some(match punctuation || theirs.is_ascii() && ours.is_ascii() {
@@ -282,13 +297,13 @@ fn note(theirs: &str, ours: &str) -> Option<String> {
         format!(
             "from character {} on the file has {}, this {}",
             at + 1,
-            named(&theirs),
-            named(&ours)
+            format_code_points(&theirs),
+            format_code_points(&ours)
         )
     })
 }
 
-fn named(chars: &[char]) -> String {
+fn format_code_points(chars: &[char]) -> String {
     match chars {
         [] => "nothing".to_owned(),
         chars => {
@@ -302,10 +317,10 @@ fn named(chars: &[char]) -> String {
 }
 
 fn without_blanks(line: &str) -> String {
-    folded(line).split_whitespace().collect()
+    fold_typography(line).split_whitespace().collect()
 }
 
 /// As it is, tabs included: it is read to be typed again.
-fn shown(line: &str) -> String {
-    bounded(line.to_owned(), ROW)
+fn truncate_shown_line(line: &str) -> String {
+    truncate_text(line.to_owned(), MAX_ROW_BYTES)
 }

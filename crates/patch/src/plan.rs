@@ -3,50 +3,50 @@
 
 use checkrein_core::digest::Digest;
 
-use crate::model::Format;
-use crate::path::Within;
-use crate::refusal::Refusal;
+use crate::model::PatchFormat;
+use crate::path::PathBelowRoot;
+use crate::refusal::PatchRefusal;
 
 /// A patch that applies, file by file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Plan {
+pub struct PatchPlan {
     /// How the patch is spelled.
-    pub format: Format,
+    pub format: PatchFormat,
     /// What is to be done, one step a file.
-    pub steps: Vec<Step>,
+    pub steps: Vec<PlannedFile>,
     /// What the patch says it does, in its own order.
-    pub listed: Vec<Listed>,
+    pub listed_actions: Vec<ListedFileAction>,
     /// What we do safely and the agents' own tools do not.
-    pub hazards: Vec<Refusal>,
+    pub hazards: Vec<PatchRefusal>,
 }
 
 /// One file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Step {
+pub struct PlannedFile {
     /// Which.
-    pub path: Within,
+    pub path: PathBelowRoot,
     /// The digest of what it holds now; `None` if it is not there.
     pub before: Option<Digest>,
     /// What it is to hold; `None` if it is to go.
-    pub after: Option<Content>,
+    pub after: Option<PlannedFileContent>,
 }
 
 /// A file as it is to be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Content {
+pub struct PlannedFileContent {
     /// Its bytes.
     pub bytes: Vec<u8>,
     /// Whether it is to be run; `None` leaves that as it is, and a new file plain.
     pub executable: Option<bool>,
     /// The file whose permissions it takes: itself, or the one it was moved from.
-    pub like: Option<Within>,
+    pub permissions_from: Option<PathBelowRoot>,
 }
 
 /// What is done to a file, as people read it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedFileAction {
     /// What.
-    pub action: Action,
+    pub action: FileAction,
     /// To which file; of a move, to where.
     pub path: String,
     /// From where it was moved or copied.
@@ -57,7 +57,7 @@ pub struct Listed {
 
 /// What is done to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Action {
+pub enum FileAction {
     /// It is new, or written anew.
     Add,
     /// Its lines change.
@@ -70,15 +70,15 @@ pub enum Action {
     Delete,
 }
 
-impl Action {
+impl FileAction {
     /// Its stable name.
     pub fn as_str(self) -> &'static str {
         match self {
-            Action::Add => "add",
-            Action::Update => "update",
-            Action::Move => "move",
-            Action::Copy => "copy",
-            Action::Delete => "delete",
+            FileAction::Add => "add",
+            FileAction::Update => "update",
+            FileAction::Move => "move",
+            FileAction::Copy => "copy",
+            FileAction::Delete => "delete",
         }
     }
 }

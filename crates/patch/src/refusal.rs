@@ -5,17 +5,17 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::nearest::Nearest;
+use crate::nearest::NearestMatch;
 
 /// Bytes of one refusal as text, and of several together.
-const LONGEST: usize = 1500;
+const MAX_TEXT_BYTES: usize = 1500;
 /// Refusals that are told in full.
-const MOST: usize = 3;
+const MAX_TOLD: usize = 3;
 
 /// What kind of refusal it is; the names are stable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Cause {
+pub enum PatchRefusalCause {
     /// The patch cannot be read.
     Malformed,
     /// It holds nothing to do.
@@ -48,34 +48,34 @@ pub enum Cause {
     SameFile,
 }
 
-impl Cause {
+impl PatchRefusalCause {
     /// Whether it says something about the tree and not about the patch alone.
-    pub fn is_about_tree(self) -> bool {
+    pub fn refusal_is_about_tree(self) -> bool {
         match self {
-            Cause::Missing
-            | Cause::Exists
-            | Cause::NotText
-            | Cause::Unreadable
-            | Cause::NoContext
-            | Cause::NoMatch
-            | Cause::Overlap => true,
-            Cause::Malformed
-            | Cause::Empty
-            | Cause::Unsupported
-            | Cause::OutsideRoot
-            | Cause::InsideGit
-            | Cause::BadPath
-            | Cause::SelfMove
-            | Cause::SameFile => false,
+            PatchRefusalCause::Missing
+            | PatchRefusalCause::Exists
+            | PatchRefusalCause::NotText
+            | PatchRefusalCause::Unreadable
+            | PatchRefusalCause::NoContext
+            | PatchRefusalCause::NoMatch
+            | PatchRefusalCause::Overlap => true,
+            PatchRefusalCause::Malformed
+            | PatchRefusalCause::Empty
+            | PatchRefusalCause::Unsupported
+            | PatchRefusalCause::OutsideRoot
+            | PatchRefusalCause::InsideGit
+            | PatchRefusalCause::BadPath
+            | PatchRefusalCause::SelfMove
+            | PatchRefusalCause::SameFile => false,
         }
     }
 }
 
 /// Why a patch is not applied.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Refusal {
+pub struct PatchRefusal {
     /// What kind.
-    pub cause: Cause,
+    pub cause: PatchRefusalCause,
     /// The file it is about, as the patch spells it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub path: Option<String>,
@@ -85,29 +85,38 @@ pub struct Refusal {
     pub message: String,
     /// The lines of the file that come nearest.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nearest: Option<Nearest>,
+    pub nearest: Option<NearestMatch>,
 }
 
-impl Refusal {
-    pub(crate) fn of_patch(cause: Cause, patch_line: usize, message: String) -> Self {
+impl PatchRefusal {
+    pub(crate) fn refusal_at_patch_line(
+        cause: PatchRefusalCause,
+        patch_line: usize,
+        message: String,
+    ) -> Self {
         Self {
             cause,
             path: None,
             patch_line,
-            message: bounded(message, 400),
+            message: truncate_text(message, 400),
             nearest: None,
         }
     }
 
-    pub(crate) fn of_file(cause: Cause, path: &str, patch_line: usize, message: String) -> Self {
+    pub(crate) fn for_file(
+        cause: PatchRefusalCause,
+        path: &str,
+        patch_line: usize,
+        message: String,
+    ) -> Self {
         Self {
-            path: Some(bounded(path.to_owned(), 200)),
-            ..Self::of_patch(cause, patch_line, message)
+            path: Some(truncate_text(path.to_owned(), 200)),
+            ..Self::refusal_at_patch_line(cause, patch_line, message)
         }
     }
 }
 
-impl fmt::Display for Refusal {
+impl fmt::Display for PatchRefusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut text = match &self.path {
             Some(path) => format!("{path}: {} (patch line {})", self.message, self.patch_line),
@@ -117,18 +126,18 @@ impl fmt::Display for Refusal {
             text.push('\n');
             text.push_str(&nearest.to_string());
         }
-        f.write_str(&bounded(text, LONGEST))
+        f.write_str(&truncate_text(text, MAX_TEXT_BYTES))
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for PatchRefusal {}
 
 /// Several as one text: the first ones in full, the others counted.
-pub fn told(refusals: &[Refusal]) -> String {
+pub fn render_refusals(refusals: &[PatchRefusal]) -> String {
     let mut text = String::new();
     for (at, refusal) in refusals.iter().enumerate() {
         let one = refusal.to_string();
-        if at >= MOST || (at > 0 && text.len() + one.len() > LONGEST) {
+        if at >= MAX_TOLD || (at > 0 && text.len() + one.len() > MAX_TEXT_BYTES) {
             text.push_str(&format!("\nand {} more", refusals.len() - at));
             break;
         }
@@ -140,7 +149,7 @@ pub fn told(refusals: &[Refusal]) -> String {
     text
 }
 
-pub(crate) fn bounded(mut text: String, most: usize) -> String {
+pub(crate) fn truncate_text(mut text: String, most: usize) -> String {
     if text.len() > most {
         text.truncate(text.floor_char_boundary(most.saturating_sub(3)));
         text.push('…');

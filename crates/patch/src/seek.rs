@@ -11,18 +11,18 @@ const COMPARISONS: usize = 5_000_000;
 const COMPARISONS_PER_LINE: usize = 50;
 
 /// A file's lines by one way of reading them.
-pub(crate) struct Index<'t> {
+pub(crate) struct LineContentIndex<'t> {
     numbers: HashMap<Cow<'t, [u8]>, u32>,
     /// The number of each line.
-    of: Vec<u32>,
+    line_numbers: Vec<u32>,
     /// Where the places of each number begin in `places`.
     starts: Vec<u32>,
     places: Vec<u32>,
     /// Comparisons left.
-    left: Cell<usize>,
+    comparisons_left: Cell<usize>,
 }
 
-impl<'t> Index<'t> {
+impl<'t> LineContentIndex<'t> {
     pub(crate) fn new(lines: impl Iterator<Item = Cow<'t, [u8]>>) -> Self {
         let mut numbers = HashMap::new();
         let of: Vec<u32> = lines
@@ -54,43 +54,46 @@ impl<'t> Index<'t> {
         }
         Self {
             numbers,
-            left: Cell::new(COMPARISONS + COMPARISONS_PER_LINE * of.len()),
-            of,
+            comparisons_left: Cell::new(COMPARISONS + COMPARISONS_PER_LINE * of.len()),
+            line_numbers: of,
             starts,
             places,
         }
     }
 
     /// The block's lines by their numbers; `None` if the file has one of them nowhere.
-    pub(crate) fn block<'b>(&self, lines: impl Iterator<Item = Cow<'b, [u8]>>) -> Option<Vec<u32>> {
+    pub(crate) fn block_line_ids<'b>(
+        &self,
+        lines: impl Iterator<Item = Cow<'b, [u8]>>,
+    ) -> Option<Vec<u32>> {
         lines
             .map(|line| self.numbers.get(line.as_ref()).copied())
             .collect()
     }
 
-    fn places(&self, number: u32) -> &[u32] {
+    fn occurrences_of_line(&self, number: u32) -> &[u32] {
         let at = |number: usize| self.starts.get(number).map_or(0, |start| *start as usize);
         self.places
             .get(at(number as usize)..at(number as usize + 1))
             .unwrap_or_default()
     }
 
-    pub(crate) fn is_at(&self, block: &[u32], place: usize) -> bool {
-        let rest = self.of.get(place..).unwrap_or_default();
+    pub(crate) fn matches_line_block_at(&self, block: &[u32], place: usize) -> bool {
+        let rest = self.line_numbers.get(place..).unwrap_or_default();
         let same = block.iter().zip(rest).take_while(|(a, b)| a == b).count();
-        self.spend(same + 1) && same == block.len()
+        self.spend_comparisons(same + 1) && same == block.len()
     }
 
     /// Counts comparisons; whether there were so many left.
-    pub(crate) fn spend(&self, count: usize) -> bool {
-        let left = self.left.get().checked_sub(count);
-        self.left.set(left.unwrap_or(0));
+    pub(crate) fn spend_comparisons(&self, count: usize) -> bool {
+        let left = self.comparisons_left.get().checked_sub(count);
+        self.comparisons_left.set(left.unwrap_or(0));
         left.is_some()
     }
 
     /// Every place at or behind `from` where the block stands, in order. For an empty block
     /// there is none.
-    pub(crate) fn all<'a>(
+    pub(crate) fn block_positions<'a>(
         &'a self,
         block: &'a [u32],
         from: usize,
@@ -98,7 +101,7 @@ impl<'t> Index<'t> {
         let rarest = block
             .iter()
             .enumerate()
-            .map(|(at, number)| (at, self.places(*number)))
+            .map(|(at, number)| (at, self.occurrences_of_line(*number)))
             .min_by_key(|(_, places)| places.len());
         let (offset, places) = rarest.unwrap_or((0, &[]));
         let first = places.partition_point(|place| (*place as usize) < from + offset);
@@ -107,31 +110,31 @@ impl<'t> Index<'t> {
             .unwrap_or_default()
             .iter()
             .filter_map(move |place| (*place as usize).checked_sub(offset))
-            .filter(move |place| self.is_at(block, *place))
+            .filter(move |place| self.matches_line_block_at(block, *place))
     }
 }
 
 /// A way of reading a line.
-type Reading = fn(&str) -> Cow<'_, [u8]>;
+type LineNormalizer = fn(&str) -> Cow<'_, [u8]>;
 
 /// How loosely two lines may be the same; tried in this order, each over the whole file.
-const LEVELS: [Reading; 4] = [
+const NORMALIZERS: [LineNormalizer; 4] = [
     |line| Cow::Borrowed(line.as_bytes()),
     |line| Cow::Borrowed(line.trim_end().as_bytes()),
     |line| Cow::Borrowed(line.trim().as_bytes()),
-    |line| match folded(line.trim()) {
+    |line| match fold_typography(line.trim()) {
         Cow::Borrowed(line) => Cow::Borrowed(line.as_bytes()),
         Cow::Owned(line) => Cow::Owned(line.into_bytes()),
     },
 ];
 
 /// A file read as loosely as Codex reads it.
-pub(crate) struct Seeker<'t> {
+pub(crate) struct BlockSeeker<'t> {
     lines: Vec<&'t str>,
-    levels: [OnceCell<Index<'t>>; 4],
+    levels: [OnceCell<LineContentIndex<'t>>; 4],
 }
 
-impl<'t> Seeker<'t> {
+impl<'t> BlockSeeker<'t> {
     pub(crate) fn new(lines: Vec<&'t str>) -> Self {
         Self {
             lines,
@@ -141,24 +144,35 @@ impl<'t> Seeker<'t> {
 
     /// The first place at or behind `from` where the block stands, by the strictest way of
     /// reading that finds one; with `at_end` only as the end of the file.
-    pub(crate) fn find(&self, block: &[&str], from: usize, at_end: bool) -> Option<usize> {
+    pub(crate) fn find_hunk_lines_in_file(
+        &self,
+        block: &[&str],
+        from: usize,
+        at_end: bool,
+    ) -> Option<usize> {
         if block.is_empty() {
             return Some(from);
         }
         let last = self.lines.len().checked_sub(block.len())?;
-        LEVELS.iter().zip(&self.levels).find_map(|(read, index)| {
-            let index = index.get_or_init(|| Index::new(self.lines.iter().map(|line| read(line))));
-            let block = index.block(block.iter().map(|line| read(line)))?;
-            if at_end {
-                return (last >= from && index.is_at(&block, last)).then_some(last);
-            }
-            index.all(&block, from).next()
-        })
+        NORMALIZERS
+            .iter()
+            .zip(&self.levels)
+            .find_map(|(read, index)| {
+                let index = index.get_or_init(|| {
+                    LineContentIndex::new(self.lines.iter().map(|line| read(line)))
+                });
+                let block = index.block_line_ids(block.iter().map(|line| read(line)))?;
+                if at_end {
+                    return (last >= from && index.matches_line_block_at(&block, last))
+                        .then_some(last);
+                }
+                index.block_positions(&block, from).next()
+            })
     }
 }
 
 /// Typographic punctuation and blanks as they are typed.
-pub(crate) fn folded(line: &str) -> Cow<'_, str> {
+pub(crate) fn fold_typography(line: &str) -> Cow<'_, str> {
     if line.is_ascii() {
         return Cow::Borrowed(line);
     }

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::path::Within;
+use crate::path::PathBelowRoot;
 
 /// What stands at a path. Links are not followed to find out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Node {
+pub enum TreeNode {
     /// Nothing.
     Missing,
     /// A regular file.
@@ -26,7 +26,7 @@ pub enum Node {
 
 /// Why a file cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum TreeError {
+pub enum FileTreeError {
     /// Larger than what is read.
     #[error("it is larger than {0} bytes")]
     TooLarge(u64),
@@ -36,45 +36,49 @@ pub enum TreeError {
 }
 
 /// A tree of files. Paths given to it lead through no link.
-pub trait Tree {
+pub trait FileTree {
     /// What stands at this path.
     ///
     /// # Errors
     /// If the system does not tell.
-    fn look(&self, path: &Within) -> Result<Node, TreeError>;
+    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<TreeNode, FileTreeError>;
 
     /// The bytes of the regular file at this path.
     ///
     /// # Errors
     /// If it cannot be read, or is none.
-    fn read(&self, path: &Within) -> Result<Vec<u8>, TreeError>;
+    fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, FileTreeError>;
 
     /// Absolute spellings of its root.
-    fn roots(&self) -> Vec<String>;
+    fn root_spellings(&self) -> Vec<String>;
 
     /// Names that differ in case only name one file.
-    fn folds_case(&self) -> bool {
+    fn is_case_insensitive(&self) -> bool {
         false
     }
 }
 
 /// A tree in memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemoryTree {
     /// Its files.
-    pub files: BTreeMap<Within, Vec<u8>>,
+    pub files: BTreeMap<PathBelowRoot, Vec<u8>>,
     /// Its symbolic links.
-    pub links: BTreeMap<Within, String>,
+    pub links: BTreeMap<PathBelowRoot, String>,
     /// Folders beside those in which something lies.
-    pub folders: Vec<Within>,
+    pub folders: Vec<PathBelowRoot>,
     /// Upper and lower case are one.
-    pub folds_case: bool,
+    pub is_case_insensitive: bool,
 }
 
-impl Memory {
-    fn find<'a, T>(&self, of: &'a BTreeMap<Within, T>, path: &Within) -> Option<(usize, &'a T)> {
-        let same = |known: &Within| match self.folds_case {
-            true => known.in_lower_case() == path.in_lower_case(),
+impl MemoryTree {
+    fn find_path<'a, T>(
+        &self,
+        of: &'a BTreeMap<PathBelowRoot, T>,
+        path: &PathBelowRoot,
+    ) -> Option<(usize, &'a T)> {
+        let same = |known: &PathBelowRoot| match self.is_case_insensitive {
+            true => known.lowercase_path() == path.lowercase_path(),
             false => known == path,
         };
         of.iter()
@@ -84,16 +88,16 @@ impl Memory {
     }
 }
 
-impl Tree for Memory {
-    fn look(&self, path: &Within) -> Result<Node, TreeError> {
-        if let Some((at, _)) = self.find(&self.files, path) {
-            return Ok(Node::File {
+impl FileTree for MemoryTree {
+    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<TreeNode, FileTreeError> {
+        if let Some((at, _)) = self.find_path(&self.files, path) {
+            return Ok(TreeNode::File {
                 identity: Some((0, at as u64)),
                 executable: false,
             });
         }
-        if let Some((_, target)) = self.find(&self.links, path) {
-            return Ok(Node::Link(target.clone()));
+        if let Some((_, target)) = self.find_path(&self.links, path) {
+            return Ok(TreeNode::Link(target.clone()));
         }
         let mut known = self
             .files
@@ -101,25 +105,27 @@ impl Tree for Memory {
             .chain(self.links.keys())
             .chain(&self.folders);
         Ok(
-            match known.any(|known| known.starts_with(path)) || *path == Within::root() {
-                true => Node::Folder,
-                false => Node::Missing,
+            match known.any(|known| known.is_at_or_below_folder(path))
+                || *path == PathBelowRoot::tree_root_path()
+            {
+                true => TreeNode::Folder,
+                false => TreeNode::Missing,
             },
         )
     }
 
-    fn read(&self, path: &Within) -> Result<Vec<u8>, TreeError> {
-        match self.find(&self.files, path) {
+    fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, FileTreeError> {
+        match self.find_path(&self.files, path) {
             Some((_, bytes)) => Ok(bytes.clone()),
-            None => Err(TreeError::System("no such file".to_owned())),
+            None => Err(FileTreeError::System("no such file".to_owned())),
         }
     }
 
-    fn roots(&self) -> Vec<String> {
+    fn root_spellings(&self) -> Vec<String> {
         vec!["/root-of-memory".to_owned()]
     }
 
-    fn folds_case(&self) -> bool {
-        self.folds_case
+    fn is_case_insensitive(&self) -> bool {
+        self.is_case_insensitive
     }
 }

@@ -6,11 +6,11 @@ use std::borrow::Cow;
 
 use diffy::patch_set::{FileMode, FileOperation, FilePatch, ParseOptions, PatchKind, PatchSet};
 
-use crate::model::{Change, Format, Hunk, Patch, What};
-use crate::refusal::{Cause, Refusal};
+use crate::model::{Hunk, ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat};
+use crate::refusal::{PatchRefusal, PatchRefusalCause};
 
 /// Whether this text means to be one.
-pub(crate) fn is_meant(text: &str) -> bool {
+pub(crate) fn looks_like_diff(text: &str) -> bool {
     let mut before = "";
     text.lines().any(|line| {
         let header = line.starts_with("diff --git ")
@@ -22,7 +22,7 @@ pub(crate) fn is_meant(text: &str) -> bool {
 
 /// `strip`: how many names are taken off the front of paths; `None` takes off what git puts
 /// there.
-pub(crate) fn parse(text: &str, strip: Option<usize>) -> Result<Patch, Refusal> {
+pub(crate) fn parse_unified(text: &str, strip: Option<usize>) -> Result<ParsedPatch, PatchRefusal> {
     let is_git = text.lines().any(|line| line.starts_with("diff --git "));
     let options = match is_git {
         true => ParseOptions::gitdiff(),
@@ -33,37 +33,44 @@ pub(crate) fn parse(text: &str, strip: Option<usize>) -> Result<Patch, Refusal> 
         true => Cow::Borrowed(text),
         false => Cow::Owned(format!("{text}\n")),
     };
-    let outline = Outline::of(text)?;
+    let outline = DiffOutline::parse_outline(text)?;
     let mut hunks_at = outline.hunks.into_iter();
     let mut stamps = outline.stamps.into_iter();
     let mut changes = Vec::new();
     let mut line = 1;
     for parsed in PatchSet::parse(&whole, options) {
-        let parsed = parsed.map_err(|error| malformed(&whole, &error.to_string(), line))?;
+        let parsed =
+            parsed.map_err(|error| malformed_diff_refusal(&whole, &error.to_string(), line))?;
         // In a diff of git's own every file that comes or goes is said to.
         let stamp = match is_git {
-            true => Stamps::default(),
+            true => EpochDatedSides::default(),
             false => stamps.next().unwrap_or_default(),
         };
-        let change = change(&parsed, (strip, is_git), stamp, &mut hunks_at, &mut line)?;
+        let change = change_from_unified_file_patch(
+            &parsed,
+            (strip, is_git),
+            stamp,
+            &mut hunks_at,
+            &mut line,
+        )?;
         changes.push(change);
     }
     if let Some(lost) = hunks_at.next() {
-        return Err(Refusal::of_patch(
-            Cause::Malformed,
+        return Err(PatchRefusal::refusal_at_patch_line(
+            PatchRefusalCause::Malformed,
             lost,
             "this hunk belongs to no file: something stands between it and its header".to_owned(),
         ));
     }
     if changes.is_empty() {
-        return Err(Refusal::of_patch(
-            Cause::Empty,
+        return Err(PatchRefusal::refusal_at_patch_line(
+            PatchRefusalCause::Empty,
             1,
             "the patch names no file".to_owned(),
         ));
     }
-    Ok(Patch {
-        format: Format::Unified,
+    Ok(ParsedPatch {
+        format: PatchFormat::Unified,
         changes,
     })
 }
@@ -71,22 +78,22 @@ pub(crate) fn parse(text: &str, strip: Option<usize>) -> Result<Patch, Refusal> 
 /// Which sides of a file are dated at the beginning of time, as `diff -N` dates what is not
 /// there.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Stamps {
+struct EpochDatedSides {
     old: bool,
     new: bool,
 }
 
 /// Where things stand in the text.
 #[derive(Default)]
-struct Outline {
+struct DiffOutline {
     /// The lines at which hunks begin, from 1.
     hunks: Vec<usize>,
     /// For each `---` and `+++`.
-    stamps: Vec<Stamps>,
+    stamps: Vec<EpochDatedSides>,
 }
 
-impl Outline {
-    fn of(text: &str) -> Result<Self, Refusal> {
+impl DiffOutline {
+    fn parse_outline(text: &str) -> Result<Self, PatchRefusal> {
         let mut outline = Self::default();
         // Lines of the hunk that are still to come.
         let (mut old, mut new) = (0_usize, 0_usize);
@@ -100,27 +107,31 @@ impl Outline {
             }
             if line.starts_with("@@ -") {
                 outline.hunks.push(at + 1);
-                (old, new) = counts(line);
+                (old, new) = hunk_line_counts(line);
             } else if line.starts_with("diff --cc ")
                 || line.starts_with("diff --combined ")
                 || line.starts_with("@@@ -")
             {
                 let what = "the combined diff of a merge is not applied by checkrein, nor by git: make one against one of its parents (`git diff PARENT`)";
-                return Err(Refusal::of_patch(
-                    Cause::Unsupported,
+                return Err(PatchRefusal::refusal_at_patch_line(
+                    PatchRefusalCause::Unsupported,
                     at + 1,
                     what.to_owned(),
                 ));
             } else if line.starts_with("@@") && !outline.stamps.is_empty() {
                 let what = "a hunk begins with `@@ -LINE,COUNT +LINE,COUNT @@`: without the numbers nobody applies it";
-                return Err(Refusal::of_patch(Cause::Malformed, at + 1, what.to_owned()));
+                return Err(PatchRefusal::refusal_at_patch_line(
+                    PatchRefusalCause::Malformed,
+                    at + 1,
+                    what.to_owned(),
+                ));
             } else if let Some(from) = line.strip_prefix("--- ")
                 && let Some((_, to)) = lines.peek()
                 && let Some(to) = to.strip_prefix("+++ ")
             {
-                outline.stamps.push(Stamps {
-                    old: is_beginning_of_time(from),
-                    new: is_beginning_of_time(to),
+                outline.stamps.push(EpochDatedSides {
+                    old: is_epoch_date(from),
+                    new: is_epoch_date(to),
                 });
             }
         }
@@ -129,7 +140,7 @@ impl Outline {
 }
 
 /// The counts of lines of `@@ -1,2 +3,4 @@`; one where there is none.
-fn counts(head: &str) -> (usize, usize) {
+fn hunk_line_counts(head: &str) -> (usize, usize) {
     let count = |sign: char| {
         let range = head
             .split_whitespace()
@@ -143,7 +154,7 @@ fn counts(head: &str) -> (usize, usize) {
 }
 
 /// Whether a header's date is midnight of 1 January 1970 in Greenwich, wherever it was written.
-fn is_beginning_of_time(header: &str) -> bool {
+fn is_epoch_date(header: &str) -> bool {
     let minutes = || -> Option<i64> {
         let (_, stamp) = header.rsplit_once('\t')?;
         let mut parts = stamp.split_whitespace();
@@ -165,7 +176,7 @@ fn is_beginning_of_time(header: &str) -> bool {
 }
 
 /// diffy says where by a byte; people count lines.
-fn malformed(text: &str, error: &str, line: usize) -> Refusal {
+fn malformed_diff_refusal(text: &str, error: &str, line: usize) -> PatchRefusal {
     let at = error
         .split_once("at byte ")
         .and_then(|(_, rest)| rest.split(':').next()?.parse::<usize>().ok());
@@ -179,83 +190,90 @@ fn malformed(text: &str, error: &str, line: usize) -> Refusal {
         }
         _ => "",
     };
-    Refusal::of_patch(Cause::Malformed, line, format!("{what}{hint}"))
+    PatchRefusal::refusal_at_patch_line(PatchRefusalCause::Malformed, line, format!("{what}{hint}"))
 }
 
-fn change(
+fn change_from_unified_file_patch(
     parsed: &FilePatch<'_, str>,
     (strip, is_git): (Option<usize>, bool),
-    stamps: Stamps,
+    stamps: EpochDatedSides,
     hunks_at: &mut impl Iterator<Item = usize>,
     line: &mut usize,
-) -> Result<Change, Refusal> {
+) -> Result<PatchFileSection, PatchRefusal> {
     let hunks = match parsed.patch() {
         PatchKind::Text(patch) => {
             let hunks = patch.hunks().iter();
             hunks
-                .map(|one| hunk(one, hunks_at.next().unwrap_or(*line)))
+                .map(|one| convert_diffy_hunk(one, hunks_at.next().unwrap_or(*line)))
                 .collect::<Vec<_>>()
         }
-        PatchKind::Binary(_) => return Err(unsupported(*line, "binary data")),
+        PatchKind::Binary(_) => return Err(unsupported_patch_refusal(*line, "binary data")),
     };
     *line = hunks.first().map_or(*line, |hunk| hunk.line);
     for mode in [parsed.old_mode(), parsed.new_mode()].into_iter().flatten() {
         match mode {
             FileMode::Regular | FileMode::Executable => {}
-            FileMode::Symlink => return Err(unsupported(*line, "a symbolic link")),
-            FileMode::Gitlink => return Err(unsupported(*line, "a submodule")),
+            FileMode::Symlink => return Err(unsupported_patch_refusal(*line, "a symbolic link")),
+            FileMode::Gitlink => return Err(unsupported_patch_refusal(*line, "a submodule")),
         }
     }
     let executable = parsed.new_mode().map(|mode| *mode == FileMode::Executable);
-    let named = |path: &str, what| Change {
+    let named = |path: &str, what| PatchFileSection {
         path: path.to_owned(),
         line: *line,
-        what,
+        kind: what,
     };
     let whole = |hunks: &[Hunk]| hunks.iter().flat_map(|hunk| hunk.new.clone()).collect();
     Ok(match parsed.operation() {
         FileOperation::Create(path) => named(
-            &stripped(path, strip, "b/"),
-            What::Create {
+            &strip_leading_path_parts(path, strip, "b/"),
+            PatchFileChange::Create {
                 content: whole(&hunks),
                 executable,
             },
         ),
-        FileOperation::Delete(path) => named(&stripped(path, strip, "a/"), What::Remove(hunks)),
+        FileOperation::Delete(path) => named(
+            &strip_leading_path_parts(path, strip, "a/"),
+            PatchFileChange::Remove(hunks),
+        ),
         FileOperation::Modify { original, modified } => {
             let (from, to) = (
-                stripped(original, strip, "a/"),
-                stripped(modified, strip, "b/"),
+                strip_leading_path_parts(original, strip, "a/"),
+                strip_leading_path_parts(modified, strip, "b/"),
             );
             if stamps.old {
                 let content = whole(&hunks);
                 return Ok(named(
                     &to,
-                    What::Create {
+                    PatchFileChange::Create {
                         content,
                         executable,
                     },
                 ));
             }
             if stamps.new {
-                return Ok(named(&from, What::Remove(hunks)));
+                return Ok(named(&from, PatchFileChange::Remove(hunks)));
             }
             if hunks.is_empty() && parsed.old_mode() == parsed.new_mode() {
                 let what = format!("nothing is changed in {to}: no hunk belongs to it");
-                return Err(Refusal::of_patch(Cause::Malformed, *line, what));
+                return Err(PatchRefusal::refusal_at_patch_line(
+                    PatchRefusalCause::Malformed,
+                    *line,
+                    what,
+                ));
             }
             let makes = matches!(hunks.as_slice(), [one] if one.old.is_empty());
             // `x.orig` and `x`: the new name is the one that is meant.
             let path = if from == to { from } else { to };
             named(
                 &path,
-                What::Hunks {
+                PatchFileChange::Hunks {
                     hunks,
                     to: None,
-                    copies: false,
+                    is_copy: false,
                     executable,
                     // Git says so where it makes a file.
-                    makes: makes && !is_git,
+                    creates_if_missing: makes && !is_git,
                 },
             )
         }
@@ -263,29 +281,29 @@ fn change(
             // These lines have no `a/` and `b/` to take off.
             let less = strip.map(|strip| strip.saturating_sub(1));
             named(
-                &stripped(from, less, ""),
-                What::Hunks {
+                &strip_leading_path_parts(from, less, ""),
+                PatchFileChange::Hunks {
                     hunks,
-                    to: Some(stripped(to, less, "")),
-                    copies: matches!(parsed.operation(), FileOperation::Copy { .. }),
+                    to: Some(strip_leading_path_parts(to, less, "")),
+                    is_copy: matches!(parsed.operation(), FileOperation::Copy { .. }),
                     executable,
-                    makes: false,
+                    creates_if_missing: false,
                 },
             )
         }
     })
 }
 
-fn unsupported(line: usize, what: &str) -> Refusal {
-    Refusal::of_patch(
-        Cause::Unsupported,
+fn unsupported_patch_refusal(line: usize, what: &str) -> PatchRefusal {
+    PatchRefusal::refusal_at_patch_line(
+        PatchRefusalCause::Unsupported,
         line,
         format!("{what} in a patch is not applied by checkrein; git apply does"),
     )
 }
 
 /// `x/y/z` without so many names in front.
-fn stripped(path: &str, strip: Option<usize>, usual: &str) -> String {
+fn strip_leading_path_parts(path: &str, strip: Option<usize>, usual: &str) -> String {
     let Some(strip) = strip else {
         return path.strip_prefix(usual).unwrap_or(path).to_owned();
     };
@@ -299,7 +317,7 @@ fn stripped(path: &str, strip: Option<usize>, usual: &str) -> String {
     rest.to_owned()
 }
 
-fn hunk(parsed: &diffy::Hunk<'_, str>, line: usize) -> Hunk {
+fn convert_diffy_hunk(parsed: &diffy::Hunk<'_, str>, line: usize) -> Hunk {
     let mut hunk = Hunk {
         line,
         old_start: parsed.old_range().start(),

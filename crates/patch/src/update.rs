@@ -1,34 +1,38 @@
 //! V4A chunks put into a text. The places are those that Codex finds; lines that stay keep
 //! the file's own spelling and line end, lines that come get the end of the file's first line.
 
-use crate::lines::{self, FileLine};
-use crate::model::{Chunk, Line};
-use crate::nearest::{self, Wanted};
-use crate::refusal::{Cause, Refusal};
-use crate::seek::Seeker;
+use crate::lines::{self, LineWithEnding};
+use crate::model::{ChunkLine, UpdateChunk};
+use crate::nearest::{self, PatchBlockSearch};
+use crate::refusal::{PatchRefusal, PatchRefusalCause};
+use crate::seek::BlockSeeker;
 
 /// Failures of one file that are looked into: each costs a search of its own.
-const MOST: usize = 3;
+const MAX_REFUSALS: usize = 3;
 
 /// An edit without a line that stays: so many lines from `start` on give way to others.
-struct Edit<'c> {
+struct LineEdit<'c> {
     start: usize,
-    taken: usize,
+    removed: usize,
     lines: Vec<&'c str>,
 }
 
-pub(crate) fn update(path: &str, text: &str, chunks: &[Chunk]) -> Result<String, Vec<Refusal>> {
-    let file = lines::split(text);
-    let seeker = Seeker::new(file.iter().map(|line| line.text).collect());
+pub(crate) fn apply_chunks(
+    path: &str,
+    text: &str,
+    chunks: &[UpdateChunk],
+) -> Result<String, Vec<PatchRefusal>> {
+    let file = lines::split_lines(text);
+    let seeker = BlockSeeker::new(file.iter().map(|line| line.text).collect());
     let mut edits = Vec::new();
     let mut refusals = Vec::new();
     let mut cursor = 0;
     for chunk in chunks {
-        match place(path, &file, &seeker, chunk, &mut cursor) {
+        match place_chunk(path, &file, &seeker, chunk, &mut cursor) {
             Ok(found) => edits.extend(found),
             Err(refusal) => refusals.push(refusal),
         }
-        if refusals.len() >= MOST {
+        if refusals.len() >= MAX_REFUSALS {
             break;
         }
     }
@@ -36,24 +40,25 @@ pub(crate) fn update(path: &str, text: &str, chunks: &[Chunk]) -> Result<String,
         return Err(refusals);
     }
     edits.sort_by_key(|edit| edit.start);
-    Ok(put_together(text, &file, &edits))
+    Ok(apply_edits(text, &file, &edits))
 }
 
-fn place<'c>(
+fn place_chunk<'c>(
     path: &str,
-    file: &[FileLine<'_>],
-    seeker: &Seeker<'_>,
-    chunk: &'c Chunk,
+    file: &[LineWithEnding<'_>],
+    seeker: &BlockSeeker<'_>,
+    chunk: &'c UpdateChunk,
     cursor: &mut usize,
-) -> Result<Vec<Edit<'c>>, Refusal> {
-    let missed = |cause, wanted| nearest::refusal(path, file, seeker, cause, &wanted);
+) -> Result<Vec<LineEdit<'c>>, PatchRefusal> {
+    let missed =
+        |cause, wanted| nearest::block_not_found_refusal(path, file, seeker, cause, &wanted);
     if let Some(context) = &chunk.context {
         let wanted = [context.as_str()];
-        let found = seeker.find(&wanted, *cursor, false);
+        let found = seeker.find_hunk_lines_in_file(&wanted, *cursor, false);
         let Some(found) = found else {
             return Err(missed(
-                Cause::NoContext,
-                Wanted {
+                PatchRefusalCause::NoContext,
+                PatchBlockSearch {
                     patch_line: chunk.line,
                     lines: &wanted,
                     cursor: *cursor,
@@ -63,23 +68,23 @@ fn place<'c>(
         };
         *cursor = found + 1;
     }
-    let old = chunk.old();
+    let old = chunk.old_lines();
     if old.is_empty() {
-        return Ok(edits(file.len(), &sides(chunk)));
+        return Ok(chunk_edits(file.len(), &chunk_line_sides(chunk)));
     }
-    let mut sides = sides(chunk);
-    let mut found = seeker.find(&old, *cursor, chunk.at_end);
+    let mut sides = chunk_line_sides(chunk);
+    let mut found = seeker.find_hunk_lines_in_file(&old, *cursor, chunk.at_end);
     if found.is_none()
         && let Some((last, before)) = old.split_last()
         && last.is_empty()
     {
-        drop_last_blank(&mut sides);
-        found = seeker.find(before, *cursor, chunk.at_end);
+        drop_trailing_blank_chunk_line(&mut sides);
+        found = seeker.find_hunk_lines_in_file(before, *cursor, chunk.at_end);
     }
     let Some(start) = found else {
         return Err(missed(
-            Cause::NoMatch,
-            Wanted {
+            PatchRefusalCause::NoMatch,
+            PatchBlockSearch {
                 patch_line: chunk.line,
                 lines: &old,
                 cursor: *cursor,
@@ -88,29 +93,29 @@ fn place<'c>(
         ));
     };
     *cursor = start + sides.iter().filter(|side| side.old).count();
-    Ok(edits(start, &sides))
+    Ok(chunk_edits(start, &sides))
 }
 
 /// A line of a chunk: whether the file has it before, and afterwards.
-struct Side<'c> {
+struct ChunkLineSides<'c> {
     text: &'c str,
     old: bool,
     new: bool,
 }
 
-fn sides(chunk: &Chunk) -> Vec<Side<'_>> {
-    let side = |text, old, new| Side { text, old, new };
+fn chunk_line_sides(chunk: &UpdateChunk) -> Vec<ChunkLineSides<'_>> {
+    let side = |text, old, new| ChunkLineSides { text, old, new };
     let lines = chunk.lines.iter().map(|line| match line {
-        Line::Keep(text) => side(text.as_str(), true, true),
-        Line::Remove(text) => side(text, true, false),
-        Line::Insert(text) => side(text, false, true),
+        ChunkLine::Keep(text) => side(text.as_str(), true, true),
+        ChunkLine::Remove(text) => side(text, true, false),
+        ChunkLine::Insert(text) => side(text, false, true),
     });
     lines.collect()
 }
 
 /// The last line that was to be there is not, and is empty: it is done without, and so is an
 /// empty line that would come last.
-fn drop_last_blank(sides: &mut [Side<'_>]) {
+fn drop_trailing_blank_chunk_line(sides: &mut [ChunkLineSides<'_>]) {
     if let Some(last) = sides.iter_mut().rfind(|side| side.old) {
         last.old = false;
     }
@@ -122,8 +127,8 @@ fn drop_last_blank(sides: &mut [Side<'_>]) {
 }
 
 /// A chunk's edits, once it is known where its old lines stand.
-fn edits<'c>(start: usize, sides: &[Side<'c>]) -> Vec<Edit<'c>> {
-    let mut edits: Vec<Edit<'_>> = Vec::new();
+fn chunk_edits<'c>(start: usize, sides: &[ChunkLineSides<'c>]) -> Vec<LineEdit<'c>> {
+    let mut edits: Vec<LineEdit<'_>> = Vec::new();
     let mut at = start;
     for side in sides {
         if side.old && side.new {
@@ -133,13 +138,13 @@ fn edits<'c>(start: usize, sides: &[Side<'c>]) -> Vec<Edit<'c>> {
         let removed = usize::from(side.old);
         let inserted = side.new.then_some(side.text);
         match edits.last_mut() {
-            Some(last) if last.start + last.taken == at => {
-                last.taken += removed;
+            Some(last) if last.start + last.removed == at => {
+                last.removed += removed;
                 last.lines.extend(inserted);
             }
-            _ => edits.push(Edit {
+            _ => edits.push(LineEdit {
                 start: at,
-                taken: removed,
+                removed,
                 lines: inserted.into_iter().collect(),
             }),
         }
@@ -148,7 +153,7 @@ fn edits<'c>(start: usize, sides: &[Side<'c>]) -> Vec<Edit<'c>> {
     edits
 }
 
-fn put_together(text: &str, file: &[FileLine<'_>], edits: &[Edit<'_>]) -> String {
+fn apply_edits(text: &str, file: &[LineWithEnding<'_>], edits: &[LineEdit<'_>]) -> String {
     let usual = match file.first().map(|line| line.end) {
         None | Some("") => "\n",
         Some(end) => end,
@@ -166,7 +171,7 @@ fn put_together(text: &str, file: &[FileLine<'_>], edits: &[Edit<'_>]) -> String
         for text in &edit.lines {
             put(text, usual);
         }
-        next = next.max(edit.start + edit.taken);
+        next = next.max(edit.start + edit.removed);
     }
     for line in file.get(next..).unwrap_or_default() {
         put(line.text, line.end);

@@ -1,8 +1,10 @@
 //! The V4A language, read as Codex reads it: what it takes is taken, what it refuses is
 //! refused with the line.
 
-use crate::model::{Change, Chunk, Format, Line, Patch, What};
-use crate::refusal::{Cause, Refusal};
+use crate::model::{
+    ChunkLine, ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat, UpdateChunk,
+};
+use crate::refusal::{PatchRefusal, PatchRefusalCause};
 
 const BEGIN: &str = "*** Begin Patch";
 const END: &str = "*** End Patch";
@@ -14,7 +16,7 @@ const MOVE: &str = "*** Move to: ";
 const END_OF_FILE: &str = "*** End of File";
 
 /// Whether this text begins as one: in the middle of a diff the marker is a line like others.
-pub(crate) fn begins(text: &str) -> bool {
+pub(crate) fn starts_v4a(text: &str) -> bool {
     let mut lines = text.trim().lines();
     match lines.next() {
         Some(first) if opens_heredoc(first) => {
@@ -30,7 +32,7 @@ fn opens_heredoc(line: &str) -> bool {
 
 /// A path as Codex takes it: for an address, in which tabs say nothing. What had one in front
 /// is no path from the root on.
-fn address(path: &str) -> String {
+fn codex_patch_path(path: &str) -> String {
     let plain = path.replace(['\t', '\r', '\n'], "");
     match path.starts_with('/') {
         true => plain,
@@ -38,10 +40,10 @@ fn address(path: &str) -> String {
     }
 }
 
-pub(crate) fn parse(text: &str) -> Result<Patch, Refusal> {
+pub(crate) fn parse_v4a(text: &str) -> Result<ParsedPatch, PatchRefusal> {
     let text = text.trim();
     let lines: Vec<&str> = text.lines().collect();
-    let (body, mut number) = body(&lines)?;
+    let (body, mut number) = lines_between_patch_markers(&lines)?;
     let (mut rest, first_line) = (body, number);
     let mut changes = Vec::new();
     while let Some((first, behind)) = rest.split_first()
@@ -49,34 +51,40 @@ pub(crate) fn parse(text: &str) -> Result<Patch, Refusal> {
     {
         if id.trim().is_empty() || number > first_line {
             let what = "an environment is named once, and not by nothing".to_owned();
-            return Err(Refusal::of_patch(Cause::Malformed, number, what));
+            return Err(PatchRefusal::refusal_at_patch_line(
+                PatchRefusalCause::Malformed,
+                number,
+                what,
+            ));
         }
         (rest, number) = (behind, number + 1);
     }
     // A second end behind the first one says nothing.
     while !rest.iter().all(|line| line.trim() == END) {
-        let (change, read) = change(rest, number)?;
+        let (change, read) = parse_v4a_file_change(rest, number)?;
         changes.push(change);
         rest = rest.get(read..).unwrap_or_default();
         number += read;
     }
     if changes.is_empty() {
-        return Err(Refusal::of_patch(
-            Cause::Empty,
+        return Err(PatchRefusal::refusal_at_patch_line(
+            PatchRefusalCause::Empty,
             1,
             "the patch names no file".to_owned(),
         ));
     }
-    Ok(Patch {
-        format: Format::V4a,
+    Ok(ParsedPatch {
+        format: PatchFormat::V4a,
         changes,
     })
 }
 
 /// The lines between the markers, and the number of the first of them. A heredoc that came
 /// along with the text is taken off.
-fn body<'a, 't>(lines: &'a [&'t str]) -> Result<(&'a [&'t str], usize), Refusal> {
-    match between(lines) {
+fn lines_between_patch_markers<'a, 't>(
+    lines: &'a [&'t str],
+) -> Result<(&'a [&'t str], usize), PatchRefusal> {
+    match v4a_patch_body(lines) {
         Ok(body) => Ok((body, 2)),
         Err(refusal) => {
             let heredoc = match lines {
@@ -86,15 +94,21 @@ fn body<'a, 't>(lines: &'a [&'t str]) -> Result<(&'a [&'t str], usize), Refusal>
                 _ => None,
             };
             match heredoc {
-                Some(inner) => between(inner).map(|body| (body, 3)),
+                Some(inner) => v4a_patch_body(inner).map(|body| (body, 3)),
                 None => Err(refusal),
             }
         }
     }
 }
 
-fn between<'a, 't>(lines: &'a [&'t str]) -> Result<&'a [&'t str], Refusal> {
-    let refuse = |line, what: &str| Err(Refusal::of_patch(Cause::Malformed, line, what.to_owned()));
+fn v4a_patch_body<'a, 't>(lines: &'a [&'t str]) -> Result<&'a [&'t str], PatchRefusal> {
+    let refuse = |line, what: &str| {
+        Err(PatchRefusal::refusal_at_patch_line(
+            PatchRefusalCause::Malformed,
+            line,
+            what.to_owned(),
+        ))
+    };
     match lines {
         [first, ..] if first.trim() != BEGIN => refuse(
             1,
@@ -110,12 +124,15 @@ fn between<'a, 't>(lines: &'a [&'t str]) -> Result<&'a [&'t str], Refusal> {
 }
 
 /// One file's part, and how many lines it takes.
-fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
+fn parse_v4a_file_change(
+    lines: &[&str],
+    number: usize,
+) -> Result<(PatchFileSection, usize), PatchRefusal> {
     let first = lines.first().map_or("", |line| line.trim());
-    let named = |path: &str, what| Change {
-        path: address(path),
+    let named = |path: &str, what| PatchFileSection {
+        path: codex_patch_path(path),
         line: number,
-        what,
+        kind: what,
     };
     if let Some(path) = first.strip_prefix(ADD) {
         let added = lines
@@ -129,10 +146,10 @@ fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
             content.push('\n');
             read += 1;
         }
-        return Ok((named(path, What::Add(content)), read));
+        return Ok((named(path, PatchFileChange::Add(content)), read));
     }
     if let Some(path) = first.strip_prefix(DELETE) {
-        return Ok((named(path, What::Delete), 1));
+        return Ok((named(path, PatchFileChange::Delete), 1));
     }
     if let Some(path) = first.strip_prefix(UPDATE) {
         // An end of the file before any line of it says nothing.
@@ -147,7 +164,7 @@ fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
             let passed_over = match chunks.last() {
                 // Before the first chunk an empty line is one of that.
                 None => ends(&line),
-                Some(Chunk { at_end, .. }) => *at_end && line.trim().is_empty(),
+                Some(UpdateChunk { at_end, .. }) => *at_end && line.trim().is_empty(),
             };
             if passed_over {
                 read += 1;
@@ -157,26 +174,44 @@ fn change(lines: &[&str], number: usize) -> Result<(Change, usize), Refusal> {
                 break;
             }
             let rest = lines.get(read..).unwrap_or_default();
-            let (chunk, taken) = chunk(rest, number + read, chunks.is_empty())?;
+            let (chunk, taken) = parse_v4a_chunk(rest, number + read, chunks.is_empty())?;
             chunks.push(chunk);
             read += taken;
         }
         if chunks.is_empty() {
             let what = format!("the update of {path} has no chunk: say which lines change");
-            return Err(Refusal::of_patch(Cause::Malformed, number, what));
+            return Err(PatchRefusal::refusal_at_patch_line(
+                PatchRefusalCause::Malformed,
+                number,
+                what,
+            ));
         }
-        let to = to.map(address);
-        return Ok((named(path, What::Update { to, chunks }), read));
+        let to = to.map(codex_patch_path);
+        return Ok((named(path, PatchFileChange::Update { to, chunks }), read));
     }
     let what = format!(
         "`{first}` is no header: one of `*** Add File: PATH`, `*** Delete File: PATH`, `*** Update File: PATH` is wanted"
     );
-    Err(Refusal::of_patch(Cause::Malformed, number, what))
+    Err(PatchRefusal::refusal_at_patch_line(
+        PatchRefusalCause::Malformed,
+        number,
+        what,
+    ))
 }
 
 /// One chunk, and how many lines it takes.
-fn chunk(lines: &[&str], number: usize, is_first: bool) -> Result<(Chunk, usize), Refusal> {
-    let refuse = |line, what: String| Err(Refusal::of_patch(Cause::Malformed, line, what));
+fn parse_v4a_chunk(
+    lines: &[&str],
+    number: usize,
+    is_first: bool,
+) -> Result<(UpdateChunk, usize), PatchRefusal> {
+    let refuse = |line, what: String| {
+        Err(PatchRefusal::refusal_at_patch_line(
+            PatchRefusalCause::Malformed,
+            line,
+            what,
+        ))
+    };
     let head = lines.first().map_or("", |line| line.trim_end());
     let (context, start) = if head == "@@" {
         (None, 1)
@@ -190,10 +225,10 @@ fn chunk(lines: &[&str], number: usize, is_first: bool) -> Result<(Chunk, usize)
             format!("a chunk begins with `@@`, not with `{head}`"),
         );
     };
-    let mut chunk = Chunk {
+    let mut chunk = UpdateChunk {
         line: number,
         context,
-        ..Chunk::default()
+        ..UpdateChunk::default()
     };
     let mut read = 0;
     for line in lines.iter().skip(start) {
@@ -206,9 +241,9 @@ fn chunk(lines: &[&str], number: usize, is_first: bool) -> Result<(Chunk, usize)
         let first = chars.next();
         let text = chars.as_str().to_owned();
         chunk.lines.push(match first {
-            None | Some(' ') => Line::Keep(text),
-            Some('+') => Line::Insert(text),
-            Some('-') => Line::Remove(text),
+            None | Some(' ') => ChunkLine::Keep(text),
+            Some('+') => ChunkLine::Insert(text),
+            Some('-') => ChunkLine::Remove(text),
             Some(_) if read > 0 => break,
             Some(_) => {
                 let what =

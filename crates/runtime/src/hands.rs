@@ -10,7 +10,10 @@ use checkrein_core::digest::Digest;
 use checkrein_core::evidence::InconclusiveCause;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
-use checkrein_patch::{Disk, Fit, Within, apply, check, parse, recover, told};
+use checkrein_patch::{
+    DiskTree, HunkMatchDialect, PathBelowRoot, apply_patch_plan, check_patch, parse_patch,
+    recover_interrupted_apply, render_refusals,
+};
 use checkrein_verifiers::{Command, Job, Report};
 
 use crate::logs;
@@ -84,14 +87,27 @@ impl Hands {
     /// Why nothing, or not all, was changed; in words for whoever wrote it.
     pub fn apply_patch(&self, text: &str) -> Result<String, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{error}");
-        let disk = Disk::open(&self.place.root, LARGEST).map_err(|error| failed(&error))?;
+        let disk =
+            DiskTree::open_file_tree(&self.place.root, LARGEST).map_err(|error| failed(&error))?;
         let memory = self.memory();
-        recover(&disk, &memory).map_err(|error| failed(&error))?;
-        let plan = parse(text, None)
+        recover_interrupted_apply(&disk, &memory).map_err(|error| failed(&error))?;
+        let plan = parse_patch(text, None)
             .map_err(|refusal| vec![refusal])
-            .and_then(|patch| check(&patch, &disk, &Within::root(), Fit::Git))
-            .map_err(|refusals| format!("refused, nothing is changed\n{}", told(&refusals)))?;
-        apply(&plan, &disk, &memory).map_err(|error| failed(&error))?;
+            .and_then(|patch| {
+                check_patch(
+                    &patch,
+                    &disk,
+                    &PathBelowRoot::tree_root_path(),
+                    HunkMatchDialect::Git,
+                )
+            })
+            .map_err(|refusals| {
+                format!(
+                    "refused, nothing is changed\n{}",
+                    render_refusals(&refusals)
+                )
+            })?;
+        apply_patch_plan(&plan, &disk, &memory).map_err(|error| failed(&error))?;
         let paths: Vec<String> = plan
             .steps
             .iter()

@@ -11,7 +11,10 @@ use std::time::{Duration, Instant};
 use checkrein_core::input::{Input, PatchCheckedAgainstTree};
 use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
 use checkrein_execpolicy::{ParsedScripts, PatchCommand, PatchText, PatchTool};
-use checkrein_patch::{Cause, Disk, Fit, Patch, Refusal, Within, check, parse, parse_diff, told};
+use checkrein_patch::{
+    DiskTree, HunkMatchDialect, ParsedPatch, PatchRefusal, PatchRefusalCause, PathBelowRoot,
+    check_patch, parse_diff, parse_patch, render_refusals,
+};
 
 use crate::delivery::{Delivery, Patience};
 use crate::start;
@@ -178,13 +181,14 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchC
     };
     let parsed = match command.tool {
         PatchTool::GitApply | PatchTool::Patch => parse_diff(&text, strip),
-        PatchTool::ApplyPatch | PatchTool::Own => parse(&text, strip),
+        PatchTool::ApplyPatch | PatchTool::Own => parse_patch(&text, strip),
     };
     let patch = match parsed {
         Ok(patch) => patch,
         Err(refusal) => {
             let ours = matches!(command.tool, PatchTool::ApplyPatch | PatchTool::Own);
-            let refused = ours && !command.paths_only && refusal.cause != Cause::Unsupported;
+            let refused =
+                ours && !command.paths_only && refusal.cause != PatchRefusalCause::Unsupported;
             // Others may read more than we do: what the headers say counts.
             return Some(PatchCheckedAgainstTree {
                 paths: headed(&text, strip)
@@ -195,15 +199,15 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchC
             });
         }
     };
-    if patch.paths().count() > MOST_FILES {
+    if patch.paths_changed_by_patch().count() > MOST_FILES {
         return Some(unread(&format!("it is about more than {MOST_FILES} files")));
     }
-    let disk = Disk::open(&root, LARGEST).ok()?;
+    let disk = DiskTree::open_file_tree(&root, LARGEST).ok()?;
     let fit = match command.tool {
-        PatchTool::Patch => Fit::Gnu,
-        PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Own => Fit::Git,
+        PatchTool::Patch => HunkMatchDialect::Gnu,
+        PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Own => HunkMatchDialect::Git,
     };
-    let (below, refusals) = match check(&patch, &disk, &base, fit) {
+    let (below, refusals) = match check_patch(&patch, &disk, &base, fit) {
         Ok(plan) => {
             let paths = plan
                 .steps
@@ -219,13 +223,13 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchC
         }
         Err(refusals) => (spelled(&patch, &base), refusals),
     };
-    let counts = |refusal: &Refusal| match refusal.cause {
+    let counts = |refusal: &PatchRefusal| match refusal.cause {
         // Too large to be looked into, or of another kind: the tool knows.
-        Cause::Unreadable | Cause::Unsupported => false,
-        cause if cause.is_about_tree() => command.first && sure,
+        PatchRefusalCause::Unreadable | PatchRefusalCause::Unsupported => false,
+        cause if cause.refusal_is_about_tree() => command.first && sure,
         _ => sure,
     };
-    let told: Vec<Refusal> = refusals.into_iter().filter(counts).collect();
+    let told: Vec<PatchRefusal> = refusals.into_iter().filter(counts).collect();
     Some(PatchCheckedAgainstTree {
         paths: below,
         refused: (!told.is_empty()).then(|| reason(&told)),
@@ -241,19 +245,22 @@ fn without_returns(text: String) -> String {
     }
 }
 
-fn reason(refusals: &[Refusal]) -> String {
+fn reason(refusals: &[PatchRefusal]) -> String {
     format!(
         "this patch was not applied, no file is changed:\n{}\nlook at the file again and send the whole patch once more",
-        told(refusals)
+        render_refusals(refusals)
     )
 }
 
 /// The paths that it names, where nothing better is known.
-fn spelled(patch: &Patch, base: &Within) -> Vec<String> {
-    patch.paths().map(|path| from(base, path)).collect()
+fn spelled(patch: &ParsedPatch, base: &PathBelowRoot) -> Vec<String> {
+    patch
+        .paths_changed_by_patch()
+        .map(|path| from(base, path))
+        .collect()
 }
 
-fn from(base: &Within, path: &str) -> String {
+fn from(base: &PathBelowRoot, path: &str) -> String {
     match base.to_string().as_str() {
         "" => path.to_owned(),
         base => Path::new(base).join(path).display().to_string(),
@@ -278,7 +285,7 @@ fn headed(text: &str, strip: Option<usize>) -> impl Iterator<Item = &str> {
         })
 }
 
-fn within(below: &Path) -> Option<Within> {
+fn within(below: &Path) -> Option<PathBelowRoot> {
     let names: Option<Vec<&str>> = below
         .components()
         .map(|part| match part {
@@ -286,7 +293,7 @@ fn within(below: &Path) -> Option<Within> {
             _ => None,
         })
         .collect();
-    Within::read(&names?.join("/"))
+    PathBelowRoot::parse_path_inside_tree(&names?.join("/"))
 }
 
 /// A plain file, up to a size; whatever else it is, the command will find out.

@@ -8,7 +8,8 @@ use std::process::ExitCode;
 use checkrein_core::digest::Digest;
 use checkrein_execpolicy::{RuleSet, judge_writes};
 use checkrein_patch::{
-    self as patches, ApplyError, Disk, Fit, Listed, Plan, Recovered, Refusal, Within,
+    self as patches, DiskTree, HunkMatchDialect, ListedFileAction, PatchApplyError, PatchPlan,
+    PatchRecoveryOutcome, PatchRefusal, PathBelowRoot,
 };
 use serde_json::{Value, json};
 
@@ -34,7 +35,7 @@ pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
     };
     let root = std::path::absolute(root)?;
     let located = locate::locate(&std::env::current_dir()?, None);
-    let disk = Disk::open(&root, u64::MAX).map_err(|error| {
+    let disk = DiskTree::open_file_tree(&root, u64::MAX).map_err(|error| {
         CommandError::usage(
             format!("{}: {error}", root.display()),
             "--root names the folder that the patch is for",
@@ -42,18 +43,25 @@ pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
     })?;
     let text = read(asked.file.as_deref())?;
     let memory = memory(&root);
-    let recovered = patches::recover(&disk, &memory)?;
+    let recovered = patches::recover_interrupted_apply(&disk, &memory)?;
     tell(&recovered);
-    let checked = patches::parse(&text, None)
+    let checked = patches::parse_patch(&text, None)
         .map_err(|refusal| vec![refusal])
-        .and_then(|patch| patches::check(&patch, &disk, &Within::root(), Fit::Git));
+        .and_then(|patch| {
+            patches::check_patch(
+                &patch,
+                &disk,
+                &PathBelowRoot::tree_root_path(),
+                HunkMatchDialect::Git,
+            )
+        });
     let code = match checked {
         Err(refusals) => {
             match asked.json {
                 true => ui::json(&refused(&refusals, &recovered)),
                 false => {
                     ui::answer(Line::painted(Paint::Bad, "refused, nothing is changed"));
-                    ui::answer(&lines(&patches::told(&refusals)));
+                    ui::answer(&lines(&patches::render_refusals(&refusals)));
                 }
             }
             exit_code::NO
@@ -61,7 +69,7 @@ pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
         Ok(plan) => {
             if applies {
                 permitted(&plan, &root, &located)?;
-                patches::apply(&plan, &disk, &memory)?;
+                patches::apply_patch_plan(&plan, &disk, &memory)?;
             }
             match asked.json {
                 true => ui::json(&accepted(&plan, applies, &recovered)),
@@ -75,11 +83,14 @@ pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
 
 /// What a person decides is written only if one asks: hooks of agents, what we remember, and
 /// what lies outside the repo that the command is typed in.
-fn permitted(plan: &Plan, root: &Path, located: &Located) -> Result<(), CommandError> {
+fn permitted(plan: &PatchPlan, root: &Path, located: &Located) -> Result<(), CommandError> {
     let real = root.canonicalize()?;
     let in_git = real.components().any(|part| {
-        let name = part.as_os_str().to_str().and_then(Within::read);
-        name.is_some_and(|name| name.is_in_git())
+        let name = part
+            .as_os_str()
+            .to_str()
+            .and_then(PathBelowRoot::parse_path_inside_tree);
+        name.is_some_and(|name| name.has_dot_git_component())
     });
     if in_git {
         return Err(CommandError::forbidden(
@@ -175,31 +186,31 @@ fn memory(root: &Path) -> PathBuf {
     state.join("patch").join(name)
 }
 
-fn tell(recovered: &Recovered) {
+fn tell(recovered: &PatchRecoveryOutcome) {
     match recovered {
-        Recovered::Nothing => {}
-        Recovered::TakenBack => {
+        PatchRecoveryOutcome::Nothing => {}
+        PatchRecoveryOutcome::RolledBack => {
             ui::say(
                 "checkrein: an earlier patch was interrupted before it was decided; its staged files are gone",
             );
         }
-        Recovered::Finished { left_alone } if left_alone.is_empty() => {
+        PatchRecoveryOutcome::Finished { left_alone } if left_alone.is_empty() => {
             ui::say(
                 "checkrein: an earlier patch was interrupted while it was written; it is finished now",
             );
         }
-        Recovered::Finished { left_alone } => ui::say(&format!(
+        PatchRecoveryOutcome::Finished { left_alone } => ui::say(&format!(
             "checkrein: an earlier patch was interrupted while it was written; it is finished now, but for files that were changed since and are left as they are: {}",
             printable(&left_alone.join(", "))
         )),
-        Recovered::Unreadable { kept } => ui::say(&format!(
+        PatchRecoveryOutcome::Unreadable { kept } => ui::say(&format!(
             "checkrein: what an earlier patch left behind cannot be read and was put aside as {kept}; look at the tree with git status: files named .checkrein-patch-… are its leftovers"
         )),
     }
 }
 
-fn show(plan: &Plan, applied: bool) {
-    let count = plan.listed.len();
+fn show(plan: &PatchPlan, applied: bool) {
+    let count = plan.listed_actions.len();
     let files = if count == 1 {
         "1 file"
     } else {
@@ -210,7 +221,7 @@ fn show(plan: &Plan, applied: bool) {
         false => format!("it applies: {files}"),
     };
     ui::answer(Line::painted(Paint::Good, &head));
-    for one in &plan.listed {
+    for one in &plan.listed_actions {
         ui::answer(&format!("  {:<7} {}", one.action.as_str(), named(one)));
     }
     for hazard in &plan.hazards {
@@ -218,7 +229,7 @@ fn show(plan: &Plan, applied: bool) {
     }
 }
 
-fn named(one: &Listed) -> String {
+fn named(one: &ListedFileAction) -> String {
     let mut text = match &one.from {
         Some(from) => format!("{} → {}", printable(from), printable(&one.path)),
         None => printable(&one.path),
@@ -229,9 +240,9 @@ fn named(one: &Listed) -> String {
     text
 }
 
-fn accepted(plan: &Plan, applied: bool, recovered: &Recovered) -> Value {
+fn accepted(plan: &PatchPlan, applied: bool, recovered: &PatchRecoveryOutcome) -> Value {
     let files: Vec<Value> = plan
-        .listed
+        .listed_actions
         .iter()
         .map(|one| {
             json!({
@@ -253,7 +264,7 @@ fn accepted(plan: &Plan, applied: bool, recovered: &Recovered) -> Value {
     })
 }
 
-fn refused(refusals: &[Refusal], recovered: &Recovered) -> Value {
+fn refused(refusals: &[PatchRefusal], recovered: &PatchRecoveryOutcome) -> Value {
     json!({
         "schema": SCHEMA,
         "verdict": "refused",
@@ -267,17 +278,17 @@ fn refused(refusals: &[Refusal], recovered: &Recovered) -> Value {
 
 const SCHEMA: &str = "checkrein/patch/1";
 
-fn word(recovered: &Recovered) -> Option<&'static str> {
+fn word(recovered: &PatchRecoveryOutcome) -> Option<&'static str> {
     match recovered {
-        Recovered::Nothing => None,
-        Recovered::TakenBack => Some("taken_back"),
-        Recovered::Finished { .. } => Some("finished"),
-        Recovered::Unreadable { .. } => Some("unreadable"),
+        PatchRecoveryOutcome::Nothing => None,
+        PatchRecoveryOutcome::RolledBack => Some("taken_back"),
+        PatchRecoveryOutcome::Finished { .. } => Some("finished"),
+        PatchRecoveryOutcome::Unreadable { .. } => Some("unreadable"),
     }
 }
 
-impl From<ApplyError> for CommandError {
-    fn from(error: ApplyError) -> Self {
+impl From<PatchApplyError> for CommandError {
+    fn from(error: PatchApplyError) -> Self {
         Self::failed(error.to_string())
     }
 }

@@ -20,22 +20,22 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
 
-use crate::disk::Disk;
-use crate::path::Within;
-use crate::plan::{Plan, Step};
-use crate::tree::{Node, Tree as _};
-use journal::{Act, Journal, Phase};
-use recover::finish;
-use watch::Ops;
+use crate::disk::DiskTree;
+use crate::path::PathBelowRoot;
+use crate::plan::{PatchPlan, PlannedFile};
+use crate::tree::{FileTree as _, TreeNode};
+use journal::{PatchApplyJournal, PatchApplyPhase, PatchJournalEntry};
+use recover::roll_patch_forward;
+use watch::PatchStepObserver;
 
-pub use recover::Recovered;
+pub use recover::PatchRecoveryOutcome;
 
 /// How long another apply in the same root is waited for.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
 
 /// Why a plan was not carried out.
 #[derive(Debug, thiserror::Error)]
-pub enum ApplyError {
+pub enum PatchApplyError {
     /// The tree is as it was.
     #[error("nothing was changed: {0}")]
     Untouched(String),
@@ -52,64 +52,83 @@ pub enum ApplyError {
 ///
 /// # Errors
 /// If the tree is not what it was when the patch was checked, or the system says no.
-pub fn apply(plan: &Plan, disk: &Disk, memory: &Path) -> Result<(), ApplyError> {
-    apply_with(plan, disk, memory, &Ops::plain())
+pub fn apply_patch_plan(
+    plan: &PatchPlan,
+    disk: &DiskTree,
+    memory: &Path,
+) -> Result<(), PatchApplyError> {
+    apply_patch_plan_with_ops(
+        plan,
+        disk,
+        memory,
+        &PatchStepObserver::no_patch_step_observer(),
+    )
 }
 
-/// Takes up what a killed [`apply`] left in this root. It may be killed itself, and be called
+/// Takes up what a killed [`apply_patch_plan`] left in this root. It may be killed itself, and be called
 /// again: the end is the same.
 ///
 /// # Errors
 /// If the system says no; nothing is lost by that.
-pub fn recover(disk: &Disk, memory: &Path) -> Result<Recovered, ApplyError> {
-    if !journal::exists(memory) {
-        return Ok(Recovered::Nothing);
+pub fn recover_interrupted_apply(
+    disk: &DiskTree,
+    memory: &Path,
+) -> Result<PatchRecoveryOutcome, PatchApplyError> {
+    if !journal::patch_journal_exists(memory) {
+        return Ok(PatchRecoveryOutcome::Nothing);
     }
-    let _held = hold(memory).map_err(untouched)?;
-    recover::recover(disk, memory, &Ops::plain())
+    let _held = lock_patch_root(memory).map_err(patch_left_tree_untouched_error)?;
+    recover::recover_patch_journal(disk, memory, &PatchStepObserver::no_patch_step_observer())
 }
 
-fn apply_with(plan: &Plan, disk: &Disk, memory: &Path, ops: &Ops<'_>) -> Result<(), ApplyError> {
-    let _held = hold(memory).map_err(untouched)?;
-    recover::recover(disk, memory, ops)?;
-    let (acts, staged) = acts(plan, disk).map_err(untouched)?;
-    let mut journal = Journal {
-        phase: Phase::Staging,
-        acts,
+fn apply_patch_plan_with_ops(
+    plan: &PatchPlan,
+    disk: &DiskTree,
+    memory: &Path,
+    ops: &PatchStepObserver<'_>,
+) -> Result<(), PatchApplyError> {
+    let _held = lock_patch_root(memory).map_err(patch_left_tree_untouched_error)?;
+    recover::recover_patch_journal(disk, memory, ops)?;
+    let (acts, staged) =
+        patch_journal_entries(plan, disk).map_err(patch_left_tree_untouched_error)?;
+    let mut journal = PatchApplyJournal {
+        phase: PatchApplyPhase::Staging,
+        entries: acts,
     };
     let staging = || -> io::Result<()> {
-        journal.write(memory, ops)?;
-        stage(plan, disk, &journal, &staged, ops)?;
-        unchanged(plan, disk)
+        journal.write_journal_durably(memory, ops)?;
+        write_staged_files(plan, disk, &journal, &staged, ops)?;
+        ensure_tree_matches_plan(plan, disk)
     };
     if let Err(error) = staging() {
         // What cannot be taken back now is, by the next call.
-        let _ = recover::recover(disk, memory, ops);
-        return Err(untouched(error));
+        let _ = recover::recover_patch_journal(disk, memory, ops);
+        return Err(patch_left_tree_untouched_error(error));
     }
-    journal.phase = Phase::Decided;
-    if let Err(error) = journal.write(memory, ops) {
+    journal.phase = PatchApplyPhase::Decided;
+    if let Err(error) = journal.write_journal_durably(memory, ops) {
         // Whether it is in its place is for whoever reads it to see.
-        return Err(unfinished(error));
+        return Err(unfinished_patch_error(error));
     }
-    let left_alone = finish(&journal, disk, memory, ops).map_err(unfinished)?;
+    let left_alone =
+        roll_patch_forward(&journal, disk, memory, ops).map_err(unfinished_patch_error)?;
     match left_alone.is_empty() {
         true => Ok(()),
-        false => Err(ApplyError::Overtaken(left_alone.join(", "))),
+        false => Err(PatchApplyError::Overtaken(left_alone.join(", "))),
     }
 }
 
-fn untouched(error: io::Error) -> ApplyError {
-    ApplyError::Untouched(error.to_string())
+fn patch_left_tree_untouched_error(error: io::Error) -> PatchApplyError {
+    PatchApplyError::Untouched(error.to_string())
 }
 
-fn unfinished(error: io::Error) -> ApplyError {
-    ApplyError::Unfinished(error.to_string())
+fn unfinished_patch_error(error: io::Error) -> PatchApplyError {
+    PatchApplyError::Unfinished(error.to_string())
 }
 
 /// One at a time in this root; the kernel lets go when the process dies.
-fn hold(memory: &Path) -> io::Result<File> {
-    private_folder(memory)?;
+fn lock_patch_root(memory: &Path) -> io::Result<File> {
+    create_private_folder(memory)?;
     let file = create_private_file(&memory.join("lock"))?;
     let since = Instant::now();
     loop {
@@ -127,7 +146,7 @@ fn hold(memory: &Path) -> io::Result<File> {
 }
 
 /// Nobody else reads there; so it is of every folder above that is not there yet.
-fn private_folder(folder: &Path) -> io::Result<()> {
+fn create_private_folder(folder: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
     {
@@ -146,22 +165,28 @@ fn create_private_file(path: &Path) -> io::Result<File> {
 }
 
 /// What is to be done, with a name for each staged file; and the folders these lie in.
-fn acts(plan: &Plan, disk: &Disk) -> io::Result<(Vec<Act>, Vec<Within>)> {
+fn patch_journal_entries(
+    plan: &PatchPlan,
+    disk: &DiskTree,
+) -> io::Result<(Vec<PatchJournalEntry>, Vec<PathBelowRoot>)> {
     let mut folders = Vec::new();
     let mut acts = Vec::new();
     for (at, step) in plan.steps.iter().enumerate() {
         let staged = match &step.after {
             None => None,
             Some(_) => {
-                let mut place = nearest_folder(&step.path, disk)?;
+                let mut place = nearest_existing_folder(&step.path, disk)?;
                 if !folders.contains(&place) {
                     folders.push(place.clone());
                 }
-                place.push(&format!(".checkrein-patch-{:x}-{at}", std::process::id()));
+                place.push_path_component(&format!(
+                    ".checkrein-patch-{:x}-{at}",
+                    std::process::id()
+                ));
                 Some(place.to_string())
             }
         };
-        acts.push(Act {
+        acts.push(PatchJournalEntry {
             path: step.path.to_string(),
             before: step.before,
             after: step
@@ -175,49 +200,51 @@ fn acts(plan: &Plan, disk: &Disk) -> io::Result<(Vec<Act>, Vec<Within>)> {
 }
 
 /// The folder that a path lies in, or the nearest above it that is there.
-fn nearest_folder(path: &Within, disk: &Disk) -> io::Result<Within> {
+fn nearest_existing_folder(path: &PathBelowRoot, disk: &DiskTree) -> io::Result<PathBelowRoot> {
     let mut folder = path.clone();
-    while folder.pop() {
-        match disk.root().look(&folder)? {
-            Node::Folder => return Ok(folder),
+    while folder.pop_path_name() {
+        match disk.root_folder().tree_node_at(&folder)? {
+            TreeNode::Folder => return Ok(folder),
             // A file in its place goes before the folder comes.
-            Node::Missing | Node::File { .. } => {}
-            Node::Link(_) | Node::Other => return Err(io::ErrorKind::NotADirectory.into()),
+            TreeNode::Missing | TreeNode::File { .. } => {}
+            TreeNode::Link(_) | TreeNode::Other => return Err(io::ErrorKind::NotADirectory.into()),
         }
     }
-    Ok(Within::root())
+    Ok(PathBelowRoot::tree_root_path())
 }
 
-fn stage(
-    plan: &Plan,
-    disk: &Disk,
-    journal: &Journal,
-    folders: &[Within],
-    ops: &Ops<'_>,
+fn write_staged_files(
+    plan: &PatchPlan,
+    disk: &DiskTree,
+    journal: &PatchApplyJournal,
+    folders: &[PathBelowRoot],
+    ops: &PatchStepObserver<'_>,
 ) -> io::Result<()> {
-    for (step, act) in plan.steps.iter().zip(&journal.acts) {
-        let (Some(content), Some(staged)) = (&step.after, act.staged()) else {
+    for (step, act) in plan.steps.iter().zip(&journal.entries) {
+        let (Some(content), Some(staged)) = (&step.after, act.staged_path()) else {
             continue;
         };
-        ops.before("create a staged file");
-        let file = disk
-            .root()
-            .create(&staged, content.like.as_ref(), content.executable)?;
-        ops.write(&file, &content.bytes)?;
-        ops.before("sync a staged file");
+        ops.call_hook_before_disk_operation("create a staged file");
+        let file = disk.root_folder().create_file(
+            &staged,
+            content.permissions_from.as_ref(),
+            content.executable,
+        )?;
+        ops.write_in_two_observed_halves(&file, &content.bytes)?;
+        ops.call_hook_before_disk_operation("sync a staged file");
         file.sync_all()?;
     }
     for folder in folders {
-        ops.before("sync a folder of staged files");
-        disk.root().sync_folder(folder)?;
+        ops.call_hook_before_disk_operation("sync a folder of staged files");
+        disk.root_folder().sync_folder(folder)?;
     }
     Ok(())
 }
 
 /// Whether the tree is what the plan was made for.
-fn unchanged(plan: &Plan, disk: &Disk) -> io::Result<()> {
-    for Step { path, before, .. } in &plan.steps {
-        if digest(disk, path)? != *before {
+fn ensure_tree_matches_plan(plan: &PatchPlan, disk: &DiskTree) -> io::Result<()> {
+    for PlannedFile { path, before, .. } in &plan.steps {
+        if file_digest(disk, path)? != *before {
             let what =
                 format!("{path} was changed by somebody else meanwhile; check the patch again");
             return Err(io::Error::other(what));
@@ -227,14 +254,17 @@ fn unchanged(plan: &Plan, disk: &Disk) -> io::Result<()> {
 }
 
 /// What a file holds; `None` if there is none.
-fn digest(disk: &Disk, path: &Within) -> io::Result<Option<Digest>> {
-    match disk.look(path).map_err(io::Error::other)? {
-        Node::File { .. } => {
-            let bytes = disk.root().read(path, u64::MAX)?.unwrap_or_default();
+fn file_digest(disk: &DiskTree, path: &PathBelowRoot) -> io::Result<Option<Digest>> {
+    match disk.file_node_at_path(path).map_err(io::Error::other)? {
+        TreeNode::File { .. } => {
+            let bytes = disk
+                .root_folder()
+                .read_file(path, u64::MAX)?
+                .unwrap_or_default();
             Ok(Some(Digest::hash_bytes(&bytes)))
         }
-        Node::Missing => Ok(None),
-        Node::Folder | Node::Link(_) | Node::Other => {
+        TreeNode::Missing => Ok(None),
+        TreeNode::Folder | TreeNode::Link(_) | TreeNode::Other => {
             Err(io::Error::other(format!("{path} is not a file any more")))
         }
     }

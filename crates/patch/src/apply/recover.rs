@@ -4,20 +4,22 @@
 use std::io;
 use std::path::Path;
 
-use super::journal::{Act, Found, Journal, Phase};
-use super::watch::Ops;
-use super::{ApplyError, digest, unfinished, untouched};
-use crate::disk::Disk;
-use crate::path::Within;
-use crate::tree::Node;
+use super::journal::{JournalReadResult, PatchApplyJournal, PatchApplyPhase, PatchJournalEntry};
+use super::watch::PatchStepObserver;
+use super::{
+    PatchApplyError, file_digest, patch_left_tree_untouched_error, unfinished_patch_error,
+};
+use crate::disk::DiskTree;
+use crate::path::PathBelowRoot;
+use crate::tree::TreeNode;
 
 /// What was found of an apply that was killed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Recovered {
+pub enum PatchRecoveryOutcome {
     /// None was.
     Nothing,
     /// It had not been decided: the tree is as before it.
-    TakenBack,
+    RolledBack,
     /// It had been decided: the tree is as after it.
     Finished {
         /// But for these, which somebody changed after the kill: they were left alone.
@@ -30,123 +32,146 @@ pub enum Recovered {
     },
 }
 
-pub(super) fn recover(disk: &Disk, memory: &Path, ops: &Ops<'_>) -> Result<Recovered, ApplyError> {
-    let journal = match Journal::read(memory) {
-        Found::Nothing => return Ok(Recovered::Nothing),
-        Found::Journal(journal) => journal,
-        Found::NoJournal => {
-            let kept = Journal::put_aside(memory).map_err(untouched)?;
-            return Ok(Recovered::Unreadable {
+pub(super) fn recover_patch_journal(
+    disk: &DiskTree,
+    memory: &Path,
+    ops: &PatchStepObserver<'_>,
+) -> Result<PatchRecoveryOutcome, PatchApplyError> {
+    let journal = match PatchApplyJournal::read_patch_journal(memory) {
+        JournalReadResult::Missing => return Ok(PatchRecoveryOutcome::Nothing),
+        JournalReadResult::Journal(journal) => journal,
+        JournalReadResult::Unreadable => {
+            let kept = PatchApplyJournal::set_aside_unreadable_journal(memory)
+                .map_err(patch_left_tree_untouched_error)?;
+            return Ok(PatchRecoveryOutcome::Unreadable {
                 kept: kept.display().to_string(),
             });
         }
     };
     match journal.phase {
-        Phase::Staging => {
-            take_back(&journal, disk, memory, ops).map_err(untouched)?;
-            Ok(Recovered::TakenBack)
+        PatchApplyPhase::Staging => {
+            roll_back_patch(&journal, disk, memory, ops)
+                .map_err(patch_left_tree_untouched_error)?;
+            Ok(PatchRecoveryOutcome::RolledBack)
         }
-        Phase::Decided => {
-            let left_alone = finish(&journal, disk, memory, ops).map_err(unfinished)?;
-            Ok(Recovered::Finished { left_alone })
+        PatchApplyPhase::Decided => {
+            let left_alone =
+                roll_patch_forward(&journal, disk, memory, ops).map_err(unfinished_patch_error)?;
+            Ok(PatchRecoveryOutcome::Finished { left_alone })
         }
     }
 }
 
-fn take_back(journal: &Journal, disk: &Disk, memory: &Path, ops: &Ops<'_>) -> io::Result<()> {
-    for act in &journal.acts {
-        drop_staged(act, disk, ops)?;
+fn roll_back_patch(
+    journal: &PatchApplyJournal,
+    disk: &DiskTree,
+    memory: &Path,
+    ops: &PatchStepObserver<'_>,
+) -> io::Result<()> {
+    for act in &journal.entries {
+        delete_staged_file(act, disk, ops)?;
     }
-    Journal::remove(memory, ops)
+    PatchApplyJournal::delete_patch_journal(memory, ops)
 }
 
 /// Does what is decided; answers the files that were left alone.
-pub(super) fn finish(
-    journal: &Journal,
-    disk: &Disk,
+pub(super) fn roll_patch_forward(
+    journal: &PatchApplyJournal,
+    disk: &DiskTree,
     memory: &Path,
-    ops: &Ops<'_>,
+    ops: &PatchStepObserver<'_>,
 ) -> io::Result<Vec<String>> {
     let mut left_alone = Vec::new();
-    let mut folders: Vec<Within> = Vec::new();
+    let mut folders: Vec<PathBelowRoot> = Vec::new();
     // A file may have to go before a folder can come in its place.
-    let (comes, goes): (Vec<&Act>, Vec<&Act>) =
-        journal.acts.iter().partition(|act| act.after.is_some());
+    let (comes, goes): (Vec<&PatchJournalEntry>, Vec<&PatchJournalEntry>) =
+        journal.entries.iter().partition(|act| act.after.is_some());
     for act in goes.into_iter().chain(comes) {
-        let Some(path) = act.path() else { continue };
-        if !one(act, &path, disk, ops, &mut folders)? {
+        let Some(path) = act.patch_journal_entry_path() else {
+            continue;
+        };
+        if !finish_journaled_file(act, &path, disk, ops, &mut folders)? {
             left_alone.push(act.path.clone());
         }
-        if let Some((folder, _)) = path.split() {
+        if let Some((folder, _)) = path.parent_and_name() {
             folders.push(folder);
         }
-        if let Some((folder, _)) = act.staged().as_ref().and_then(Within::split) {
+        if let Some((folder, _)) = act
+            .staged_path()
+            .as_ref()
+            .and_then(PathBelowRoot::parent_and_name)
+        {
             folders.push(folder);
         }
     }
     folders.sort();
     folders.dedup();
     for folder in &folders {
-        ops.before("sync a folder");
-        match disk.root().sync_folder(folder) {
+        ops.call_hook_before_disk_operation("sync a folder");
+        match disk.root_folder().sync_folder(folder) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             other => other?,
         }
     }
-    Journal::remove(memory, ops)?;
+    PatchApplyJournal::delete_patch_journal(memory, ops)?;
     Ok(left_alone)
 }
 
 /// Whether the file is as it is to be now.
-fn one(
-    act: &Act,
-    path: &Within,
-    disk: &Disk,
-    ops: &Ops<'_>,
-    folders: &mut Vec<Within>,
+fn finish_journaled_file(
+    act: &PatchJournalEntry,
+    path: &PathBelowRoot,
+    disk: &DiskTree,
+    ops: &PatchStepObserver<'_>,
+    folders: &mut Vec<PathBelowRoot>,
 ) -> io::Result<bool> {
     let Some(after) = act.after else {
-        return gone(act, path, disk, ops);
+        return recover_file_removal(act, path, disk, ops);
     };
-    let staged = match act.staged() {
-        Some(staged) => digest(disk, &staged)?.map(|_| staged),
+    let staged = match act.staged_path() {
+        Some(staged) => file_digest(disk, &staged)?.map(|_| staged),
         None => None,
     };
     // What cannot be read as a file any more is somebody else's change as well.
-    let now = digest(disk, path).ok();
+    let now = file_digest(disk, path).ok();
     let Some(staged) = staged else {
         return Ok(now == Some(Some(after)));
     };
     if now == Some(act.before) || now == Some(Some(after)) {
-        let put = make_folders(path, disk, ops, folders).and_then(|()| {
-            ops.before("rename a staged file");
-            disk.root().rename(&staged, path)
+        let put = create_folders(path, disk, ops, folders).and_then(|()| {
+            ops.call_hook_before_disk_operation("rename a staged file");
+            disk.root_folder().rename_file(&staged, path)
         });
         match put {
             Ok(()) => return Ok(true),
-            Err(error) if is_in_the_way(&error) => {}
+            Err(error) if is_obstruction_error(&error) => {}
             Err(error) => return Err(error),
         }
     }
-    drop_staged(act, disk, ops)?;
+    delete_staged_file(act, disk, ops)?;
     Ok(false)
 }
 
-fn gone(act: &Act, path: &Within, disk: &Disk, ops: &Ops<'_>) -> io::Result<bool> {
-    match disk.root().look(path)? {
+fn recover_file_removal(
+    act: &PatchJournalEntry,
+    path: &PathBelowRoot,
+    disk: &DiskTree,
+    ops: &PatchStepObserver<'_>,
+) -> io::Result<bool> {
+    match disk.root_folder().tree_node_at(path)? {
         // A folder may stand there by the same patch already.
-        Node::Missing | Node::Folder => Ok(true),
-        Node::File { .. } if digest(disk, path)? == act.before => {
-            ops.before("remove a file");
-            disk.root().remove(path)?;
+        TreeNode::Missing | TreeNode::Folder => Ok(true),
+        TreeNode::File { .. } if file_digest(disk, path)? == act.before => {
+            ops.call_hook_before_disk_operation("remove a file");
+            disk.root_folder().remove_file_below_root(path)?;
             Ok(true)
         }
-        Node::File { .. } | Node::Link(_) | Node::Other => Ok(false),
+        TreeNode::File { .. } | TreeNode::Link(_) | TreeNode::Other => Ok(false),
     }
 }
 
 /// Somebody has put something else where a file or a folder was to be.
-fn is_in_the_way(error: &io::Error) -> bool {
+fn is_obstruction_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::AlreadyExists
@@ -156,31 +181,35 @@ fn is_in_the_way(error: &io::Error) -> bool {
     )
 }
 
-fn make_folders(
-    path: &Within,
-    disk: &Disk,
-    ops: &Ops<'_>,
-    folders: &mut Vec<Within>,
+fn create_folders(
+    path: &PathBelowRoot,
+    disk: &DiskTree,
+    ops: &PatchStepObserver<'_>,
+    folders: &mut Vec<PathBelowRoot>,
 ) -> io::Result<()> {
     let mut missing = Vec::new();
     let mut at = path.clone();
-    while at.pop() && disk.root().look(&at)? != Node::Folder {
+    while at.pop_path_name() && disk.root_folder().tree_node_at(&at)? != TreeNode::Folder {
         missing.push(at.clone());
     }
     for folder in missing.iter().rev() {
-        ops.before("make a folder");
-        disk.root().make_folder(folder)?;
-        folders.extend(folder.split().map(|(above, _)| above));
+        ops.call_hook_before_disk_operation("make a folder");
+        disk.root_folder().create_folder_below_root(folder)?;
+        folders.extend(folder.parent_and_name().map(|(above, _)| above));
     }
     Ok(())
 }
 
-fn drop_staged(act: &Act, disk: &Disk, ops: &Ops<'_>) -> io::Result<()> {
-    let Some(staged) = act.staged() else {
+fn delete_staged_file(
+    act: &PatchJournalEntry,
+    disk: &DiskTree,
+    ops: &PatchStepObserver<'_>,
+) -> io::Result<()> {
+    let Some(staged) = act.staged_path() else {
         return Ok(());
     };
-    ops.before("remove a staged file");
-    match disk.root().remove(&staged) {
+    ops.call_hook_before_disk_operation("remove a staged file");
+    match disk.root_folder().remove_file_below_root(&staged) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         other => other,
     }

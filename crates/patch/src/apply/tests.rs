@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::*;
-use crate::{Fit, check, parse};
+use crate::{HunkMatchDialect, check_patch, parse_patch};
 
 /// Set in the child: at which step it dies, of what, and where it works.
 const DIES_AT: &str = "CHECKREIN_TEST_PATCH_DIES_AT";
@@ -61,18 +61,18 @@ fn lay(place: &Path) {
     fs::write(root.join("folder-to-be"), "a file\n").unwrap();
 }
 
-fn plan(disk: &Disk) -> Plan {
-    check(
-        &parse(PATCH, None).unwrap(),
+fn plan(disk: &DiskTree) -> PatchPlan {
+    check_patch(
+        &parse_patch(PATCH, None).unwrap(),
         disk,
-        &Within::root(),
-        Fit::Git,
+        &PathBelowRoot::tree_root_path(),
+        HunkMatchDialect::Git,
     )
     .unwrap()
 }
 
-fn disk(place: &Path) -> Disk {
-    Disk::open(&place.join("tree"), u64::MAX).unwrap()
+fn disk(place: &Path) -> DiskTree {
+    DiskTree::open_file_tree(&place.join("tree"), u64::MAX).unwrap()
 }
 
 /// In the child: does what it is told and dies at the step it is told, as by kill -9.
@@ -90,12 +90,12 @@ fn child() {
             std::process::abort();
         }
     };
-    let ops = Ops::watched(&watch);
+    let ops = PatchStepObserver::with_file_operation_callback(&watch);
     let (disk, memory) = (disk(&place), place.join("memory"));
     match std::env::var(DOES).unwrap().as_str() {
-        "apply" => apply_with(&plan(&disk), &disk, &memory, &ops).unwrap(),
+        "apply" => apply_patch_plan_with_ops(&plan(&disk), &disk, &memory, &ops).unwrap(),
         _ => {
-            super::recover::recover(&disk, &memory, &ops).unwrap();
+            super::recover::recover_patch_journal(&disk, &memory, &ops).unwrap();
         }
     }
 }
@@ -114,8 +114,8 @@ fn run(place: &Path, does: &str, dies_at: u32) -> bool {
     output.status.success()
 }
 
-fn recovered(place: &Path) -> Recovered {
-    recover(&disk(place), &place.join("memory")).unwrap()
+fn recovered(place: &Path) -> PatchRecoveryOutcome {
+    recover_interrupted_apply(&disk(place), &place.join("memory")).unwrap()
 }
 
 /// The tree before, and after an apply that nobody disturbs.
@@ -124,7 +124,7 @@ fn both_ends() -> [BTreeMap<PathBuf, Vec<u8>>; 2] {
     lay(folder.path());
     let before = snapshot(&folder.path().join("tree"));
     let disk = disk(folder.path());
-    apply(&plan(&disk), &disk, &folder.path().join("memory")).unwrap();
+    apply_patch_plan(&plan(&disk), &disk, &folder.path().join("memory")).unwrap();
     [before, snapshot(&folder.path().join("tree"))]
 }
 
@@ -141,19 +141,19 @@ fn killed_anywhere_it_is_as_before_or_as_after() {
         let end = [&before, &after].iter().position(|end| **end == tree);
         let end = end.unwrap_or_else(|| unreachable!("killed at step {dies_at}: {tree:?}"));
         ended[end] += 1;
-        assert_eq!(recovered(folder.path()), Recovered::Nothing);
+        assert_eq!(recovered(folder.path()), PatchRecoveryOutcome::Nothing);
         if finished {
-            assert_eq!((end, how), (1, Recovered::Nothing));
+            assert_eq!((end, how), (1, PatchRecoveryOutcome::Nothing));
             break;
         }
         // What was not decided is taken back, and what was is not.
         match how {
-            Recovered::TakenBack => assert_eq!(end, 0, "step {dies_at}"),
-            Recovered::Finished { left_alone } => {
+            PatchRecoveryOutcome::RolledBack => assert_eq!(end, 0, "step {dies_at}"),
+            PatchRecoveryOutcome::Finished { left_alone } => {
                 assert_eq!((end, left_alone), (1, Vec::new()), "step {dies_at}");
             }
-            Recovered::Nothing => {}
-            Recovered::Unreadable { kept } => panic!("{kept}"),
+            PatchRecoveryOutcome::Nothing => {}
+            PatchRecoveryOutcome::Unreadable { kept } => panic!("{kept}"),
         }
     }
     // Both happened, at more than one step each.
@@ -192,7 +192,13 @@ fn nothing_is_decided_before_all_of_it_is_synced() {
     let watch = |what: &'static str| steps.borrow_mut().push(what);
     let disk = disk(folder.path());
     let memory = folder.path().join("memory");
-    apply_with(&plan(&disk), &disk, &memory, &Ops::watched(&watch)).unwrap();
+    apply_patch_plan_with_ops(
+        &plan(&disk),
+        &disk,
+        &memory,
+        &PatchStepObserver::with_file_operation_callback(&watch),
+    )
+    .unwrap();
     let steps = steps.into_inner();
     let decided = steps
         .iter()
@@ -245,7 +251,10 @@ fn what_somebody_changed_after_the_kill_is_left_alone() {
     assert!(died.is_some());
     fs::write(root.join("src/a.txt"), "mine\n").unwrap();
     let left_alone = vec!["src/a.txt".to_owned()];
-    assert_eq!(recovered(folder.path()), Recovered::Finished { left_alone });
+    assert_eq!(
+        recovered(folder.path()),
+        PatchRecoveryOutcome::Finished { left_alone }
+    );
     let mut expected = after;
     expected.insert(PathBuf::from("src/a.txt"), b"mine\n".to_vec());
     assert_eq!(snapshot(&root), expected);
@@ -259,8 +268,8 @@ fn a_tree_that_changed_since_the_check_is_not_touched() {
     let plan = plan(&disk);
     fs::write(folder.path().join("tree/gone.txt"), "still needed\n").unwrap();
     let before = snapshot(&folder.path().join("tree"));
-    let error = apply(&plan, &disk, &folder.path().join("memory")).unwrap_err();
-    assert!(matches!(error, ApplyError::Untouched(_)), "{error}");
+    let error = apply_patch_plan(&plan, &disk, &folder.path().join("memory")).unwrap_err();
+    assert!(matches!(error, PatchApplyError::Untouched(_)), "{error}");
     assert!(error.to_string().contains("gone.txt"), "{error}");
     assert_eq!(snapshot(&folder.path().join("tree")), before);
 }
@@ -282,7 +291,7 @@ fn a_journal_made_by_somebody_else_leads_nowhere() {
     let before = snapshot(&folder.path().join("tree"));
     assert!(matches!(
         recovered(folder.path()),
-        Recovered::Finished { .. }
+        PatchRecoveryOutcome::Finished { .. }
     ));
     assert_eq!(snapshot(&folder.path().join("tree")), before);
     assert_eq!(fs::read_to_string(outside).unwrap(), "mine");
@@ -302,7 +311,7 @@ fn permissions_stay_also_under_another_name() {
     set("from.txt", 0o750);
     set("src/a.txt", 0o600);
     let disk = disk(folder.path());
-    apply(&plan(&disk), &disk, &folder.path().join("memory")).unwrap();
+    apply_patch_plan(&plan(&disk), &disk, &folder.path().join("memory")).unwrap();
     assert_eq!(mode("moved/to.txt"), 0o750);
     assert_eq!(mode("src/a.txt"), 0o600);
 }
@@ -319,14 +328,14 @@ fn what_is_no_journal_is_put_aside_and_stops_nobody() {
         b"{\"phase\":\"later\",\"acts\":[]}",
     ] {
         fs::write(memory.join("journal.json"), bytes).unwrap();
-        let Recovered::Unreadable { kept } = recovered(folder.path()) else {
+        let PatchRecoveryOutcome::Unreadable { kept } = recovered(folder.path()) else {
             panic!("it was read");
         };
         assert_eq!(fs::read(kept).unwrap(), bytes);
-        assert_eq!(recovered(folder.path()), Recovered::Nothing);
+        assert_eq!(recovered(folder.path()), PatchRecoveryOutcome::Nothing);
     }
     fs::create_dir(memory.join("journal.json")).unwrap();
-    apply(&plan(&disk), &disk, &memory).unwrap();
+    apply_patch_plan(&plan(&disk), &disk, &memory).unwrap();
     assert!(!folder.path().join("tree/gone.txt").exists());
 }
 
@@ -338,7 +347,7 @@ fn what_is_remembered_is_for_its_owner_only() {
     lay(folder.path());
     let disk = disk(folder.path());
     let state = folder.path().join("state");
-    apply(&plan(&disk), &disk, &state.join("patch/x")).unwrap();
+    apply_patch_plan(&plan(&disk), &disk, &state.join("patch/x")).unwrap();
     for made in ["", "patch", "patch/x"] {
         let mode = fs::metadata(state.join(made)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o700, "{made}");

@@ -4,29 +4,33 @@ use std::fs::File;
 use std::io::{self, Write as _};
 
 /// Told what is about to happen.
-pub(super) struct Ops<'o>(&'o dyn Fn(&'static str));
+pub(super) struct PatchStepObserver<'o>(&'o dyn Fn(&'static str));
 
-impl<'o> Ops<'o> {
+impl<'o> PatchStepObserver<'o> {
     /// Nobody looks on.
-    pub(super) fn plain() -> Ops<'static> {
-        Ops(&|_| {})
+    pub(super) fn no_patch_step_observer() -> PatchStepObserver<'static> {
+        PatchStepObserver(&|_| {})
     }
 
     #[cfg(test)]
-    pub(super) fn watched(by: &'o dyn Fn(&'static str)) -> Self {
-        Ops(by)
+    pub(super) fn with_file_operation_callback(by: &'o dyn Fn(&'static str)) -> Self {
+        PatchStepObserver(by)
     }
 
-    pub(super) fn before(&self, what: &'static str) {
+    pub(super) fn call_hook_before_disk_operation(&self, what: &'static str) {
         (self.0)(what);
     }
 
     /// In two pieces: a write may be cut anywhere.
-    pub(super) fn write(&self, mut file: &File, bytes: &[u8]) -> io::Result<()> {
+    pub(super) fn write_in_two_observed_halves(
+        &self,
+        mut file: &File,
+        bytes: &[u8],
+    ) -> io::Result<()> {
         let (head, tail) = bytes.split_at(bytes.len() / 2);
-        self.before("write");
+        self.call_hook_before_disk_operation("write");
         file.write_all(head)?;
-        self.before("write on");
+        self.call_hook_before_disk_operation("write on");
         file.write_all(tail)
     }
 }

@@ -9,29 +9,29 @@ mod unix;
 use std::io;
 use std::path::Path;
 
-use crate::path::Within;
-use crate::tree::{Node, Tree, TreeError};
+use crate::path::PathBelowRoot;
+use crate::tree::{FileTree, FileTreeError, TreeNode};
 
 #[cfg(not(unix))]
 pub(crate) use other::Root;
 #[cfg(unix)]
-pub(crate) use unix::Root;
+pub(crate) use unix::PatchRootFolder;
 
 /// A folder on disk.
 #[derive(Debug)]
-pub struct Disk {
-    root: Root,
-    spelled: Vec<String>,
-    largest: u64,
+pub struct DiskTree {
+    root: PatchRootFolder,
+    root_spellings: Vec<String>,
+    max_file_bytes: u64,
     folds_case: bool,
 }
 
-impl Disk {
+impl DiskTree {
     /// The folder at `root`, of whose files at most `largest` bytes each are read.
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub fn open(root: &Path, largest: u64) -> io::Result<Self> {
+    pub fn open_file_tree(root: &Path, largest: u64) -> io::Result<Self> {
         let real = root.canonicalize()?;
         let mut spelled = Vec::new();
         for path in [root, real.as_path()] {
@@ -42,20 +42,20 @@ impl Disk {
             }
         }
         Ok(Self {
-            root: Root::open(&real)?,
-            spelled,
-            largest,
-            folds_case: folds_case(&real),
+            root: PatchRootFolder::open_root_folder(&real)?,
+            root_spellings: spelled,
+            max_file_bytes: largest,
+            folds_case: is_folder_case_insensitive(&real),
         })
     }
 
-    pub(crate) fn root(&self) -> &Root {
+    pub(crate) fn root_folder(&self) -> &PatchRootFolder {
         &self.root
     }
 }
 
 /// Whether this folder answers to its own name in another case.
-fn folds_case(root: &Path) -> bool {
+fn is_folder_case_insensitive(root: &Path) -> bool {
     let Some(name) = root.file_name().and_then(|name| name.to_str()) else {
         return false;
     };
@@ -66,34 +66,34 @@ fn folds_case(root: &Path) -> bool {
     }
     let same = |path: &Path| path.canonicalize().ok();
     match (same(root), same(&root.with_file_name(other))) {
-        (Some(one), Some(other)) => Root::are_same(&one, &other),
+        (Some(one), Some(other)) => PatchRootFolder::is_same_file(&one, &other),
         _ => false,
     }
 }
 
-impl Tree for Disk {
-    fn look(&self, path: &Within) -> Result<Node, TreeError> {
-        self.root.look(path).map_err(told)
+impl FileTree for DiskTree {
+    fn file_node_at_path(&self, path: &PathBelowRoot) -> Result<TreeNode, FileTreeError> {
+        self.root.tree_node_at(path).map_err(tree_error_from_io)
     }
 
-    fn read(&self, path: &Within) -> Result<Vec<u8>, TreeError> {
-        match self.root.read(path, self.largest) {
+    fn read_file(&self, path: &PathBelowRoot) -> Result<Vec<u8>, FileTreeError> {
+        match self.root.read_file(path, self.max_file_bytes) {
             Ok(Some(bytes)) => Ok(bytes),
-            Ok(None) => Err(TreeError::TooLarge(self.largest)),
-            Err(error) => Err(told(error)),
+            Ok(None) => Err(FileTreeError::TooLarge(self.max_file_bytes)),
+            Err(error) => Err(tree_error_from_io(error)),
         }
     }
 
-    fn roots(&self) -> Vec<String> {
-        self.spelled.clone()
+    fn root_spellings(&self) -> Vec<String> {
+        self.root_spellings.clone()
     }
 
-    fn folds_case(&self) -> bool {
+    fn is_case_insensitive(&self) -> bool {
         self.folds_case
     }
 }
 
 /// Without numbers and paths: the same refusal everywhere.
-fn told(error: io::Error) -> TreeError {
-    TreeError::System(error.kind().to_string())
+fn tree_error_from_io(error: io::Error) -> FileTreeError {
+    FileTreeError::System(error.kind().to_string())
 }

@@ -10,22 +10,22 @@ use crate::tree::Node;
 
 /// A folder below which everything happens.
 #[derive(Debug)]
-pub(crate) struct Root(PathBuf);
+pub(crate) struct PatchRootFolder(PathBuf);
 
-impl Root {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+impl PatchRootFolder {
+    pub(crate) fn open_root_folder(path: &Path) -> io::Result<Self> {
         match fs::metadata(path)?.is_dir() {
             true => Ok(Self(path.to_owned())),
             false => Err(io::ErrorKind::NotADirectory.into()),
         }
     }
 
-    pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
+    pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
         one == other
     }
 
     /// The path, if no step before the last is a link.
-    fn path(&self, path: &Within) -> io::Result<PathBuf> {
+    fn link_free_path(&self, path: &Within) -> io::Result<PathBuf> {
         let mut at = self.0.clone();
         let mut names = path.names().peekable();
         while let Some(name) = names.next() {
@@ -37,7 +37,7 @@ impl Root {
         Ok(at)
     }
 
-    pub(crate) fn look(&self, path: &Within) -> io::Result<Node> {
+    pub(crate) fn tree_node_at(&self, path: &Within) -> io::Result<Node> {
         let missing = |error: &io::Error| {
             matches!(
                 error.kind(),
@@ -71,8 +71,8 @@ impl Root {
     }
 
     /// `None` if it is longer than `largest`.
-    pub(crate) fn read(&self, path: &Within, largest: u64) -> io::Result<Option<Vec<u8>>> {
-        let path = self.path(path)?;
+    pub(crate) fn read_file(&self, path: &Within, largest: u64) -> io::Result<Option<Vec<u8>>> {
+        let path = self.link_free_path(path)?;
         if !fs::symlink_metadata(&path)?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
         }
@@ -84,30 +84,30 @@ impl Root {
     }
 
     /// A new file, which nobody else has made. Permissions are the folder's business here.
-    pub(crate) fn create(
+    pub(crate) fn create_file(
         &self,
         path: &Within,
         _like: Option<&Within>,
         _executable: Option<bool>,
     ) -> io::Result<File> {
-        let path = self.path(path)?;
+        let path = self.link_free_path(path)?;
         OpenOptions::new().write(true).create_new(true).open(path)
     }
 
-    pub(crate) fn rename(&self, from: &Within, to: &Within) -> io::Result<()> {
-        fs::rename(self.path(from)?, self.path(to)?)
+    pub(crate) fn rename_file(&self, from: &Within, to: &Within) -> io::Result<()> {
+        fs::rename(self.link_free_path(from)?, self.link_free_path(to)?)
     }
 
-    pub(crate) fn remove(&self, path: &Within) -> io::Result<()> {
-        fs::remove_file(self.path(path)?)
+    pub(crate) fn remove_file_below_root(&self, path: &Within) -> io::Result<()> {
+        fs::remove_file(self.link_free_path(path)?)
     }
 
-    pub(crate) fn make_folder(&self, path: &Within) -> io::Result<()> {
-        fs::create_dir(self.path(path)?)
+    pub(crate) fn create_folder_below_root(&self, path: &Within) -> io::Result<()> {
+        fs::create_dir(self.link_free_path(path)?)
     }
 
     /// Folders cannot be synced here; the system orders its own records.
     pub(crate) fn sync_folder(&self, path: &Within) -> io::Result<()> {
-        self.path(path).map(|_| ())
+        self.link_free_path(path).map(|_| ())
     }
 }

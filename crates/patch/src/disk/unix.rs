@@ -7,73 +7,77 @@ use std::path::Path;
 
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags};
 
-use crate::path::Within;
-use crate::tree::Node;
+use crate::path::PathBelowRoot;
+use crate::tree::TreeNode;
 
-const FOLDER: OFlags = OFlags::RDONLY
+const FOLDER_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)
     .union(OFlags::NOFOLLOW)
     .union(OFlags::CLOEXEC);
 
 /// An open folder below which everything happens.
 #[derive(Debug)]
-pub(crate) struct Root(OwnedFd);
+pub(crate) struct PatchRootFolder(OwnedFd);
 
-impl Root {
-    pub(crate) fn open(path: &Path) -> io::Result<Self> {
-        Ok(Self(sys::open(path, FOLDER, Mode::empty())?))
+impl PatchRootFolder {
+    pub(crate) fn open_root_folder(path: &Path) -> io::Result<Self> {
+        Ok(Self(sys::open(path, FOLDER_FLAGS, Mode::empty())?))
     }
 
-    pub(crate) fn are_same(one: &Path, other: &Path) -> bool {
-        let identity = |path: &Path| sys::stat(path).map(|stat| identity(&stat)).ok();
+    pub(crate) fn is_same_file(one: &Path, other: &Path) -> bool {
+        let identity = |path: &Path| sys::stat(path).map(|stat| file_identity(&stat)).ok();
         identity(one).is_some() && identity(one) == identity(other)
     }
 
-    fn folder(&self, path: &Within) -> io::Result<OwnedFd> {
-        let mut folder = sys::openat(&self.0, ".", FOLDER, Mode::empty())?;
-        for name in path.names() {
-            folder = sys::openat(&folder, name, FOLDER, Mode::empty())?;
+    fn open_folder(&self, path: &PathBelowRoot) -> io::Result<OwnedFd> {
+        let mut folder = sys::openat(&self.0, ".", FOLDER_FLAGS, Mode::empty())?;
+        for name in path.path_components() {
+            folder = sys::openat(&folder, name, FOLDER_FLAGS, Mode::empty())?;
         }
         Ok(folder)
     }
 
     /// The folder that a path lies in, and its name there.
-    fn parent<'p>(&self, path: &'p Within) -> io::Result<(OwnedFd, &'p str)> {
-        let (folder, name) = path.split().ok_or(io::ErrorKind::InvalidInput)?;
-        Ok((self.folder(&folder)?, name))
+    fn open_parent<'p>(&self, path: &'p PathBelowRoot) -> io::Result<(OwnedFd, &'p str)> {
+        let (folder, name) = path.parent_and_name().ok_or(io::ErrorKind::InvalidInput)?;
+        Ok((self.open_folder(&folder)?, name))
     }
 
-    pub(crate) fn look(&self, path: &Within) -> io::Result<Node> {
-        if *path == Within::root() {
-            return Ok(Node::Folder);
+    pub(crate) fn tree_node_at(&self, path: &PathBelowRoot) -> io::Result<TreeNode> {
+        if *path == PathBelowRoot::tree_root_path() {
+            return Ok(TreeNode::Folder);
         }
-        let (folder, name) = match self.parent(path) {
+        let (folder, name) = match self.open_parent(path) {
             Ok(found) => found,
-            Err(error) if is_missing(&error) => return Ok(Node::Missing),
+            Err(error) if is_missing_error(&error) => return Ok(TreeNode::Missing),
             Err(error) => return Err(error),
         };
         let stat = match sys::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => stat,
-            Err(rustix::io::Errno::NOENT) => return Ok(Node::Missing),
+            Err(rustix::io::Errno::NOENT) => return Ok(TreeNode::Missing),
             Err(error) => return Err(error.into()),
         };
         Ok(match FileType::from_raw_mode(stat.st_mode) {
-            FileType::RegularFile => Node::File {
-                identity: Some(identity(&stat)),
+            FileType::RegularFile => TreeNode::File {
+                identity: Some(file_identity(&stat)),
                 executable: stat.st_mode & 0o100 != 0,
             },
-            FileType::Directory => Node::Folder,
+            FileType::Directory => TreeNode::Folder,
             FileType::Symlink => {
                 let target = sys::readlinkat(&folder, name, Vec::new())?;
-                target.into_string().map_or(Node::Other, Node::Link)
+                target.into_string().map_or(TreeNode::Other, TreeNode::Link)
             }
-            _ => Node::Other,
+            _ => TreeNode::Other,
         })
     }
 
     /// `None` if it is longer than `largest`.
-    pub(crate) fn read(&self, path: &Within, largest: u64) -> io::Result<Option<Vec<u8>>> {
-        let (folder, name) = self.parent(path)?;
+    pub(crate) fn read_file(
+        &self,
+        path: &PathBelowRoot,
+        largest: u64,
+    ) -> io::Result<Option<Vec<u8>>> {
+        let (folder, name) = self.open_parent(path)?;
         // A pipe in its place is not waited for.
         let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
         let file = File::from(sys::openat(&folder, name, flags, Mode::empty())?);
@@ -87,20 +91,20 @@ impl Root {
     }
 
     /// A new file, which nobody else has made; permissions like those of `like`.
-    pub(crate) fn create(
+    pub(crate) fn create_file(
         &self,
-        path: &Within,
-        like: Option<&Within>,
+        path: &PathBelowRoot,
+        like: Option<&PathBelowRoot>,
         executable: Option<bool>,
     ) -> io::Result<File> {
-        let (folder, name) = self.parent(path)?;
+        let (folder, name) = self.open_parent(path)?;
         let flags =
             OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let file = sys::openat(&folder, name, flags, Mode::from_raw_mode(0o666))?;
         let own = sys::fstat(&file)?;
         let mut mode = own.st_mode & 0o7777;
         if let Some(like) = like {
-            let (folder, name) = self.parent(like)?;
+            let (folder, name) = self.open_parent(like)?;
             let stat = sys::statat(&folder, name, AtFlags::SYMLINK_NOFOLLOW)?;
             if (stat.st_uid, stat.st_gid) != (own.st_uid, own.st_gid) {
                 // Who may not give files away keeps them: the content is what counts.
@@ -121,31 +125,31 @@ impl Root {
         Ok(File::from(file))
     }
 
-    pub(crate) fn rename(&self, from: &Within, to: &Within) -> io::Result<()> {
-        let (old, old_name) = self.parent(from)?;
-        let (new, new_name) = self.parent(to)?;
+    pub(crate) fn rename_file(&self, from: &PathBelowRoot, to: &PathBelowRoot) -> io::Result<()> {
+        let (old, old_name) = self.open_parent(from)?;
+        let (new, new_name) = self.open_parent(to)?;
         Ok(sys::renameat(&old, old_name, &new, new_name)?)
     }
 
-    pub(crate) fn remove(&self, path: &Within) -> io::Result<()> {
-        let (folder, name) = self.parent(path)?;
+    pub(crate) fn remove_file_below_root(&self, path: &PathBelowRoot) -> io::Result<()> {
+        let (folder, name) = self.open_parent(path)?;
         Ok(sys::unlinkat(&folder, name, AtFlags::empty())?)
     }
 
-    pub(crate) fn make_folder(&self, path: &Within) -> io::Result<()> {
-        let (folder, name) = self.parent(path)?;
+    pub(crate) fn create_folder_below_root(&self, path: &PathBelowRoot) -> io::Result<()> {
+        let (folder, name) = self.open_parent(path)?;
         Ok(sys::mkdirat(&folder, name, Mode::from_raw_mode(0o777))?)
     }
 
     /// Makes what was renamed, made or removed in this folder survive a power cut.
-    pub(crate) fn sync_folder(&self, path: &Within) -> io::Result<()> {
-        let folder = self.folder(path)?;
+    pub(crate) fn sync_folder(&self, path: &PathBelowRoot) -> io::Result<()> {
+        let folder = self.open_folder(path)?;
         Ok(sys::fsync(folder.as_fd())?)
     }
 }
 
 /// Not there, or below something that is no folder.
-fn is_missing(error: &io::Error) -> bool {
+fn is_missing_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
@@ -153,9 +157,9 @@ fn is_missing(error: &io::Error) -> bool {
 }
 
 /// The numbers that make it this file; systems differ in how wide they are.
-fn identity(stat: &sys::Stat) -> (u64, u64) {
-    fn wide(number: impl TryInto<u64>) -> u64 {
+fn file_identity(stat: &sys::Stat) -> (u64, u64) {
+    fn to_u64(number: impl TryInto<u64>) -> u64 {
         number.try_into().unwrap_or(u64::MAX)
     }
-    (wide(stat.st_dev), wide(stat.st_ino))
+    (to_u64(stat.st_dev), to_u64(stat.st_ino))
 }

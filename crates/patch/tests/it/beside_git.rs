@@ -6,7 +6,7 @@ use std::process::Command;
 
 use proptest::prelude::*;
 
-use crate::tree::{Files, files, lay, on_disk, patched};
+use crate::tree::{FileTexts, files, lay, on_disk, patched};
 
 fn git(folder: &Path, arguments: &[&str], input: Option<&str>) -> (bool, String) {
     use std::io::Write as _;
@@ -40,8 +40,8 @@ fn git(folder: &Path, arguments: &[&str], input: Option<&str>) -> (bool, String)
     (output.status.success(), text)
 }
 
-fn read(root: &Path) -> Files {
-    let mut found = Files::new();
+fn read(root: &Path) -> FileTexts {
+    let mut found = FileTexts::new();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).unwrap() {
@@ -58,7 +58,7 @@ fn read(root: &Path) -> Files {
 }
 
 /// What `git apply` leaves, or `None` if it refuses.
-fn by_git(before: &Files, diff: &str) -> Option<Files> {
+fn by_git(before: &FileTexts, diff: &str) -> Option<FileTexts> {
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("tree");
     fs::create_dir(&root).unwrap();
@@ -68,7 +68,7 @@ fn by_git(before: &Files, diff: &str) -> Option<Files> {
 }
 
 #[track_caller]
-fn same(before: &Files, diff: &str) {
+fn same(before: &FileTexts, diff: &str) {
     assert_eq!(
         patched(before, diff).ok(),
         by_git(before, diff),

@@ -1,13 +1,13 @@
 //! What Codex's `apply_patch` makes of a patch, seen on 0.169.0: the vectors of its matching,
 //! and its scenarios in files and words of our own. `cargo xtask parity patch` asks the real one.
 
-use checkrein_patch::Cause;
+use checkrein_patch::PatchRefusalCause;
 
 use crate::tree::{checked, files, memory, patched};
 
 /// Chunks for the file `f`.
 #[track_caller]
-fn chunk(before: &str, body: &str, expected: Result<&str, Cause>) {
+fn chunk(before: &str, body: &str, expected: Result<&str, PatchRefusalCause>) {
     let patch = format!("*** Begin Patch\n*** Update File: f\n{body}\n*** End Patch");
     let after = patched(&files(&[("f", before)]), &patch);
     let after = after.as_ref().map(|files| files["f"].as_str());
@@ -20,7 +20,7 @@ fn chunk(before: &str, body: &str, expected: Result<&str, Cause>) {
 
 #[test]
 fn vectors_of_the_matching() {
-    let no = Err(Cause::NoMatch);
+    let no = Err(PatchRefusalCause::NoMatch);
     chunk("a\nb\n", "@@ a\n+z", Ok("a\nb\nz\n"));
     chunk("x\nx\n", "@@\n-x\n+y", Ok("y\nx\n"));
     chunk("x\nb\nx\n", "@@\n-x\n+y\n*** End of File", Ok("x\nb\ny\n"));
@@ -58,14 +58,22 @@ fn more_of_the_matching() {
     );
     chunk("a\nb\n", "@@\n+z\n@@\n-b\n+B", Ok("a\nB\nz\n"));
     chunk("a\rb\nc\n", "@@\n-b\n+B", Ok("a\rB\rc\n"));
-    chunk("a\nb\n", "@@ q\n+y", Err(Cause::NoContext));
+    chunk("a\nb\n", "@@ q\n+y", Err(PatchRefusalCause::NoContext));
     chunk("a\nb\n", "-a\n+A", Ok("A\nb\n"));
     chunk("a\nb\n", "*** End of File\n@@\n-a\n+A", Ok("A\nb\n"));
-    chunk("\u{2000}a\u{2000}b\n", "@@\n-a b\n+x", Err(Cause::NoMatch));
+    chunk(
+        "\u{2000}a\u{2000}b\n",
+        "@@\n-a b\n+x",
+        Err(PatchRefusalCause::NoMatch),
+    );
 }
 
 #[track_caller]
-fn scenario(before: &[(&str, &str)], patch: &str, expected: Result<&[(&str, &str)], Cause>) {
+fn scenario(
+    before: &[(&str, &str)],
+    patch: &str,
+    expected: Result<&[(&str, &str)], PatchRefusalCause>,
+) {
     let after = patched(&files(before), patch);
     assert_eq!(after, expected.map(files), "{patch}");
 }
@@ -158,32 +166,40 @@ fn scenarios_that_apply() {
 #[test]
 fn scenarios_that_are_refused() {
     let lines: &[(&str, &str)] = &[("modify", "line1\nline2\n"), ("dir/file", "x\n")];
-    let malformed = Err(Cause::Malformed);
+    let malformed = Err(PatchRefusalCause::Malformed);
     let body = |body: &str| format!("*** Begin Patch\n{body}\n*** End Patch");
-    scenario(lines, "*** Begin Patch\n*** End Patch", Err(Cause::Empty));
+    scenario(
+        lines,
+        "*** Begin Patch\n*** End Patch",
+        Err(PatchRefusalCause::Empty),
+    );
     scenario(
         lines,
         &body("*** Update File: modify\n@@\n-missing\n+changed"),
-        Err(Cause::NoMatch),
+        Err(PatchRefusalCause::NoMatch),
     );
     scenario(
         lines,
         &body("*** Delete File: missing"),
-        Err(Cause::Missing),
+        Err(PatchRefusalCause::Missing),
     );
     scenario(lines, &body("*** Update File: foo"), malformed);
     scenario(
         lines,
         &body("*** Update File: missing\n@@\n-old\n+new"),
-        Err(Cause::Missing),
+        Err(PatchRefusalCause::Missing),
     );
-    scenario(lines, &body("*** Delete File: dir"), Err(Cause::BadPath));
+    scenario(
+        lines,
+        &body("*** Delete File: dir"),
+        Err(PatchRefusalCause::BadPath),
+    );
     scenario(lines, &body("*** Frobnicate File: foo"), malformed);
     // Codex leaves the first file behind; here nothing is done.
     scenario(
         lines,
         &body("*** Add File: created\n+hello\n*** Update File: missing\n@@\n-old\n+new"),
-        Err(Cause::Missing),
+        Err(PatchRefusalCause::Missing),
     );
     for patch in [
         "",

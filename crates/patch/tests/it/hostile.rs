@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use checkrein_patch::{Cause, Memory, Within};
+use checkrein_patch::{MemoryTree, PatchRefusalCause, PathBelowRoot};
 
 use crate::tree::{checked, files, lay, memory, on_disk};
 
@@ -12,13 +12,13 @@ fn add(path: &str) -> String {
 }
 
 #[track_caller]
-fn refused(tree: &Memory, patch: &str, cause: Cause) {
+fn refused(tree: &MemoryTree, patch: &str, cause: PatchRefusalCause) {
     let refusals = checked(tree, patch).unwrap_err();
     assert_eq!(refusals[0].cause, cause, "{patch}: {refusals:?}");
 }
 
 #[test]
-fn out_by_name() {
+fn paths_that_leave_the_root_are_refused() {
     let tree = memory(&files(&[("src/a", "1\n")]));
     for path in [
         "../x",
@@ -28,10 +28,10 @@ fn out_by_name() {
         "/root-of-memoryx/y",
         "src/../../../etc/x",
     ] {
-        refused(&tree, &add(path), Cause::OutsideRoot);
+        refused(&tree, &add(path), PatchRefusalCause::OutsideRoot);
     }
     for path in ["src", ".", "src/..", "src/", "src/a/b", "new/../x", "a\0b"] {
-        refused(&tree, &add(path), Cause::BadPath);
+        refused(&tree, &add(path), PatchRefusalCause::BadPath);
     }
     for path in [
         ".git/config",
@@ -40,7 +40,7 @@ fn out_by_name() {
         ".git\u{200c}/x",
         "GIT~1/x",
     ] {
-        refused(&tree, &add(path), Cause::InsideGit);
+        refused(&tree, &add(path), PatchRefusalCause::InsideGit);
     }
     for diff in [
         "--- a/../x\n+++ b/../x\n@@ -0,0 +1 @@\n+x\n",
@@ -48,7 +48,7 @@ fn out_by_name() {
         "--- /etc/passwd\n+++ /etc/passwd\n@@ -0,0 +1 @@\n+x\n",
         "diff --git a/src/a b/src/a\nrename from src/a\nrename to ../a\n",
     ] {
-        refused(&tree, diff, Cause::OutsideRoot);
+        refused(&tree, diff, PatchRefusalCause::OutsideRoot);
     }
     // What stays inside is no matter how it is spelled.
     for path in ["./x", "src/../x", "/root-of-memory/x", "src//x", "src/./x"] {
@@ -57,9 +57,9 @@ fn out_by_name() {
 }
 
 #[test]
-fn out_by_a_link() {
+fn links_that_leave_the_root_are_refused() {
     let mut tree = memory(&files(&[("src/a", "1\n"), (".git/config", "c\n")]));
-    let path = |text: &str| Within::read(text).unwrap();
+    let path = |text: &str| PathBelowRoot::parse_path_inside_tree(text).unwrap();
     for (name, target) in [
         ("up", ".."),
         ("away", "/etc"),
@@ -74,10 +74,10 @@ fn out_by_a_link() {
         tree.links.insert(path(name), target.to_owned());
     }
     for name in ["up/x", "away/passwd", "out", "up-in/x", "chain"] {
-        refused(&tree, &add(name), Cause::OutsideRoot);
+        refused(&tree, &add(name), PatchRefusalCause::OutsideRoot);
     }
-    refused(&tree, &add("round"), Cause::BadPath);
-    refused(&tree, &add("git/config"), Cause::InsideGit);
+    refused(&tree, &add("round"), PatchRefusalCause::BadPath);
+    refused(&tree, &add("git/config"), PatchRefusalCause::InsideGit);
     let written = |name: &str| {
         let plan = checked(&tree, &add(name)).unwrap();
         plan.steps[0].path.to_string()
@@ -98,18 +98,20 @@ fn one_file_by_two_names() {
     // Codex deletes the file; here the move is none and the lines change.
     for to in ["a.txt", "./a.txt", "/root-of-memory/a.txt"] {
         let plan = checked(&tree, &moved(to)).unwrap();
-        assert_eq!(plan.hazards[0].cause, Cause::SelfMove);
+        assert_eq!(plan.hazards[0].cause, PatchRefusalCause::SelfMove);
         assert_eq!(plan.steps.len(), 1);
         assert!(plan.steps[0].after.is_some());
     }
-    tree.links
-        .insert(Within::read("l").unwrap(), "a.txt".to_owned());
+    tree.links.insert(
+        PathBelowRoot::parse_path_inside_tree("l").unwrap(),
+        "a.txt".to_owned(),
+    );
     let plan = checked(&tree, &moved("l")).unwrap();
-    assert_eq!(plan.hazards[0].cause, Cause::SelfMove);
+    assert_eq!(plan.hazards[0].cause, PatchRefusalCause::SelfMove);
     // Where case is one, another case is no other name.
     assert!(checked(&tree, &moved("A.TXT")).is_ok());
-    tree.folds_case = true;
-    refused(&tree, &moved("A.TXT"), Cause::SameFile);
+    tree.is_case_insensitive = true;
+    refused(&tree, &moved("A.TXT"), PatchRefusalCause::SameFile);
 }
 
 #[cfg(unix)]
@@ -154,18 +156,18 @@ fn on_disk_nothing_outside_changes() {
 #[cfg(unix)]
 #[test]
 fn a_link_put_in_place_after_the_check_is_not_followed() {
-    use checkrein_patch::{Disk, apply};
+    use checkrein_patch::{DiskTree, apply_patch_plan};
     let folder = tempfile::tempdir().unwrap();
     let root = folder.path().join("root");
     lay(&root, &files(&[("src/a", "1\n")]));
     lay(folder.path(), &files(&[("outside/a", "1\n")]));
-    let disk = Disk::open(&root, u64::MAX).unwrap();
+    let disk = DiskTree::open_file_tree(&root, u64::MAX).unwrap();
     let patch = "*** Begin Patch\n*** Update File: src/a\n@@\n-1\n+2\n*** End Patch";
     let plan = checked(&disk, patch).unwrap();
     fs::remove_dir_all(root.join("src")).unwrap();
     std::os::unix::fs::symlink("../outside", root.join("src")).unwrap();
     let memory = tempfile::tempdir().unwrap();
-    assert!(apply(&plan, &disk, memory.path()).is_err());
+    assert!(apply_patch_plan(&plan, &disk, memory.path()).is_err());
     let outside = folder.path().join("outside");
     assert_eq!(fs::read_to_string(outside.join("a")).unwrap(), "1\n");
     assert_eq!(fs::read_dir(outside).unwrap().count(), 1);
@@ -181,7 +183,7 @@ fn patches_made_to_be_slow_end() {
         "*** Begin Patch\n*** Update File: f\n{}*** End Patch",
         chunk.repeat(40)
     );
-    refused(&tree, &patch, Cause::NoMatch);
+    refused(&tree, &patch, PatchRefusalCause::NoMatch);
     let hunk = "@@ -5 +5 @@\n-x\n+z\n";
     let diff = format!("--- a/f\n+++ b/f\n{}", hunk.repeat(800));
     assert!(checked(&tree, &diff).is_err());
@@ -194,7 +196,7 @@ fn many_files_and_many_lines_are_no_more_than_many() {
         .map(|number| format!("*** Add File: d{}/n{number}\n+x\n", number % 100))
         .collect();
     let patch = format!("*** Begin Patch\n{adds}*** End Patch");
-    let plan = checked(&Memory::default(), &patch).unwrap();
+    let plan = checked(&MemoryTree::default(), &patch).unwrap();
     assert_eq!(plan.steps.len(), 20_000);
 
     // Lines that are all the same, and a block of them that is one too long.
@@ -202,11 +204,23 @@ fn many_files_and_many_lines_are_no_more_than_many() {
     let tree = memory(&files(&[("f", &file)]));
     let block = "-same\n".repeat(30_000);
     let hunk = format!("@@ -1,30001 +1,1 @@\n{block}-other\n+x\n");
-    refused(&tree, &format!("--- a/f\n+++ b/f\n{hunk}"), Cause::NoMatch);
+    refused(
+        &tree,
+        &format!("--- a/f\n+++ b/f\n{hunk}"),
+        PatchRefusalCause::NoMatch,
+    );
 
     let deep = format!("{}x", "a/".repeat(1_000));
-    refused(&Memory::default(), &add(&deep), Cause::BadPath);
-    refused(&Memory::default(), &add(&"a".repeat(5_000)), Cause::BadPath);
+    refused(
+        &MemoryTree::default(),
+        &add(&deep),
+        PatchRefusalCause::BadPath,
+    );
+    refused(
+        &MemoryTree::default(),
+        &add(&"a".repeat(5_000)),
+        PatchRefusalCause::BadPath,
+    );
 }
 
 #[test]
@@ -217,7 +231,7 @@ fn what_the_patch_has_put_into_a_folder_counts_until_it_goes() {
     refused(
         &tree,
         &body("*** Add File: n/a\n+x\n*** Add File: n\n+x\n"),
-        Cause::BadPath,
+        PatchRefusalCause::BadPath,
     );
     // It is none any more once all of it is gone.
     let patch = body(
@@ -233,8 +247,10 @@ fn what_the_patch_has_put_into_a_folder_counts_until_it_goes() {
 #[test]
 fn a_link_that_is_moved_is_not_taken_for_its_file() {
     let mut tree = memory(&files(&[("f", "1\n")]));
-    tree.links
-        .insert(Within::read("l").unwrap(), "f".to_owned());
+    tree.links.insert(
+        PathBelowRoot::parse_path_inside_tree("l").unwrap(),
+        "f".to_owned(),
+    );
     let patch = "*** Begin Patch\n*** Update File: l\n*** Move to: g\n@@\n-1\n+2\n*** End Patch";
-    refused(&tree, patch, Cause::Unsupported);
+    refused(&tree, patch, PatchRefusalCause::Unsupported);
 }

@@ -1,12 +1,12 @@
 //! What a refusal says: enough to write the patch again, and never more than fits.
 
-use checkrein_patch::{Cause, Refusal, told};
+use checkrein_patch::{PatchRefusal, PatchRefusalCause, render_refusals};
 
 use crate::tree::{checked, files, memory};
 
 const FILE: &str = "fn main() {\n    let greeting = \"hello\";\n    println!(\"{greeting}\");\n}\n\nfn other() {\n    todo();\n}\n";
 
-fn refusals(body: &str) -> Vec<Refusal> {
+fn refusals(body: &str) -> Vec<PatchRefusal> {
     let patch = format!("*** Begin Patch\n*** Update File: src/main.rs\n{body}\n*** End Patch");
     checked(&memory(&files(&[("src/main.rs", FILE)])), &patch).unwrap_err()
 }
@@ -17,7 +17,7 @@ fn the_nearest_lines_are_shown_with_what_differs() {
         "@@\n fn main() {\n-    let greeting = \"hallo\";\n+    let greeting = \"bye\";\n     println!(\"{greeting}\");",
     );
     assert_eq!(
-        told(&found),
+        render_refusals(&found),
         "src/main.rs: these 3 lines are not in the file (patch line 3)
   the file has, from line 1 (`>` is what the patch has there):
       1| fn main() {
@@ -27,23 +27,23 @@ fn the_nearest_lines_are_shown_with_what_differs() {
     );
     // Nothing the same, but something like it.
     let found = refusals("@@\n-    let greetings = \"hello!\";\n+x");
-    let text = told(&found);
+    let text = render_refusals(&found);
     assert!(
         text.contains("    2|     let greeting = \"hello\";"),
         "{text}"
     );
     let found = refusals("@@\n-    let  greeting=\"hello\";\n+x");
     assert!(
-        told(&found).contains("(only blanks differ)"),
+        render_refusals(&found).contains("(only blanks differ)"),
         "{}",
-        told(&found)
+        render_refusals(&found)
     );
 }
 
 #[test]
 fn each_kind_of_miss_says_what_to_do() {
     let says = |body: &str, expected: &str| {
-        let text = told(&refusals(body));
+        let text = render_refusals(&refusals(body));
         assert!(text.contains(expected), "{text}");
     };
     says("@@ -1,2 +1,2 @@\n-fn main() {\n+x", "knows none");
@@ -71,7 +71,7 @@ fn all_files_are_told_of_and_the_whole_is_bounded() {
     }
     patch.push_str("*** End Patch");
     let found = checked(&memory(&files(&[])), &patch).unwrap_err();
-    let text = told(&found);
+    let text = render_refusals(&found);
     assert!(text.len() < 2048, "{}", text.len());
     assert!(text.contains("more"), "{text}");
 
@@ -79,7 +79,7 @@ fn all_files_are_told_of_and_the_whole_is_bounded() {
     let tree = memory(&files(&[("f", &wide)]));
     let block = format!("-{}\n", "y".repeat(49_999)).repeat(300);
     let patch = format!("*** Begin Patch\n*** Update File: f\n@@\n{block}+x\n*** End Patch");
-    let text = told(&checked(&tree, &patch).unwrap_err());
+    let text = render_refusals(&checked(&tree, &patch).unwrap_err());
     assert!(text.len() < 2048, "{}", text.len());
 }
 
@@ -87,13 +87,13 @@ fn all_files_are_told_of_and_the_whole_is_bounded() {
 fn diffs_say_where_they_fail() {
     let tree = memory(&files(&[("src/main.rs", FILE)]));
     let diff = "--- a/src/main.rs\n+++ b/src/main.rs\n@@ -5,4 +5,4 @@\n \n fn other() {\n-    undone();\n+    done();\n }\n";
-    let text = told(&checked(&tree, diff).unwrap_err());
+    let text = render_refusals(&checked(&tree, diff).unwrap_err());
     assert!(
         text.contains("    7|     todo();\n      >|     undone();"),
         "{text}"
     );
     let wrong = diff.replace("-5,4 +5,4", "-5,6 +5,6");
-    let text = told(&checked(&tree, &wrong).unwrap_err());
+    let text = render_refusals(&checked(&tree, &wrong).unwrap_err());
     assert!(text.contains("counts of lines"), "{text}");
 }
 
@@ -101,7 +101,7 @@ fn diffs_say_where_they_fail() {
 fn what_cannot_be_seen_is_named() {
     let says = |file: &str, patch: &str, expected: &str| {
         let found = checked(&memory(&files(&[("f", file)])), patch).unwrap_err();
-        let text = told(&found);
+        let text = render_refusals(&found);
         assert!(text.contains(expected), "{text}");
     };
     let v4a =
@@ -129,40 +129,44 @@ fn what_cannot_be_seen_is_named() {
 #[test]
 fn diffs_that_would_change_nothing_are_none() {
     let tree = memory(&files(&[("f", "one\ntwo\n")]));
-    let check = |diff: &str, cause: Cause, expected: &str| {
+    let check = |diff: &str, cause: PatchRefusalCause, expected: &str| {
         let found = checked(&tree, diff).unwrap_err();
         assert_eq!(found[0].cause, cause, "{diff}");
-        assert!(told(&found).contains(expected), "{}", told(&found));
+        assert!(
+            render_refusals(&found).contains(expected),
+            "{}",
+            render_refusals(&found)
+        );
     };
     let head = "--- a/f\n+++ b/f\n";
     check(
         &format!("{head}@@\n one\n-two\n+TWO\n"),
-        Cause::Malformed,
+        PatchRefusalCause::Malformed,
         "patch line 3: a hunk begins with `@@ -LINE,COUNT",
     );
     check(
         &format!("{head}@@ ... @@\n one\n-two\n+TWO\n"),
-        Cause::Malformed,
+        PatchRefusalCause::Malformed,
         "patch line 3",
     );
     check(
         &format!("{head}@@ -1,2 +1,2 @@\n one\n-two\n+TWO\n@@\n-one\n+ONE\n"),
-        Cause::Malformed,
+        PatchRefusalCause::Malformed,
         "patch line 7",
     );
     check(
         &format!("{head}@@@ -1,2 -1,2 +1,2 @@@\n  one\n- two\n+ TWO\n"),
-        Cause::Unsupported,
+        PatchRefusalCause::Unsupported,
         "combined diff",
     );
     check(
         "diff --cc f\nindex 1,2..3\n--- a/f\n+++ b/f\n@@@ -1,2 -1,2 +1,2 @@@\n  one\n",
-        Cause::Unsupported,
+        PatchRefusalCause::Unsupported,
         "patch line 1",
     );
     check(
         "diff --git a/f b/f\nindex 111..222 100644\n--- a/f\n+++ b/f\n",
-        Cause::Malformed,
+        PatchRefusalCause::Malformed,
         "nothing is changed in f",
     );
     // A file that gets another mode has no hunk.

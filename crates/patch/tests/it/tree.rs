@@ -4,31 +4,39 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use checkrein_patch::{Cause, Disk, Fit, Memory, Plan, Refusal, Tree, Within, apply, check, parse};
+use checkrein_patch::{
+    DiskTree, FileTree, HunkMatchDialect, MemoryTree, PatchPlan, PatchRefusal, PatchRefusalCause,
+    PathBelowRoot, apply_patch_plan, check_patch, parse_patch,
+};
 
-pub(crate) type Files = BTreeMap<String, String>;
+pub(crate) type FileTexts = BTreeMap<String, String>;
 
-pub(crate) fn files(pairs: &[(&str, &str)]) -> Files {
+pub(crate) fn files(pairs: &[(&str, &str)]) -> FileTexts {
     let owned = |(name, text): &(&str, &str)| ((*name).to_owned(), (*text).to_owned());
     pairs.iter().map(owned).collect()
 }
 
-pub(crate) fn memory(files: &Files) -> Memory {
-    let mut memory = Memory::default();
+pub(crate) fn memory(files: &FileTexts) -> MemoryTree {
+    let mut memory = MemoryTree::default();
     for (name, text) in files {
-        let path = Within::read(name).unwrap();
+        let path = PathBelowRoot::parse_path_inside_tree(name).unwrap();
         memory.files.insert(path, text.clone().into_bytes());
     }
     memory
 }
 
-pub(crate) fn checked(tree: &dyn Tree, patch: &str) -> Result<Plan, Vec<Refusal>> {
-    let patch = parse(patch, None).map_err(|refusal| vec![refusal])?;
-    check(&patch, tree, &Within::root(), Fit::Git)
+pub(crate) fn checked(tree: &dyn FileTree, patch: &str) -> Result<PatchPlan, Vec<PatchRefusal>> {
+    let patch = parse_patch(patch, None).map_err(|refusal| vec![refusal])?;
+    check_patch(
+        &patch,
+        tree,
+        &PathBelowRoot::tree_root_path(),
+        HunkMatchDialect::Git,
+    )
 }
 
 /// The tree afterwards, or the first reason why not.
-pub(crate) fn patched(before: &Files, patch: &str) -> Result<Files, Cause> {
+pub(crate) fn patched(before: &FileTexts, patch: &str) -> Result<FileTexts, PatchRefusalCause> {
     let plan = checked(&memory(before), patch).map_err(|refusals| refusals[0].cause)?;
     let mut after = before.clone();
     for step in plan.steps {
@@ -45,7 +53,7 @@ pub(crate) fn patched(before: &Files, patch: &str) -> Result<Files, Cause> {
     Ok(after)
 }
 
-pub(crate) fn lay(root: &Path, files: &Files) {
+pub(crate) fn lay(root: &Path, files: &FileTexts) {
     for (name, text) in files {
         let path = root.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -54,10 +62,10 @@ pub(crate) fn lay(root: &Path, files: &Files) {
 }
 
 /// The same on disk. The journal lies beside the tree.
-pub(crate) fn on_disk(root: &Path, patch: &str) -> Result<Plan, Vec<Refusal>> {
-    let disk = Disk::open(root, u64::MAX).unwrap();
+pub(crate) fn on_disk(root: &Path, patch: &str) -> Result<PatchPlan, Vec<PatchRefusal>> {
+    let disk = DiskTree::open_file_tree(root, u64::MAX).unwrap();
     let plan = checked(&disk, patch)?;
     let memory = tempfile::tempdir().unwrap();
-    apply(&plan, &disk, memory.path()).unwrap();
+    apply_patch_plan(&plan, &disk, memory.path()).unwrap();
     Ok(plan)
 }

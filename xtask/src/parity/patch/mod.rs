@@ -11,7 +11,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use cases::Case;
-use checkrein_patch::{Cause, Disk, Fit, Plan, Refusal, Within, apply, check, parse, told};
+use checkrein_patch::{
+    DiskTree, HunkMatchDialect, PatchPlan, PatchRefusal, PatchRefusalCause, PathBelowRoot,
+    apply_patch_plan, check_patch, parse_patch, render_refusals,
+};
 
 /// What a tree holds: files with their bytes, folders, links with what they name.
 type Snapshot = BTreeMap<String, Vec<u8>>;
@@ -143,8 +146,8 @@ fn one(case: &Case, place: &Path, tool: &Path) -> Result<Answer, String> {
             String::from_utf8_lossy(&output.stderr).trim(),
             shown(&after_theirs, &[&before, &after_ours]),
             match &done {
-                Ok(plan) => format!("{:?} {:?}", plan.listed, plan.hazards),
-                Err(refusals) => told(refusals),
+                Ok(plan) => format!("{:?} {:?}", plan.listed_actions, plan.hazards),
+                Err(refusals) => render_refusals(refusals),
             },
             shown(&after_ours, &[&before, &after_theirs]),
         );
@@ -167,11 +170,16 @@ fn shown(one: &Snapshot, others: &[&Snapshot]) -> String {
     lines.join("\n  ")
 }
 
-fn attempt(text: &str, root: &Path, memory: &Path) -> Result<Plan, Vec<Refusal>> {
-    let patch = parse(text, None).map_err(|refusal| vec![refusal])?;
-    let disk = Disk::open(root, u64::MAX).map_err(|_| Vec::new())?;
-    let plan = check(&patch, &disk, &Within::root(), Fit::Git)?;
-    apply(&plan, &disk, memory).map_err(|_| Vec::new())?;
+fn attempt(text: &str, root: &Path, memory: &Path) -> Result<PatchPlan, Vec<PatchRefusal>> {
+    let patch = parse_patch(text, None).map_err(|refusal| vec![refusal])?;
+    let disk = DiskTree::open_file_tree(root, u64::MAX).map_err(|_| Vec::new())?;
+    let plan = check_patch(
+        &patch,
+        &disk,
+        &PathBelowRoot::tree_root_path(),
+        HunkMatchDialect::Git,
+    )?;
+    apply_patch_plan(&plan, &disk, memory).map_err(|_| Vec::new())?;
     Ok(plan)
 }
 
@@ -179,15 +187,19 @@ fn judge(
     before: &Snapshot,
     succeeded: bool,
     theirs: &Snapshot,
-    done: &Result<Plan, Vec<Refusal>>,
+    done: &Result<PatchPlan, Vec<PatchRefusal>>,
     ours: &Snapshot,
 ) -> &'static str {
     let self_move = match done {
-        Ok(plan) => plan.hazards.iter().any(|one| one.cause == Cause::SelfMove),
-        Err(all) => all.iter().any(|one| one.cause == Cause::SelfMove),
+        Ok(plan) => plan
+            .hazards
+            .iter()
+            .any(|one| one.cause == PatchRefusalCause::SelfMove),
+        Err(all) => all
+            .iter()
+            .any(|one| one.cause == PatchRefusalCause::SelfMove),
     };
-    let refused =
-        |cause: Cause| matches!(done, Err(all) if all.iter().any(|one| one.cause == cause));
+    let refused = |cause: PatchRefusalCause| matches!(done, Err(all) if all.iter().any(|one| one.cause == cause));
     match done {
         Ok(_) if succeeded && theirs == ours => return SAME,
         Err(_) if ours != before => return UNEXPLAINED,
@@ -199,16 +211,16 @@ fn judge(
     if !succeeded {
         return UNEXPLAINED;
     }
-    if refused(Cause::OutsideRoot) {
+    if refused(PatchRefusalCause::OutsideRoot) {
         return "codex writes outside of the root; ours refuses";
     }
-    if refused(Cause::InsideGit) {
+    if refused(PatchRefusalCause::InsideGit) {
         return "codex writes into .git; ours refuses";
     }
-    if refused(Cause::SameFile) {
+    if refused(PatchRefusalCause::SameFile) {
         return "codex writes one file by two names; ours refuses";
     }
-    if refused(Cause::Unsupported) {
+    if refused(PatchRefusalCause::Unsupported) {
         return "codex removes a symbolic link; ours leaves that to a shell";
     }
     UNEXPLAINED
