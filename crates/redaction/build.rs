@@ -12,7 +12,7 @@ use serde::Deserialize;
 mod trigram;
 
 /// Rules of gitleaks that are not taken, and why.
-const NOT_TAKEN: &[(&str, &str)] = &[
+const SKIPPED_RULES: &[(&str, &str)] = &[
     (
         "curl-auth-header",
         "headers are read by rules of ours, in every command",
@@ -38,9 +38,9 @@ const NOT_TAKEN: &[(&str, &str)] = &[
     ),
 ];
 /// The first group of this pattern is not its secret.
-const WHOLE: &[&str] = &["microsoft-teams-webhook"];
+const WHOLE_MATCH: &[&str] = &["microsoft-teams-webhook"];
 /// Keywords that ordinary text is full of, and the least number of token characters after them.
-const TAILS: &[(&str, &str, u8)] = &[
+const TAIL_LENGTHS: &[(&str, &str, u8)] = &[
     ("airtable-personnal-access-token", "pat", 79),
     ("authress-service-client-access-key", "ext_", 5),
     ("authress-service-client-access-key", "sc_", 5),
@@ -57,7 +57,7 @@ const TAILS: &[(&str, &str, u8)] = &[
 ];
 
 #[derive(Deserialize)]
-struct RuleEntry {
+struct SecretRuleEntry {
     id: String,
     pattern: String,
     keywords: Vec<String>,
@@ -75,7 +75,7 @@ struct RuleEntry {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ProgramEntry {
+struct SecretArgumentTableEntry {
     programs: Vec<String>,
     #[serde(default)]
     after: Vec<String>,
@@ -99,7 +99,7 @@ struct ProgramEntry {
     file: Option<Vec<String>>,
 }
 
-struct Keyword {
+struct SecretRuleKeyword {
     text: String,
     tail: u8,
     assigned: bool,
@@ -109,19 +109,23 @@ struct Keyword {
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=rules");
     println!("cargo::rerun-if-changed=src/trigram.rs");
-    let mut rules: Vec<RuleEntry> =
+    let mut rules: Vec<SecretRuleEntry> =
         serde_json::from_str(&std::fs::read_to_string("rules/checkrein.json")?)?;
-    let kept: Vec<RuleEntry> =
+    let kept: Vec<SecretRuleEntry> =
         serde_json::from_str(&std::fs::read_to_string("rules/gitleaks.json")?)?;
-    let taken = |rule: &RuleEntry| !NOT_TAKEN.iter().any(|(id, _)| *id == rule.id);
-    rules.extend(kept.into_iter().filter(taken).map(widened));
-    let programs: Vec<ProgramEntry> =
+    let taken = |rule: &SecretRuleEntry| !SKIPPED_RULES.iter().any(|(id, _)| *id == rule.id);
+    rules.extend(
+        kept.into_iter()
+            .filter(taken)
+            .map(widen_gitleaks_rule_pattern),
+    );
+    let programs: Vec<SecretArgumentTableEntry> =
         serde_json::from_str(&std::fs::read_to_string("rules/programs.json")?)?;
 
     let mut out = String::new();
-    write_rules(&mut out, &rules)?;
-    write_keywords(&mut out, &rules, &programs)?;
-    write_programs(&mut out, &programs)?;
+    write_redaction_rules_code(&mut out, &rules)?;
+    generate_keyword_table(&mut out, &rules, &programs)?;
+    generate_program_secrets_table(&mut out, &programs)?;
     let folder = std::env::var("OUT_DIR")?;
     std::fs::write(Path::new(&folder).join("tables.rs"), out)?;
     Ok(())
@@ -130,21 +134,24 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// A rule of gitleaks finds a secret in a file. Here a secret also stands in JSON and in prose:
 /// quotes may be escaped, and any sign of punctuation ends it. What stands before a name decides
 /// nothing and is not read.
-fn widened(mut rule: RuleEntry) -> RuleEntry {
+fn widen_gitleaks_rule_pattern(mut rule: SecretRuleEntry) -> SecretRuleEntry {
     rule.pattern = rule
         .pattern
         .replace(r"[\w.-]{0,50}?", "")
         .replace(r#"[\s'"]{0,3}"#, r#"[\s'"\\]{0,5}"#)
         .replace(r#"[\x60'"\s=]{0,5}"#, r#"[\x60'"\s=\\]{0,8}"#)
         .replace(r#"(?:[\x60'"\s;]|\\[nr]|$)"#, "(?:[^A-Za-z0-9_]|$)");
-    if WHOLE.contains(&rule.id.as_str()) {
+    if WHOLE_MATCH.contains(&rule.id.as_str()) {
         rule.pattern = format!("({})", rule.pattern);
     }
     rule.check = Some("value".to_owned());
     rule
 }
 
-fn write_rules(out: &mut String, rules: &[RuleEntry]) -> Result<(), Box<dyn Error>> {
+fn write_redaction_rules_code(
+    out: &mut String,
+    rules: &[SecretRuleEntry],
+) -> Result<(), Box<dyn Error>> {
     writeln!(
         out,
         "pub(crate) static RULES: [SecretRule; {}] = [",
@@ -161,7 +168,7 @@ fn write_rules(out: &mut String, rules: &[RuleEntry]) -> Result<(), Box<dyn Erro
         };
         writeln!(
             out,
-            "    SecretRule::new({:?}, {:?}, SecretCheck::{check}, {:?}, &{:?}),",
+            "    SecretRule::new({:?}, {:?}, SecretMatchCondition::{check}, {:?}, &{:?}),",
             rule.id, rule.pattern, rule.min_entropy, rule.except
         )?;
     }
@@ -169,17 +176,17 @@ fn write_rules(out: &mut String, rules: &[RuleEntry]) -> Result<(), Box<dyn Erro
     Ok(())
 }
 
-fn write_keywords(
+fn generate_keyword_table(
     out: &mut String,
-    rules: &[RuleEntry],
-    programs: &[ProgramEntry],
+    rules: &[SecretRuleEntry],
+    programs: &[SecretArgumentTableEntry],
 ) -> Result<(), Box<dyn Error>> {
     let mut keywords = Vec::new();
     for (rule, entry) in rules.iter().enumerate() {
         for text in &entry.keywords {
             let text = text.to_ascii_lowercase();
             let known = |(id, word, _): &&(&str, &str, u8)| *id == entry.id && *word == text;
-            let tail = TAILS
+            let tail = TAIL_LENGTHS
                 .iter()
                 .find(known)
                 .map_or(entry.tail, |(_, _, tail)| *tail);
@@ -187,14 +194,14 @@ fn write_keywords(
                 0 | 1 => return Err(format!("{}: {text:?} is no keyword", entry.id).into()),
                 // What is looked for is three bytes long.
                 2 => keywords.extend("abcdefghijklmnopqrstuvwxyz0123456789_-.~".chars().map(
-                    |next| Keyword {
+                    |next| SecretRuleKeyword {
                         text: format!("{text}{next}"),
                         tail: tail.saturating_sub(1),
                         assigned: entry.assigned,
                         rule,
                     },
                 )),
-                _ => keywords.push(Keyword {
+                _ => keywords.push(SecretRuleKeyword {
                     text,
                     tail,
                     assigned: entry.assigned,
@@ -204,10 +211,10 @@ fn write_keywords(
         }
     }
     let mut map = [0_u64; trigram::WORDS];
-    let mut by_hash: BTreeMap<u16, Vec<&Keyword>> = BTreeMap::new();
+    let mut by_hash: BTreeMap<u16, Vec<&SecretRuleKeyword>> = BTreeMap::new();
     for keyword in &keywords {
         by_hash
-            .entry(trigram::of_start(keyword.text.as_bytes()))
+            .entry(trigram::leading_trigram_index(keyword.text.as_bytes()))
             .or_default()
             .push(keyword);
     }
@@ -220,7 +227,7 @@ fn write_keywords(
             name.clone()
         };
         names
-            .entry(trigram::of_start(word.as_bytes()))
+            .entry(trigram::leading_trigram_index(word.as_bytes()))
             .or_default()
             .push(name);
     }
@@ -236,10 +243,10 @@ fn write_keywords(
     let count = keywords.len();
     writeln!(
         out,
-        "pub(crate) static KEYWORDS: [(u16, Keyword); {count}] = ["
+        "pub(crate) static KEYWORDS: [(u16, SecretMatchKeyword); {count}] = ["
     )?;
     for (hash, keywords) in &by_hash {
-        for Keyword {
+        for SecretRuleKeyword {
             text,
             tail,
             assigned,
@@ -248,7 +255,7 @@ fn write_keywords(
         {
             writeln!(
                 out,
-                "    ({hash}, Keyword {{ text: {text:?}, tail: {tail}, assigned: {assigned}, rule: {rule} }}),"
+                "    ({hash}, SecretMatchKeyword {{ text: {text:?}, tail: {tail}, assigned: {assigned}, rule: {rule} }}),"
             )?;
         }
     }
@@ -271,44 +278,51 @@ fn write_keywords(
     Ok(())
 }
 
-fn write_programs(out: &mut String, programs: &[ProgramEntry]) -> Result<(), Box<dyn Error>> {
+fn generate_program_secrets_table(
+    out: &mut String,
+    programs: &[SecretArgumentTableEntry],
+) -> Result<(), Box<dyn Error>> {
     let count = programs.len();
     writeln!(
         out,
-        "pub(crate) static PROGRAMS: [ProgramSecret; {count}] = ["
+        "pub(crate) static PROGRAMS: [ProgramSecretOption; {count}] = ["
     )?;
     for entry in programs {
         let place = if let Some(options) = &entry.attached {
-            format!("SecretPlace::Attached(&{options:?})")
+            format!("SecretArgumentPlace::Attached(&{options:?})")
         } else if let Some(options) = &entry.value {
             let prefix = entry.prefix.as_deref().unwrap_or_default();
-            format!("SecretPlace::OptionValue {{ options: &{options:?}, prefix: {prefix:?} }}")
+            format!(
+                "SecretArgumentPlace::OptionValue {{ options: &{options:?}, prefix: {prefix:?} }}"
+            )
         } else if let (Some(options), Some(separator)) = (&entry.user, entry.separator) {
-            format!("SecretPlace::AfterUser {{ options: &{options:?}, separator: {separator:?} }}")
+            format!(
+                "SecretArgumentPlace::AfterUser {{ options: &{options:?}, separator: {separator:?} }}"
+            )
         } else if let Some(options) = &entry.pair {
-            format!("SecretPlace::PairValue(&{options:?})")
+            format!("SecretArgumentPlace::PairValue(&{options:?})")
         } else if let Some(nth) = entry.operand {
-            format!("SecretPlace::Operand({nth})")
+            format!("SecretArgumentPlace::Operand({nth})")
         } else if let Some(flag) = &entry.last_operand {
-            format!("SecretPlace::LastOperand {{ flag: {flag:?} }}")
+            format!("SecretArgumentPlace::LastOperand {{ flag: {flag:?} }}")
         } else if let Some(separator) = entry.login {
-            format!("SecretPlace::Login({separator:?})")
+            format!("SecretArgumentPlace::Login({separator:?})")
         } else if let Some(options) = &entry.stdin {
-            format!("SecretPlace::StandardInput(&{options:?})")
+            format!("SecretArgumentPlace::StandardInput(&{options:?})")
         } else if let Some(prefixes) = &entry.behind {
-            format!("SecretPlace::Behind(&{prefixes:?})")
+            format!("SecretArgumentPlace::Behind(&{prefixes:?})")
         } else if let Some(names) = &entry.setting {
-            format!("SecretPlace::Setting(&{names:?})")
+            format!("SecretArgumentPlace::Setting(&{names:?})")
         } else if let Some(option) = &entry.variable {
-            format!("SecretPlace::Variable {{ option: {option:?} }}")
+            format!("SecretArgumentPlace::Variable {{ option: {option:?} }}")
         } else if let Some(options) = &entry.file {
-            format!("SecretPlace::File(&{options:?})")
+            format!("SecretArgumentPlace::File(&{options:?})")
         } else {
             return Err(format!("{:?}: no place of a secret", entry.programs).into());
         };
         writeln!(
             out,
-            "    ProgramSecret {{ programs: &{:?}, after: &{:?}, clusters: {}, separate: {}, place: {place} }},",
+            "    ProgramSecretOption {{ programs: &{:?}, after: &{:?}, clusters: {}, separate: {}, place: {place} }},",
             entry.programs, entry.after, entry.clusters, entry.separate
         )?;
     }

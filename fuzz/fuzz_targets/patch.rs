@@ -14,7 +14,7 @@ fuzz_target!(|text: &str| {
     let mut parts: Vec<&str> = text.split("====\n").collect();
     let patch = parts.pop().unwrap_or_default();
     let mut tree = MemoryTree {
-        folds_case: text.len() % 5 == 0,
+        is_case_insensitive: text.len() % 5 == 0,
         ..MemoryTree::default()
     };
     for (name, part) in NAMES.iter().zip(parts) {

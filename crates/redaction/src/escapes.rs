@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 /// Strings in strings in strings.
-pub(crate) const DEEPEST: u32 = 4;
+pub(crate) const MAX_DEPTH: u32 = 4;
 
 /// Whether the text is JSON, or was before it was cut.
 pub(crate) fn is_json(text: &[u8]) -> bool {
@@ -20,13 +20,13 @@ pub(crate) fn is_json(text: &[u8]) -> bool {
 /// The text with each string as `redacted` has it; `None` if nothing changed. A string is what
 /// stands between two quotes and has escapes: of a text that was cut nobody knows which quote
 /// opens, and what stands between strings has none.
-pub(crate) fn with_strings(
+pub(crate) fn rewrite_escaped_json_strings(
     text: &[u8],
     redacted: &mut dyn FnMut(&str) -> Option<String>,
 ) -> Option<Vec<u8>> {
     let mut changed: Option<Vec<u8>> = None;
     let mut copied = 0;
-    for (start, end) in strings(text) {
+    for (start, end) in escaped_string_ranges(text) {
         let Some(new) = text.get(start..end).and_then(|inner| {
             let quoted = [b"\"", inner, b"\""].concat();
             let plain: String = serde_json::from_slice(&quoted).ok()?;
@@ -47,7 +47,7 @@ pub(crate) fn with_strings(
 }
 
 /// What stands between quotes that are not escaped and has escapes.
-fn strings(text: &[u8]) -> Vec<(usize, usize)> {
+fn escaped_string_ranges(text: &[u8]) -> Vec<(usize, usize)> {
     let mut found = Vec::new();
     let (mut start, mut at, mut escapes) = (0, 0, false);
     while let Some(byte) = text.get(at) {
@@ -80,13 +80,13 @@ mod tests {
     fn strings_are_seen_without_their_escapes() {
         let mut seen = Vec::new();
         let text = br#"{"a":"b\nc","d":"e","f\"":"g\\"}"#;
-        let same = with_strings(text, &mut |plain| {
+        let same = rewrite_escaped_json_strings(text, &mut |plain| {
             seen.push(plain.to_owned());
             None
         });
         assert_eq!(same, None);
         assert_eq!(seen, ["b\nc", "f\"", "g\\"]);
-        let new = with_strings(text, &mut |plain| {
+        let new = rewrite_escaped_json_strings(text, &mut |plain| {
             plain.contains('\n').then(|| "x\ty\"".to_owned())
         });
         assert_eq!(new.unwrap(), br#"{"a":"x\ty\"","d":"e","f\"":"g\\"}"#);

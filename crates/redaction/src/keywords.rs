@@ -2,17 +2,17 @@
 //! One pass over the text finds them, by a map of three bytes, so that text without a keyword
 //! costs a few instructions a byte and compiles nothing.
 
-use crate::command_lines::{self, programs::ProgramSecret};
+use crate::command_lines::{self, programs::ProgramSecretOption};
 use crate::marks;
 use crate::rules::{KEYWORDS, MAP, PROGRAM_NAMES};
 use crate::trigram;
 
 /// Of `access_key_id`, behind `key`.
-const REST_OF_NAME: usize = 8;
+const MAX_NAME_REST: usize = 8;
 
 /// A part of every match of a rule, in lower case.
 #[derive(Debug)]
-pub(crate) struct Keyword {
+pub(crate) struct SecretMatchKeyword {
     pub(crate) text: &'static str,
     /// So many bytes of a token follow it.
     pub(crate) tail: u8,
@@ -23,35 +23,35 @@ pub(crate) struct Keyword {
 
 /// The rules and programs that a text names.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct KeywordHits {
+pub(crate) struct RedactionKeywordHits {
     rules: Vec<u16>,
     /// A program to which passwords are given stands in it.
     pub(crate) programs: bool,
 }
 
-impl KeywordHits {
+impl RedactionKeywordHits {
     /// Of this text, but not of the marks in it: their kinds are words of the rules.
-    pub(crate) fn in_text(text: &[u8]) -> Self {
+    pub(crate) fn keyword_hits_in_text(text: &[u8]) -> Self {
         let mut hits = Self::default();
-        for part in marks::around(text) {
-            hits.add_part(part);
+        for part in marks::text_outside_redaction_marks(text) {
+            hits.scan_for_keywords(part);
         }
         hits.rules.sort_unstable();
         hits
     }
 
-    fn add_part(&mut self, text: &[u8]) {
+    fn scan_for_keywords(&mut self, text: &[u8]) {
         let mut place = 0;
         for (at, byte) in text.iter().enumerate() {
-            place = trigram::next(place, *byte);
-            if trigram::is_in(&MAP, place) && at >= 2 {
-                self.add(text, at - 2, place);
+            place = trigram::next_trigram(place, *byte);
+            if trigram::is_in_trigram_map(&MAP, place) && at >= 2 {
+                self.record_keywords_at(text, at - 2, place);
             }
         }
     }
 
     /// The numbers of the rules, in order.
-    pub(crate) fn rules(&self) -> &[u16] {
+    pub(crate) fn rule_numbers_with_keyword(&self) -> &[u16] {
         &self.rules
     }
 
@@ -59,12 +59,12 @@ impl KeywordHits {
         self.rules.is_empty() && !self.programs
     }
 
-    fn add(&mut self, text: &[u8], at: usize, place: u16) {
+    fn record_keywords_at(&mut self, text: &[u8], at: usize, place: u16) {
         let rest = text.get(at..).unwrap_or_default();
         let first = KEYWORDS.partition_point(|(hash, _)| *hash < place);
         let same = KEYWORDS.get(first..).unwrap_or_default().iter();
         for (_, keyword) in same.take_while(|(hash, _)| *hash == place) {
-            if !self.rules.contains(&keyword.rule) && keyword.stands_at(text, at) {
+            if !self.rules.contains(&keyword.rule) && keyword.keyword_matches_at(text, at) {
                 self.rules.push(keyword.rule);
             }
         }
@@ -74,15 +74,15 @@ impl KeywordHits {
             self.programs = same
                 .take_while(|(hash, _)| *hash == place)
                 .any(|(_, name)| {
-                    ProgramSecret::is_named(name, text, at)
-                        && command_lines::may_hold_secrets(name, rest)
+                    ProgramSecretOption::is_program_named_at(name, text, at)
+                        && command_lines::may_arguments_hold_secrets(name, rest)
                 });
         }
     }
 }
 
-impl Keyword {
-    fn stands_at(&self, text: &[u8], at: usize) -> bool {
+impl SecretMatchKeyword {
+    fn keyword_matches_at(&self, text: &[u8], at: usize) -> bool {
         let (before, rest) = text.split_at_checked(at).unwrap_or_default();
         let Some((found, after)) = rest.split_at_checked(self.text.len()) else {
             return false;
@@ -90,16 +90,16 @@ impl Keyword {
         found.eq_ignore_ascii_case(self.text.as_bytes())
             && after
                 .get(..usize::from(self.tail))
-                .is_some_and(|tail| tail.iter().all(|byte| is_token_byte(*byte)))
-            && (!self.assigned || is_assigned(before, after))
+                .is_some_and(|tail| tail.iter().all(|byte| is_secret_token_byte(*byte)))
+            && (!self.assigned || is_secret_name_assigned(before, after))
     }
 }
 
 /// Whether a name of which this is the end is assigned something, or is that of an option. What
 /// belongs to the name behind the keyword is not read: a few letters may.
-fn is_assigned(before: &[u8], after: &[u8]) -> bool {
+fn is_secret_name_assigned(before: &[u8], after: &[u8]) -> bool {
     let in_name = |byte: &&u8| byte.is_ascii_alphanumeric() || matches!(**byte, b'_' | b'-');
-    let name = after.iter().take(REST_OF_NAME).take_while(in_name).count();
+    let name = after.iter().take(MAX_NAME_REST).take_while(in_name).count();
     let after = after.get(name..).unwrap_or_default();
     let quote = after
         .iter()
@@ -114,7 +114,7 @@ fn is_assigned(before: &[u8], after: &[u8]) -> bool {
     sign.len() < after.len() && start == Some(&b'-')
 }
 
-fn is_token_byte(byte: u8) -> bool {
+fn is_secret_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"_-+/=.~%".contains(&byte)
 }
 
@@ -138,8 +138,11 @@ mod tests {
             let tail = if keyword.assigned { "s\\\" : x" } else { &tail };
             for text in [keyword.text.to_owned(), keyword.text.to_uppercase()] {
                 let text = format!("words before {text}{tail} words after");
-                let hits = KeywordHits::in_text(text.as_bytes());
-                assert!(hits.rules().contains(&keyword.rule), "{text}");
+                let hits = RedactionKeywordHits::keyword_hits_in_text(text.as_bytes());
+                assert!(
+                    hits.rule_numbers_with_keyword().contains(&keyword.rule),
+                    "{text}"
+                );
             }
         }
     }
@@ -156,8 +159,12 @@ mod tests {
             ("a-token x", false),
             ("token", false),
         ] {
-            let hits = KeywordHits::in_text(text.as_bytes());
-            assert_eq!(!hits.rules().is_empty(), expected, "{text}");
+            let hits = RedactionKeywordHits::keyword_hits_in_text(text.as_bytes());
+            assert_eq!(
+                !hits.rule_numbers_with_keyword().is_empty(),
+                expected,
+                "{text}"
+            );
         }
     }
 
@@ -168,7 +175,10 @@ mod tests {
                 format!("{name} {SOME_WORDS}"),
                 format!("a && /usr/bin/{name} {SOME_WORDS}"),
             ] {
-                assert!(KeywordHits::in_text(text.as_bytes()).programs, "{text}");
+                assert!(
+                    RedactionKeywordHits::keyword_hits_in_text(text.as_bytes()).programs,
+                    "{text}"
+                );
             }
         }
     }
@@ -176,10 +186,10 @@ mod tests {
     #[test]
     fn ordinary_words_are_no_keywords() {
         let text = "Compiling core v0.1.0\nwarning: unused import: `std::fs`\nhttps://docs.rs/a";
-        let hits = KeywordHits::in_text(text.as_bytes());
+        let hits = RedactionKeywordHits::keyword_hits_in_text(text.as_bytes());
         assert!(!hits.programs);
         let names: Vec<_> = hits
-            .rules()
+            .rule_numbers_with_keyword()
             .iter()
             .map(|rule| RULES[usize::from(*rule)].id)
             .collect();

@@ -20,8 +20,8 @@ use std::ffi::OsString;
 
 use memchr::{memchr, memmem};
 
-use command_lines::QuotedScripts;
-use keywords::KeywordHits;
+use command_lines::QuotedWordsReadAsScripts;
+use keywords::RedactionKeywordHits;
 use rules::RULES;
 use variables::is_secret_variable;
 
@@ -31,7 +31,7 @@ const SHORTEST_VALUE: usize = 8;
 const ROUNDS: u32 = 4;
 
 /// Hears of what is hidden.
-type Told<'a> = dyn FnMut(&[u8]) + 'a;
+type SecretFoundCallback<'a> = dyn FnMut(&[u8]) + 'a;
 
 /// Knows the secrets of an environment.
 #[derive(Debug, Default)]
@@ -42,7 +42,7 @@ pub struct Redactor {
 
 impl Redactor {
     /// The values of variables with secret-looking names.
-    pub fn of_environment(env: &BTreeMap<OsString, OsString>) -> Self {
+    pub fn from_environment(env: &BTreeMap<OsString, OsString>) -> Self {
         let mut values = Vec::new();
         for (name, value) in env {
             let (Some(name), Some(value)) = (name.to_str(), value.to_str()) else {
@@ -69,42 +69,46 @@ impl Redactor {
     }
 
     /// The text without its secrets.
-    pub fn text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.text_telling(text, &mut |_| {})
+    pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        self.redact_text_reporting_secrets(text, &mut |_| {})
     }
 
     /// The same; `told` gets each secret as it was.
-    pub fn text_telling<'t>(&self, text: &'t str, told: &mut Told<'_>) -> Cow<'t, str> {
-        match self.bytes_telling(text.as_bytes(), told) {
+    pub fn redact_text_reporting_secrets<'t>(
+        &self,
+        text: &'t str,
+        told: &mut SecretFoundCallback<'_>,
+    ) -> Cow<'t, str> {
+        match self.redact_bytes_with_callback(text.as_bytes(), told) {
             None => Cow::Borrowed(text),
-            Some(bytes) => Cow::Owned(into_text(bytes)),
+            Some(bytes) => Cow::Owned(lossy_text_from_bytes(bytes)),
         }
     }
 
     /// The same for bytes of any kind; `None` if there is nothing to hide.
-    pub fn bytes(&self, text: &[u8]) -> Option<Vec<u8>> {
-        self.bytes_telling(text, &mut |_| {})
+    pub fn redact_bytes(&self, text: &[u8]) -> Option<Vec<u8>> {
+        self.redact_bytes_with_callback(text, &mut |_| {})
     }
 
     /// Hides the secrets among the words of a command.
-    pub fn words(&self, words: &mut [String]) {
+    pub fn redact_command_words(&self, words: &mut [String]) {
         let together = words.join(" ");
-        let hits = KeywordHits::in_text(together.as_bytes());
+        let hits = RedactionKeywordHits::keyword_hits_in_text(together.as_bytes());
         if hits.programs {
-            command_lines::redact_words(words);
+            command_lines::redact_command_words(words);
         }
-        if self.bytes(together.as_bytes()).is_none() {
+        if self.redact_bytes(together.as_bytes()).is_none() {
             return;
         }
         let mut flag = String::new();
         for word in words {
             let before = std::mem::replace(&mut flag, word.clone());
-            if let Cow::Owned(hidden) = self.text(word) {
+            if let Cow::Owned(hidden) = self.redact_text(word) {
                 *word = hidden;
             } else if before.starts_with('-') {
                 let pair = format!("{before} {word}");
                 // The flag itself is no secret: what was hidden is the word.
-                if let Cow::Owned(hidden) = self.text(&pair)
+                if let Cow::Owned(hidden) = self.redact_text(&pair)
                     && let Some(hidden) = hidden.strip_prefix(&format!("{before} "))
                 {
                     *word = hidden.to_owned();
@@ -113,10 +117,14 @@ impl Redactor {
         }
     }
 
-    fn bytes_telling(&self, text: &[u8], told: &mut Told<'_>) -> Option<Vec<u8>> {
+    fn redact_bytes_with_callback(
+        &self,
+        text: &[u8],
+        told: &mut SecretFoundCallback<'_>,
+    ) -> Option<Vec<u8>> {
         let mut hidden: Option<Vec<u8>> = None;
         for _ in 0..ROUNDS {
-            match self.one_round(hidden.as_deref().unwrap_or(text), 0, told) {
+            match self.redact_once(hidden.as_deref().unwrap_or(text), 0, told) {
                 Some(done) => hidden = Some(done),
                 None => break,
             }
@@ -124,67 +132,82 @@ impl Redactor {
         hidden
     }
 
-    fn one_round(&self, text: &[u8], depth: u32, told: &mut Told<'_>) -> Option<Vec<u8>> {
-        let mut work = Work { text, hidden: None };
+    fn redact_once(
+        &self,
+        text: &[u8],
+        depth: u32,
+        told: &mut SecretFoundCallback<'_>,
+    ) -> Option<Vec<u8>> {
+        let mut work = RedactionPass { text, hidden: None };
         for (name, value) in &self.values {
-            work.put(|now| without_value(now, value, name, told));
+            work.apply_redaction(|now| redact_known_value(now, value, name, told));
         }
-        let hits = KeywordHits::in_text(text);
-        let has_strings = depth < escapes::DEEPEST && memchr(b'\\', text).is_some();
+        let hits = RedactionKeywordHits::keyword_hits_in_text(text);
+        let has_strings = depth < escapes::MAX_DEPTH && memchr(b'\\', text).is_some();
         // A keyword may be written in escapes of Unicode.
         if hits.is_empty() && !(has_strings && memmem::find(text, b"\\u").is_some()) {
             return work.hidden;
         }
         let is_json = escapes::is_json(text);
         if has_strings && is_json {
-            work.put(|now| self.strings(now, depth, told));
+            work.apply_redaction(|now| self.redact_escaped_strings(now, depth, told));
         }
         if hits.programs {
             let quoted = match is_json {
-                true => QuotedScripts::WithoutEscapes,
-                false => QuotedScripts::All,
+                true => QuotedWordsReadAsScripts::WithoutEscapes,
+                false => QuotedWordsReadAsScripts::All,
             };
-            work.put(|now| command_lines::redacted(now, quoted, told));
+            work.apply_redaction(|now| command_lines::redact_command_lines(now, quoted, told));
         }
-        for rule in hits.rules() {
+        for rule in hits.rule_numbers_with_keyword() {
             if let Some(rule) = RULES.get(usize::from(*rule)) {
-                work.put(|now| rule.redacted(now, told));
+                work.apply_redaction(|now| rule.redact_matches(now, told));
             }
         }
         if has_strings && !is_json {
-            work.put(|now| self.strings(now, depth, told));
+            work.apply_redaction(|now| self.redact_escaped_strings(now, depth, told));
         }
         work.hidden
     }
 
-    fn strings(&self, text: &[u8], depth: u32, told: &mut Told<'_>) -> Option<Vec<u8>> {
-        escapes::with_strings(text, &mut |plain| {
-            let hidden = self.one_round(plain.as_bytes(), depth + 1, told)?;
-            Some(into_text(hidden))
+    fn redact_escaped_strings(
+        &self,
+        text: &[u8],
+        depth: u32,
+        told: &mut SecretFoundCallback<'_>,
+    ) -> Option<Vec<u8>> {
+        escapes::rewrite_escaped_json_strings(text, &mut |plain| {
+            let hidden = self.redact_once(plain.as_bytes(), depth + 1, told)?;
+            Some(lossy_text_from_bytes(hidden))
         })
     }
 }
 
 /// A text and what has been hidden in it so far.
-struct Work<'t> {
+struct RedactionPass<'t> {
     text: &'t [u8],
     hidden: Option<Vec<u8>>,
 }
 
-impl Work<'_> {
-    fn put(&mut self, redacted: impl FnOnce(&[u8]) -> Option<Vec<u8>>) {
+impl RedactionPass<'_> {
+    fn apply_redaction(&mut self, redacted: impl FnOnce(&[u8]) -> Option<Vec<u8>>) {
         if let Some(hidden) = redacted(self.hidden.as_deref().unwrap_or(self.text)) {
             self.hidden = Some(hidden);
         }
     }
 }
 
-fn without_value(text: &[u8], value: &[u8], name: &str, told: &mut Told<'_>) -> Option<Vec<u8>> {
+fn redact_known_value(
+    text: &[u8],
+    value: &[u8],
+    name: &str,
+    told: &mut SecretFoundCallback<'_>,
+) -> Option<Vec<u8>> {
     let found = memmem::find_iter(text, value).map(|at| (at..at + value.len(), name));
-    marks::replaced(text, found, told)
+    marks::replace_with_marks(text, found, told)
 }
 
-fn into_text(bytes: Vec<u8>) -> String {
+fn lossy_text_from_bytes(bytes: Vec<u8>) -> String {
     String::from_utf8(bytes)
         .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }

@@ -5,30 +5,30 @@ use std::ops::Range;
 
 use memchr::memmem;
 
-const BEGIN: &[u8] = b"[redacted:";
+const MARK_START: &[u8] = b"[redacted:";
 /// Longer names of variables are no kinds.
 const LONGEST_KIND: usize = 128;
 
 /// The text with a mark in each of these places, which come in order and do not overlap; `None` if
 /// nothing was replaced.
-pub(crate) fn replaced<'k>(
+pub(crate) fn replace_with_marks<'k>(
     text: &[u8],
     secrets: impl Iterator<Item = (Range<usize>, &'k str)>,
     told: &mut dyn FnMut(&[u8]),
 ) -> Option<Vec<u8>> {
-    let mut marks = MarkPlaces::new(text);
+    let mut marks = RedactionMarkFinder::new(text);
     let mut hidden = Vec::new();
     let mut copied = 0;
     for (secret, kind) in secrets {
         let mut start = secret.start.max(copied);
         while start < secret.end {
-            let mark = marks.next_from(start);
+            let mark = marks.next_redaction_mark(start);
             let end = mark
                 .as_ref()
                 .map_or(secret.end, |mark| mark.start.min(secret.end));
             if start < end {
                 hidden.extend_from_slice(text.get(copied..start).unwrap_or_default());
-                hidden.extend_from_slice(BEGIN);
+                hidden.extend_from_slice(MARK_START);
                 hidden.extend_from_slice(kind.as_bytes());
                 hidden.push(b']');
                 told(text.get(start..end).unwrap_or_default());
@@ -45,31 +45,31 @@ pub(crate) fn replaced<'k>(
 }
 
 /// The parts of the text that are no marks.
-pub(crate) fn around(text: &[u8]) -> impl Iterator<Item = &[u8]> {
-    let mut marks = MarkPlaces::new(text);
+pub(crate) fn text_outside_redaction_marks(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut marks = RedactionMarkFinder::new(text);
     let mut start = Some(0);
     std::iter::from_fn(move || {
         let from = start?;
-        let mark = marks.next_from(from);
+        let mark = marks.next_redaction_mark(from);
         start = mark.as_ref().map(|mark| mark.end);
         text.get(from..mark.map_or(text.len(), |mark| mark.start))
     })
 }
 
 /// Where the marks of a text are, looked for from left to right.
-struct MarkPlaces<'t> {
+struct RedactionMarkFinder<'t> {
     text: &'t [u8],
     /// The first one that ends behind the place asked for last; `None` if not looked for yet.
     found: Option<Option<Range<usize>>>,
 }
 
-impl<'t> MarkPlaces<'t> {
+impl<'t> RedactionMarkFinder<'t> {
     fn new(text: &'t [u8]) -> Self {
         Self { text, found: None }
     }
 
     /// The first mark that ends behind this place; it may begin before it.
-    fn next_from(&mut self, place: usize) -> Option<Range<usize>> {
+    fn next_redaction_mark(&mut self, place: usize) -> Option<Range<usize>> {
         let mut from = match &self.found {
             None => 0,
             Some(None) => return None,
@@ -78,21 +78,21 @@ impl<'t> MarkPlaces<'t> {
         };
         let found = loop {
             let rest = self.text.get(from..).unwrap_or_default();
-            let Some(begin) = memmem::find(rest, BEGIN) else {
+            let Some(begin) = memmem::find(rest, MARK_START) else {
                 break None;
             };
-            let kind = rest.get(begin + BEGIN.len()..).unwrap_or_default();
+            let kind = rest.get(begin + MARK_START.len()..).unwrap_or_default();
             let is_kind = |byte: &u8| byte.is_ascii_alphanumeric() || b"_.-".contains(byte);
             let length = kind
                 .iter()
                 .take(LONGEST_KIND)
                 .take_while(|byte| is_kind(byte))
                 .count();
-            let end = from + begin + BEGIN.len() + length + 1;
+            let end = from + begin + MARK_START.len() + length + 1;
             match kind.get(length) {
                 Some(b']') if length > 0 && end > place => break Some(from + begin..end),
                 Some(b']') if length > 0 => from = end,
-                _ => from += begin + BEGIN.len(),
+                _ => from += begin + MARK_START.len(),
             }
         };
         self.found = Some(found.clone());
@@ -106,13 +106,15 @@ mod tests {
 
     fn check<const N: usize>(text: &str, secrets: [(usize, usize); N], expected: Option<&str>) {
         let secrets = secrets.into_iter().map(|(start, end)| (start..end, "k"));
-        let hidden = replaced(text.as_bytes(), secrets, &mut |_| {});
+        let hidden = replace_with_marks(text.as_bytes(), secrets, &mut |_| {});
         assert_eq!(hidden.as_deref(), expected.map(str::as_bytes), "{text}");
     }
 
     #[test]
     fn what_is_around_marks_is_all_the_rest() {
-        let parts = |text: &'static str| -> Vec<_> { around(text.as_bytes()).collect() };
+        let parts = |text: &'static str| -> Vec<_> {
+            text_outside_redaction_marks(text.as_bytes()).collect()
+        };
         assert_eq!(parts("a"), [b"a"]);
         assert_eq!(
             parts("a[redacted:x]bc[redacted:y]"),

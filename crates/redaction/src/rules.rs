@@ -4,8 +4,8 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 
-use crate::command_lines::programs::{ProgramSecret, SecretPlace};
-use crate::keywords::Keyword;
+use crate::command_lines::programs::{ProgramSecretOption, SecretArgumentPlace};
+use crate::keywords::SecretMatchKeyword;
 use crate::marks;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
@@ -17,17 +17,17 @@ pub(crate) struct SecretRule {
     pub(crate) id: &'static str,
     /// The secret is the first group that took part, or the whole match if there is none.
     pub(crate) pattern: &'static str,
-    check: SecretCheck,
+    check: SecretMatchCondition,
     /// Bits a byte; what has fewer is no secret.
     min_entropy: f64,
     /// What is no secret, although the pattern matches it.
     except: &'static [&'static str],
-    compiled: OnceLock<Option<CompiledRule>>,
+    compiled: OnceLock<Option<CompiledSecretRule>>,
 }
 
 /// What else must hold for a match.
 #[derive(Debug, Clone, Copy)]
-enum SecretCheck {
+enum SecretMatchCondition {
     Any,
     HasDigit,
     Value,
@@ -36,7 +36,7 @@ enum SecretCheck {
 }
 
 #[derive(Debug)]
-struct CompiledRule {
+struct CompiledSecretRule {
     pattern: Regex,
     except: Vec<Regex>,
 }
@@ -45,7 +45,7 @@ impl SecretRule {
     const fn new(
         id: &'static str,
         pattern: &'static str,
-        check: SecretCheck,
+        check: SecretMatchCondition,
         min_entropy: f64,
         except: &'static [&'static str],
     ) -> Self {
@@ -60,21 +60,25 @@ impl SecretRule {
     }
 
     /// The text with a mark in each place of a secret; `None` if there is none.
-    pub(crate) fn redacted(&self, text: &[u8], told: &mut dyn FnMut(&[u8])) -> Option<Vec<u8>> {
-        let compiled = self.compiled.get_or_init(|| self.compile()).as_ref()?;
+    pub(crate) fn redact_matches(
+        &self,
+        text: &[u8],
+        told: &mut dyn FnMut(&[u8]),
+    ) -> Option<Vec<u8>> {
+        let compiled = self.compiled.get_or_init(|| self.compile_rule()).as_ref()?;
         let found = compiled.pattern.captures_iter(text);
         let secrets = found.filter_map(|found| {
-            let secret = secret_of(&found)?;
-            self.is_secret(compiled, secret.as_bytes())
+            let secret = captured_secret(&found)?;
+            self.is_rule_match_secret(compiled, secret.as_bytes())
                 .then(|| secret.range())
         });
-        marks::replaced(text, secrets.map(|range| (range, self.id)), told)
+        marks::replace_with_marks(text, secrets.map(|range| (range, self.id)), told)
     }
 
-    fn compile(&self) -> Option<CompiledRule> {
+    fn compile_rule(&self) -> Option<CompiledSecretRule> {
         // Bytes, not characters: tables of Unicode would make each pattern many times larger.
         let regex = |pattern: &str| RegexBuilder::new(pattern).unicode(false).build();
-        Some(CompiledRule {
+        Some(CompiledSecretRule {
             pattern: regex(self.pattern).ok()?,
             except: self
                 .except
@@ -84,21 +88,21 @@ impl SecretRule {
         })
     }
 
-    fn is_secret(&self, compiled: &CompiledRule, secret: &[u8]) -> bool {
+    fn is_rule_match_secret(&self, compiled: &CompiledSecretRule, secret: &[u8]) -> bool {
         let checked = match self.check {
-            SecretCheck::Any => true,
-            SecretCheck::HasDigit => has_digit(secret),
-            SecretCheck::Value => is_value(secret),
-            SecretCheck::NotAPath => is_value(secret) && !is_path(secret),
-            SecretCheck::Token => is_token(secret),
+            SecretMatchCondition::Any => true,
+            SecretMatchCondition::HasDigit => has_digit(secret),
+            SecretMatchCondition::Value => is_literal_secret(secret),
+            SecretMatchCondition::NotAPath => is_literal_secret(secret) && !looks_like_path(secret),
+            SecretMatchCondition::Token => looks_like_token(secret),
         };
         checked
-            && (self.min_entropy == 0.0 || entropy(secret) > self.min_entropy)
+            && (self.min_entropy == 0.0 || shannon_entropy(secret) > self.min_entropy)
             && !compiled.except.iter().any(|except| except.is_match(secret))
     }
 }
 
-fn secret_of<'t>(found: &Captures<'t>) -> Option<Match<'t>> {
+fn captured_secret<'t>(found: &Captures<'t>) -> Option<Match<'t>> {
     let group = found.iter().skip(1).flatten().next();
     group.or_else(|| found.get(0))
 }
@@ -108,17 +112,17 @@ fn has_digit(secret: &[u8]) -> bool {
 }
 
 /// Not what the shell or a template puts there.
-pub(crate) fn is_value(secret: &[u8]) -> bool {
+pub(crate) fn is_literal_secret(secret: &[u8]) -> bool {
     !matches!(secret.first(), None | Some(b'$' | b'{' | b'`' | b'<'))
 }
 
-fn is_path(secret: &[u8]) -> bool {
+fn looks_like_path(secret: &[u8]) -> bool {
     matches!(secret.first(), Some(b'/' | b'~' | b'.'))
 }
 
 /// Code is full of tokens, keys and counts of them.
-fn is_token(secret: &[u8]) -> bool {
-    is_value(secret)
+fn looks_like_token(secret: &[u8]) -> bool {
+    is_literal_secret(secret)
         && (has_digit(secret) || secret.len() >= 24)
         && !secret
             .iter()
@@ -130,7 +134,7 @@ fn is_token(secret: &[u8]) -> bool {
     clippy::cast_precision_loss,
     reason = "a secret is shorter than 2^52 bytes"
 )]
-fn entropy(secret: &[u8]) -> f64 {
+fn shannon_entropy(secret: &[u8]) -> f64 {
     let mut counts = [0_usize; 256];
     for byte in secret {
         if let Some(count) = counts.get_mut(usize::from(*byte)) {
@@ -150,7 +154,7 @@ mod tests {
     #[test]
     fn every_rule_can_be_compiled() {
         for rule in &RULES {
-            let compiled = rule.compile();
+            let compiled = rule.compile_rule();
             let except = compiled.map(|compiled| compiled.except.len());
             assert_eq!(except, Some(rule.except.len()), "{}", rule.id);
         }
@@ -163,8 +167,8 @@ mod tests {
 
     #[test]
     fn entropy_is_that_of_the_bytes() {
-        assert_eq!(entropy(b"aaaa"), 0.0);
-        assert_eq!(entropy(b"abab"), 1.0);
-        assert_eq!(entropy(b"abcdefgh"), 3.0);
+        assert_eq!(shannon_entropy(b"aaaa"), 0.0);
+        assert_eq!(shannon_entropy(b"abab"), 1.0);
+        assert_eq!(shannon_entropy(b"abcdefgh"), 3.0);
     }
 }

@@ -5,13 +5,17 @@ use proptest::prelude::*;
 
 fn redactor(variables: &[(&str, &str)]) -> Redactor {
     let variable = |(name, value): &(&str, &str)| (OsString::from(name), OsString::from(value));
-    Redactor::of_environment(&variables.iter().map(variable).collect())
+    Redactor::from_environment(&variables.iter().map(variable).collect())
 }
 
 fn check(text: &str, expected: &str) {
     let none = redactor(&[]);
-    assert_eq!(none.text(text), expected, "{text}");
-    assert_eq!(none.text(expected), expected, "once more changes nothing");
+    assert_eq!(none.redact_text(text), expected, "{text}");
+    assert_eq!(
+        none.redact_text(expected),
+        expected,
+        "once more changes nothing"
+    );
 }
 
 #[test]
@@ -119,7 +123,7 @@ fn ordinary_text_stays() {
         "pwd",
         "ünïcödé",
     ] {
-        assert_eq!(redactor(&[]).text(text), text);
+        assert_eq!(redactor(&[]).redact_text(text), text);
     }
 }
 
@@ -152,7 +156,7 @@ fn values_of_secret_variables_are_hidden_wherever_they_stand() {
             "/tmp/agent.sock /etc/tls/server.key short something-else",
         ),
     ] {
-        assert_eq!(known.text(text), expected);
+        assert_eq!(known.redact_text(text), expected);
     }
 }
 
@@ -161,7 +165,7 @@ fn words_of_a_command_are_hidden_one_by_one() {
     let mut words: Vec<String> = ["mysql", "--password", "hunter2", "-H", "token: abc12345"]
         .map(str::to_owned)
         .to_vec();
-    redactor(&[]).words(&mut words);
+    redactor(&[]).redact_command_words(&mut words);
     assert_eq!(
         words,
         [
@@ -227,10 +231,10 @@ proptest! {
         prop_assume!(secret.trim().len() >= SHORTEST_VALUE);
         let known = redactor(&[("PLANTED_SECRET", &secret)]);
         let text = format!("{before}{secret}{after}");
-        let hidden = known.text(&text).into_owned();
+        let hidden = known.redact_text(&text).into_owned();
         prop_assert!(!hidden.contains(secret.trim()), "{hidden}");
         let args = serde_json::json!({ "command": text }).to_string();
-        let hidden = known.text(&args).into_owned();
+        let hidden = known.redact_text(&args).into_owned();
         let quoted = serde_json::to_string(secret.trim()).unwrap();
         let escaped = quoted.strip_prefix('"').and_then(|rest| rest.strip_suffix('"'));
         prop_assert!(!hidden.contains(escaped.unwrap()), "{hidden}");
@@ -238,22 +242,22 @@ proptest! {
 
     /// Pieces of which secrets are made, in any order: twice is once, and JSON stays JSON.
     #[test]
-    fn once_is_enough(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..24)) {
+    fn redacting_twice_changes_nothing_more(pieces in proptest::collection::vec(proptest::sample::select(PIECES), 0..24)) {
         let none = redactor(&[]);
         let text = pieces.concat();
-        let once = none.text(&text).into_owned();
-        prop_assert_eq!(none.text(&once), once.as_str(), "{}", text);
+        let once = none.redact_text(&text).into_owned();
+        prop_assert_eq!(none.redact_text(&once), once.as_str(), "{}", text);
         let json = serde_json::json!({ "command": text, "argv": pieces }).to_string();
-        let hidden = none.text(&json).into_owned();
+        let hidden = none.redact_text(&json).into_owned();
         prop_assert!(serde_json::from_str::<serde_json::Value>(&hidden).is_ok(), "{hidden}");
-        prop_assert_eq!(none.text(&hidden), hidden.as_str(), "{}", json);
+        prop_assert_eq!(none.redact_text(&hidden), hidden.as_str(), "{}", json);
     }
 
     /// Text of any kind comes back as text, and twice is once.
     #[test]
-    fn nothing_is_broken(text in "\\PC{0,80}(password|token|sk-ant-|://|bearer |-----BEGIN PRIVATE KEY-----)\\PC{0,80}") {
+    fn redacted_text_stays_utf8(text in "\\PC{0,80}(password|token|sk-ant-|://|bearer |-----BEGIN PRIVATE KEY-----)\\PC{0,80}") {
         let none = redactor(&[]);
-        let once = none.bytes(text.as_bytes()).unwrap_or_else(|| text.clone().into_bytes());
+        let once = none.redact_bytes(text.as_bytes()).unwrap_or_else(|| text.clone().into_bytes());
         prop_assert!(std::str::from_utf8(&once).is_ok());
     }
 }
@@ -301,7 +305,7 @@ fn passwords_of_command_lines_go_and_all_else_stays() {
     for line in lines(COMMANDS_WITH_SECRETS) {
         let (command, secrets) = planted(line);
         assert!(!secrets.is_empty(), "{line}");
-        let hidden = none.text(&command).into_owned();
+        let hidden = none.redact_text(&command).into_owned();
         let mut rest = hidden.as_str();
         for (nth, kept) in line.split(['«', '»']).enumerate() {
             // Quotes around a secret may go with it.
@@ -313,8 +317,8 @@ fn passwords_of_command_lines_go_and_all_else_stays() {
             }
         }
         for text in settings(&command) {
-            let hidden = none.text(&text);
-            let again = none.text(&hidden);
+            let hidden = none.redact_text(&text);
+            let again = none.redact_text(&hidden);
             if again != hidden {
                 wrong.push(format!("twice: {hidden}\n    {again}"));
             }
@@ -354,7 +358,7 @@ fn json_stays_json() {
             serde_json::json!({ "argv": [said, said], "n": 1 }),
         ] {
             for text in [args.to_string(), format!("{args:#}")] {
-                let hidden = none.text(&text);
+                let hidden = none.redact_text(&text);
                 let read: Result<serde_json::Value, _> = serde_json::from_str(&hidden);
                 assert!(
                     read.is_ok() && !hidden.contains("hunter2"),
@@ -377,13 +381,13 @@ fn check_here_document(command: &str) {
     for secret in &secrets {
         expected = expected.replace(secret.as_str(), "[redacted:password]");
     }
-    assert_eq!(none.text(&plain), expected);
+    assert_eq!(none.redact_text(&plain), expected);
     for text in settings(&plain) {
-        let hidden = none.text(&text).into_owned();
+        let hidden = none.redact_text(&text).into_owned();
         for secret in &secrets {
             assert!(!hidden.contains(secret.as_str()), "{hidden}");
         }
-        assert_eq!(none.text(&hidden), hidden);
+        assert_eq!(none.redact_text(&hidden), hidden);
     }
 }
 
@@ -411,17 +415,17 @@ fn what_a_here_document_hands_to_a_program_is_hidden() {
         "docker login --password-stdin <<EOF\nhello without an end",
         "python3 <<EOF\nprint(1 << 2)\nEOF",
     ] {
-        assert_eq!(redactor(&[]).text(command), command);
+        assert_eq!(redactor(&[]).redact_text(command), command);
     }
 }
 
 #[test]
-fn look_alikes_stay() {
+fn commands_without_secrets_stay() {
     let none = redactor(&[]);
     let mut wrong = Vec::new();
     for command in lines(COMMANDS_WITHOUT) {
         for text in settings(command) {
-            let hidden = none.text(&text);
+            let hidden = none.redact_text(&text);
             if hidden != text {
                 wrong.push(format!("{text}\n    {hidden}"));
             }
@@ -436,7 +440,7 @@ fn words_of_an_argv_are_hidden_as_those_of_a_script_are() {
     let mut argv: Vec<_> = ["mysql", "-h", "db", "-phunter2", "-e", "select 1"]
         .map(str::to_owned)
         .to_vec();
-    none.words(&mut argv);
+    none.redact_command_words(&mut argv);
     assert_eq!(
         argv,
         [
@@ -475,7 +479,7 @@ fn hostile_text_is_read_in_linear_time() {
         "[redacted:",
     ] {
         let text = piece.repeat((1 << 20) / piece.len());
-        let hidden = none.text(&text).into_owned();
+        let hidden = none.redact_text(&text).into_owned();
         assert!(hidden.len() <= 8 * text.len(), "{piece}");
     }
 }
@@ -491,16 +495,16 @@ fn what_follows_a_quoted_password_is_read_as_before() {
                   echo 'machine example.com login me password [redacted:netrc-password]' >> ~/.netrc\n\
                   printf 'machine example.com\nlogin me\npassword [redacted:netrc-password]\n' > ~/.netrc\n";
     let redactor = Redactor::default();
-    assert_eq!(redactor.text(script), hidden);
-    assert_eq!(redactor.text(hidden), hidden);
+    assert_eq!(redactor.redact_text(script), hidden);
+    assert_eq!(redactor.redact_text(hidden), hidden);
 }
 
 #[test]
 fn a_quote_that_sql_leaves_open_does_not_reach_beyond_its_string() {
     let text = r#"{"a":"IDENTIFIED BY '","b":["IDENTIFIED","BY '"]}"#;
-    assert_eq!(Redactor::default().text(text), text);
+    assert_eq!(Redactor::default().redact_text(text), text);
     let hidden = Redactor::default()
-        .text(r#"{"a":"IDENTIFIED BY 'my\"word'"}"#)
+        .redact_text(r#"{"a":"IDENTIFIED BY 'my\"word'"}"#)
         .into_owned();
     assert!(!hidden.contains("word'"), "{hidden}");
 }

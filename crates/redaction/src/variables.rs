@@ -56,7 +56,7 @@ const SECRET_PARTS: &[&str] = &[
 ];
 
 /// Whether a command that sets this variable is given a secret.
-pub(crate) fn names_secret_variable(name: &[u8]) -> bool {
+pub(crate) fn is_secret_variable_name(name: &[u8]) -> bool {
     let name = name.to_ascii_uppercase();
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
     let ends = |end: &&str| name.ends_with(end.as_bytes());
@@ -70,9 +70,9 @@ pub(crate) fn names_secret_variable(name: &[u8]) -> bool {
 }
 
 /// Whether a text may hold such a name.
-pub(crate) fn names_secret(text: &[u8]) -> bool {
+pub(crate) fn mentions_secret_variable(text: &[u8]) -> bool {
     text.split(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
-        .any(names_secret_variable)
+        .any(is_secret_variable_name)
 }
 
 #[cfg(test)]

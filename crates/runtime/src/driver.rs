@@ -53,7 +53,7 @@ pub struct Runtime {
 impl Runtime {
     /// An engine over this store and place; `seal` compiles the policy of a new session.
     pub fn new(store: Arc<dyn Store>, place: Place, seal: Box<Seal>) -> Self {
-        let redactor = Redactor::of_environment(&place.env);
+        let redactor = Redactor::from_environment(&place.env);
         Self {
             store,
             place,
@@ -226,7 +226,7 @@ impl Runtime {
 
     /// The text without secrets, as all is kept.
     pub fn without_secrets<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        self.redactor.text(text)
+        self.redactor.redact_text(text)
     }
 
     /// That conversation so far.

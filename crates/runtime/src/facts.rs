@@ -136,7 +136,7 @@ impl<'a> ToolFactsBuilder<'a> {
         // A long word may have been cut in the midst of a secret: commands are read once more from
         // what is kept. The answer is that of the first reading.
         if let Some(CommandInToolArguments::Script(script)) = self.command()
-            && let Cow::Owned(hidden) = redactor.text(script)
+            && let Cow::Owned(hidden) = redactor.redact_text(script)
         {
             facts.commands =
                 judge_parsed_script(&self.scripts, &rules, &hidden, &self.start(place))
@@ -460,7 +460,7 @@ mod tests {
         };
         let compiled = config::compile(Some(&source), None, Driver::Hook).unwrap();
         let policy = &compiled.policy;
-        let redactor = Redactor::of_environment(&BTreeMap::new());
+        let redactor = Redactor::from_environment(&BTreeMap::new());
         let facts = ToolFactsBuilder::new(action);
         let place = CallPlace {
             root: Path::new("/project"),

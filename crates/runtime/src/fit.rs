@@ -87,7 +87,7 @@ pub(crate) fn answer(redactor: &Redactor, answer: &mut PersonAnswer) {
 pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolRequestFacts) {
     let mut room = COMMANDS;
     facts.commands.retain_mut(|command| {
-        redactor.words(&mut command.argv);
+        redactor.redact_command_words(&mut command.argv);
         let words = command.argv.iter().map(|word| cost_of(word) + 3);
         // What there is no room for goes whole: half a command says something else.
         match room.checked_sub(words.sum::<usize>() + 40) {
@@ -127,8 +127,9 @@ pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolRequestFacts) {
 pub(crate) fn veto(redactor: &Redactor, veto: &mut ModelVetoFact) {
     text(redactor, &mut veto.reason, SHORT);
     // Half of the arguments are none.
-    let whole =
-        |arguments: &String| arguments.len() <= REFUSAL && redactor.text(arguments) == *arguments;
+    let whole = |arguments: &String| {
+        arguments.len() <= REFUSAL && redactor.redact_text(arguments) == *arguments
+    };
     veto.arguments = veto.arguments.take().filter(whole);
 }
 
@@ -140,7 +141,7 @@ pub(crate) fn layers(redactor: &Redactor, layers: &mut [MiddlewareAnswerFact]) {
         text(redactor, &mut fact.reason, most);
         // Half of the arguments are none.
         fact.arguments = fact.arguments.take().filter(|arguments| {
-            let whole = arguments.len() <= room && redactor.text(arguments) == *arguments;
+            let whole = arguments.len() <= room && redactor.redact_text(arguments) == *arguments;
             room -= if whole { arguments.len() } else { 0 };
             whole
         });
@@ -171,7 +172,7 @@ pub(crate) fn text(redactor: &Redactor, text: &mut String, limit: usize) {
     if let Some(ends) = far_ends(text) {
         *text = ends;
     }
-    if let Cow::Owned(hidden) = redactor.text(text) {
+    if let Cow::Owned(hidden) = redactor.redact_text(text) {
         *text = hidden;
     }
     if let Some(cut) = both_ends(text, limit, whole) {

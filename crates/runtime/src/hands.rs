@@ -33,7 +33,7 @@ pub struct Hands {
 impl Hands {
     /// In this place.
     pub fn new(place: Place) -> Self {
-        let redactor = Arc::new(Redactor::of_environment(&place.env));
+        let redactor = Arc::new(Redactor::from_environment(&place.env));
         Self { place, redactor }
     }
 
@@ -76,7 +76,7 @@ impl Hands {
             tools: &self.place.state.join("tools.json"),
             exit_statuses: None,
             lock: None,
-            redact: &|text| self.redactor.bytes(text),
+            redact: &|text| self.redactor.redact_bytes(text),
         });
         ended(report, time)
     }

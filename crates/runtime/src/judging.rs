@@ -104,7 +104,7 @@ impl Runtime {
 
     fn hide(&self, case: &mut Case) {
         let hide = |text: &mut String| {
-            if let std::borrow::Cow::Owned(hidden) = self.redactor.text(text) {
+            if let std::borrow::Cow::Owned(hidden) = self.redactor.redact_text(text) {
                 *text = hidden;
             }
         };

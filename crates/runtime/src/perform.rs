@@ -591,7 +591,7 @@ impl<'a> Batch<'a> {
             env: &place.env,
             models: &place.models(),
             lock: claim.held_lock_file(),
-            redact: &|text| self.runtime.redactor.bytes(text),
+            redact: &|text| self.runtime.redactor.redact_bytes(text),
         };
         let mut report = self.system().verify(verifier, &job);
         let mut tries = 1;
@@ -737,7 +737,7 @@ impl<'a> Batch<'a> {
         tree_after: Digest,
     ) -> Evidence {
         let redactor = &self.runtime.redactor;
-        let hide = |text: String| match redactor.text(&text) {
+        let hide = |text: String| match redactor.redact_text(&text) {
             Cow::Owned(hidden) => hidden,
             Cow::Borrowed(_) => text,
         };
@@ -781,7 +781,7 @@ impl<'a> Batch<'a> {
 
     /// What is said of files that were not all seen says nothing.
     fn of_unknown_files(&self, evidence: Evidence, why: &str) -> Evidence {
-        let why = self.runtime.redactor.text(why);
+        let why = self.runtime.redactor.redact_text(why);
         Evidence {
             verdict: Verdict::Inconclusive,
             cause: Some(InconclusiveCause::TreeUnreadable),

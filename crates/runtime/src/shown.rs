@@ -28,7 +28,7 @@ pub(crate) fn shown(redactor: &Redactor, text: &str) -> Shown {
     if text.len() > SHOWN {
         unseen = Some(TOO_LONG.to_owned());
     } else {
-        redactor.text_telling(text, &mut |secret| {
+        redactor.redact_text_reporting_secrets(text, &mut |secret| {
             hidden += 1;
             if !is_token(secret) {
                 unseen =

@@ -37,7 +37,7 @@ pub(crate) fn read_task_list(
         return None;
     }
     let text = whole::read_text(&path, MAX_BYTES).ok().flatten()?;
-    let mut kept = redactor.text(&text).into_owned();
+    let mut kept = redactor.redact_text(&text).into_owned();
     kept.truncate(kept.floor_char_boundary(MAX_KEPT));
     Some(Box::new(StandingTaskListSnapshot {
         digest: Digest::hash_bytes(text.as_bytes()),

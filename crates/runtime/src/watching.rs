@@ -154,7 +154,7 @@ impl Runtime {
             let reason = format!("{said} calls of this task were put to it; more may not be");
             return Ok(nothing(ModelVetoVerdict::LimitReached, reason));
         }
-        let hide = |text: &str| self.redactor.text(text).into_owned();
+        let hide = |text: &str| self.redactor.redact_text(text).into_owned();
         // What came as no JSON is told as a text of it.
         let shown = hide(args);
         let arguments = shown.clone();
@@ -205,7 +205,7 @@ impl Runtime {
             let reason = format!("it was asked {asked} times in this task; more it may not be");
             return Ok(nothing(reason, false));
         }
-        let hide = |text: &str| self.redactor.text(text).into_owned();
+        let hide = |text: &str| self.redactor.redact_text(text).into_owned();
         let (goal, history) = (hide(&story.goal), story.messages(&hide));
         let summary = hide(&story.steps.join("\n"));
         let taken = progress::Step {

@@ -6,13 +6,13 @@ use std::ops::Range;
 use memchr::memmem;
 
 use super::shell_words::ShellWord;
-use crate::rules::{MAP, PROGRAM_NAMES, is_value};
+use crate::rules::{MAP, PROGRAM_NAMES, is_literal_secret};
 use crate::trigram;
-use crate::variables::{names_secret, names_secret_variable};
+use crate::variables::{is_secret_variable_name, mentions_secret_variable};
 
 /// What is known of some programs.
 #[derive(Debug)]
-pub(crate) struct ProgramSecret {
+pub(crate) struct ProgramSecretOption {
     pub(crate) programs: &'static [&'static str],
     /// Words that come first, in this order.
     pub(crate) after: &'static [&'static str],
@@ -20,12 +20,12 @@ pub(crate) struct ProgramSecret {
     pub(crate) clusters: bool,
     /// A value is always a word of its own: `-keyout` is not `-k`.
     pub(crate) separate: bool,
-    pub(crate) place: SecretPlace,
+    pub(crate) place: SecretArgumentPlace,
 }
 
 /// Where the secret is.
 #[derive(Debug)]
-pub(crate) enum SecretPlace {
+pub(crate) enum SecretArgumentPlace {
     /// In the same word as the option, and only there: `-pSECRET`.
     Attached(&'static [&'static str]),
     /// The option's value, behind this prefix: `-p SECRET`, `-pSECRET`, `--pass=SECRET`.
@@ -60,12 +60,12 @@ pub(crate) enum SecretPlace {
 }
 
 /// A secret in the arguments of a program: the number of its word, and its place within.
-pub(crate) type WordPart = (usize, Range<usize>);
+pub(crate) type SecretArgumentPosition = (usize, Range<usize>);
 
-impl ProgramSecret {
+impl ProgramSecretOption {
     /// Whether this program's name stands at this place of a text, as a command would. Before it
     /// may stand an escape, such as `\\n`.
-    pub(crate) fn is_named(name: &str, text: &[u8], at: usize) -> bool {
+    pub(crate) fn is_program_named_at(name: &str, text: &[u8], at: usize) -> bool {
         let (before, rest) = text.split_at_checked(at).unwrap_or_default();
         let in_word = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
         let is_start = match before {
@@ -81,72 +81,83 @@ impl ProgramSecret {
     }
 
     /// Whether a text that may be the program's arguments has the words and options for a secret.
-    pub(crate) fn may_apply(&self, text: &[u8]) -> bool {
+    pub(crate) fn may_contain_program_secret(&self, text: &[u8]) -> bool {
         let has = |word: &&str| memmem::find(text, word.as_bytes()).is_some();
         let options = match &self.place {
-            SecretPlace::Attached(options)
-            | SecretPlace::OptionValue { options, .. }
-            | SecretPlace::AfterUser { options, .. }
-            | SecretPlace::PairValue(options)
-            | SecretPlace::Behind(options)
-            | SecretPlace::File(options)
-            | SecretPlace::StandardInput(options) => *options,
-            SecretPlace::Variable { .. } if !names_secret(text) => &[],
-            SecretPlace::Operand(_)
-            | SecretPlace::LastOperand { .. }
-            | SecretPlace::Login(_)
-            | SecretPlace::Setting(_)
-            | SecretPlace::Variable { .. } => &[""],
+            SecretArgumentPlace::Attached(options)
+            | SecretArgumentPlace::OptionValue { options, .. }
+            | SecretArgumentPlace::AfterUser { options, .. }
+            | SecretArgumentPlace::PairValue(options)
+            | SecretArgumentPlace::Behind(options)
+            | SecretArgumentPlace::File(options)
+            | SecretArgumentPlace::StandardInput(options) => *options,
+            SecretArgumentPlace::Variable { .. } if !mentions_secret_variable(text) => &[],
+            SecretArgumentPlace::Operand(_)
+            | SecretArgumentPlace::LastOperand { .. }
+            | SecretArgumentPlace::Login(_)
+            | SecretArgumentPlace::Setting(_)
+            | SecretArgumentPlace::Variable { .. } => &[""],
         };
         self.after.iter().all(&has) && (self.clusters || options.iter().any(has))
     }
 
     /// The secrets in the arguments, which begin at this word.
-    pub(crate) fn secrets(&self, words: &[ShellWord], first: usize, found: &mut Vec<WordPart>) {
-        let Some(rest) = self.arguments(words, first) else {
+    pub(crate) fn collect_secret_arguments(
+        &self,
+        words: &[ShellWord],
+        first: usize,
+        found: &mut Vec<SecretArgumentPosition>,
+    ) {
+        let Some(rest) = self.secret_arguments_start(words, first) else {
             return;
         };
         match &self.place {
-            SecretPlace::Attached(options) => {
+            SecretArgumentPlace::Attached(options) => {
                 for (nth, word) in words.iter().enumerate().skip(rest) {
-                    let lengths = options.iter().filter(|option| starts(word, option));
+                    let lengths = options
+                        .iter()
+                        .filter(|option| has_attached_value(word, option));
                     if let Some(length) = lengths.map(|option| option.len()).max() {
                         found.push((nth, length..word.text.len()));
                     }
                 }
             }
-            SecretPlace::OptionValue { options, prefix } => {
-                for (nth, value) in self.values(words, rest, options) {
-                    let text = part(words, nth, &value);
+            SecretArgumentPlace::OptionValue { options, prefix } => {
+                for (nth, value) in self.secret_option_values(words, rest, options) {
+                    let text = word_part_bytes(words, nth, &value);
                     if text.starts_with(prefix.as_bytes()) {
                         found.push((nth, value.start + prefix.len()..value.end));
                     }
                 }
             }
-            SecretPlace::AfterUser { options, separator } => {
-                for (nth, value) in self.values(words, rest, options) {
-                    found.extend(behind(words, nth, &value, *separator));
+            SecretArgumentPlace::AfterUser { options, separator } => {
+                for (nth, value) in self.secret_option_values(words, rest, options) {
+                    found.extend(part_after_separator(words, nth, &value, *separator));
                 }
             }
-            SecretPlace::PairValue(options) => {
-                for (nth, value) in self.values(words, rest, options) {
-                    found.extend(behind(words, nth, &value, '='));
+            SecretArgumentPlace::PairValue(options) => {
+                for (nth, value) in self.secret_option_values(words, rest, options) {
+                    found.extend(part_after_separator(words, nth, &value, '='));
                 }
             }
-            SecretPlace::Operand(nth) => {
-                found.extend(operands(words, rest).nth(*nth).map(|nth| whole(words, nth)));
+            SecretArgumentPlace::Operand(nth) => {
+                found.extend(
+                    operand_indexes(words, rest)
+                        .nth(*nth)
+                        .map(|nth| whole_word_as_word_part(words, nth)),
+                );
             }
-            SecretPlace::LastOperand { flag } => {
+            SecretArgumentPlace::LastOperand { flag } => {
                 let flagged = flag.is_empty() || has_flag(words, rest, flag);
-                let last = operands(words, rest).last().filter(|_| flagged);
-                found.extend(last.map(|nth| whole(words, nth)));
+                let last = operand_indexes(words, rest).last().filter(|_| flagged);
+                found.extend(last.map(|nth| whole_word_as_word_part(words, nth)));
             }
-            SecretPlace::Login(separator) => {
-                for nth in operands(words, rest) {
-                    found.extend(login(words, nth, *separator));
+            SecretArgumentPlace::Login(separator) => {
+                for nth in operand_indexes(words, rest) {
+                    found.extend(secret_in_login_argument(words, nth, *separator));
                 }
             }
-            SecretPlace::Behind(prefixes) => {
+            SecretArgumentPlace::Behind(prefixes) => {
                 let begins = |word: &&ShellWord| {
                     prefixes
                         .iter()
@@ -158,11 +169,13 @@ impl ProgramSecret {
                     let first = words.get(*nth).and_then(|word| word.text.first());
                     !matches!(first, None | Some(b'-' | b'/' | b'*'))
                 });
-                found.extend(next.map(|nth| whole(words, nth)));
+                found.extend(next.map(|nth| whole_word_as_word_part(words, nth)));
             }
-            SecretPlace::Setting(names) => settings(words, rest, names, found),
-            SecretPlace::Variable { option } => {
-                let mut operands = operands(words, rest);
+            SecretArgumentPlace::Setting(names) => {
+                find_name_value_secrets(words, rest, names, found)
+            }
+            SecretArgumentPlace::Variable { option } => {
+                let mut operands = operand_indexes(words, rest);
                 let name = operands.next().zip(operands.next());
                 let flagged = option.is_empty()
                     || words
@@ -170,17 +183,17 @@ impl ProgramSecret {
                         .skip(rest)
                         .any(|word| word.text.starts_with(option.as_bytes()));
                 found.extend(name.filter(|_| flagged).and_then(|(name, value)| {
-                    let is_secret = names_secret_variable(&words.get(name)?.text);
-                    is_secret.then(|| whole(words, value))
+                    let is_secret = is_secret_variable_name(&words.get(name)?.text);
+                    is_secret.then(|| whole_word_as_word_part(words, value))
                 }));
             }
-            SecretPlace::StandardInput(_) | SecretPlace::File(_) => {}
+            SecretArgumentPlace::StandardInput(_) | SecretArgumentPlace::File(_) => {}
         }
     }
 
     /// Whether the file that comes next, which a command writes, holds a secret.
-    pub(crate) fn reads_secret_file(&self, words: &[ShellWord], first: usize) -> bool {
-        let SecretPlace::File(options) = &self.place else {
+    pub(crate) fn expects_secret_file_next(&self, words: &[ShellWord], first: usize) -> bool {
+        let SecretArgumentPlace::File(options) = &self.place else {
             return false;
         };
         let last = words.iter().skip(first).next_back();
@@ -194,18 +207,19 @@ impl ProgramSecret {
     }
 
     /// Whether it reads a secret from its standard input.
-    pub(crate) fn reads_secret(&self, words: &[ShellWord], first: usize) -> bool {
-        let SecretPlace::StandardInput(options) = &self.place else {
+    pub(crate) fn reads_secret_from_stdin(&self, words: &[ShellWord], first: usize) -> bool {
+        let SecretArgumentPlace::StandardInput(options) = &self.place else {
             return false;
         };
-        let Some(rest) = self.arguments(words, first) else {
+        let Some(rest) = self.secret_arguments_start(words, first) else {
             return false;
         };
         let mut words = words.iter().skip(rest);
         options.contains(&"")
             || words.any(|word| {
                 let is_given = |option: &&str| {
-                    word.text == option.as_bytes() || self.clusters && ends_cluster(word, option)
+                    word.text == option.as_bytes()
+                        || self.clusters && ends_option_cluster(word, option)
                 };
                 options.iter().any(is_given)
             })
@@ -213,7 +227,7 @@ impl ProgramSecret {
 
     /// Where the arguments begin that may hold the secret; `None` if not all words that come first
     /// are there.
-    fn arguments(&self, words: &[ShellWord], first: usize) -> Option<usize> {
+    fn secret_arguments_start(&self, words: &[ShellWord], first: usize) -> Option<usize> {
         self.after.iter().try_fold(first, |from, wanted| {
             let mut rest = words.iter().enumerate().skip(from);
             rest.find(|(_, word)| word.text == wanted.as_bytes())
@@ -222,18 +236,23 @@ impl ProgramSecret {
     }
 
     /// The values of these options.
-    fn values(&self, words: &[ShellWord], rest: usize, options: &[&str]) -> Vec<WordPart> {
+    fn secret_option_values(
+        &self,
+        words: &[ShellWord],
+        rest: usize,
+        options: &[&str],
+    ) -> Vec<SecretArgumentPosition> {
         let mut found = Vec::new();
         for (nth, word) in words.iter().enumerate().skip(rest) {
             for option in options {
                 let is_short = option.len() == 2;
                 if word.text == option.as_bytes()
-                    || self.clusters && is_short && ends_cluster(word, option)
+                    || self.clusters && is_short && ends_option_cluster(word, option)
                 {
                     let next = words.get(nth + 1);
                     let next = next.filter(|next| next.text.first() != Some(&b'-'));
-                    found.extend(next.map(|_| whole(words, nth + 1)));
-                } else if starts(word, option) {
+                    found.extend(next.map(|_| whole_word_as_word_part(words, nth + 1)));
+                } else if has_attached_value(word, option) {
                     let attached = option.len()..word.text.len();
                     match word.text.get(option.len()) {
                         Some(b'=') => found.push((nth, attached.start + 1..attached.end)),
@@ -248,15 +267,15 @@ impl ProgramSecret {
 }
 
 /// The program that this word starts, if the table has it.
-pub(crate) fn program_name(word: &ShellWord) -> Option<&'static str> {
+pub(crate) fn known_program_name(word: &ShellWord) -> Option<&'static str> {
     let name = word.text.rsplit(|byte| *byte == b'/').next()?;
     let name = name.strip_suffix(b".exe").unwrap_or(name);
     let place = match name {
         // As the table has it: two letters and the blank after them.
-        [first, second] => trigram::of_start(&[*first, *second, b' ']),
-        _ => trigram::of_start(name),
+        [first, second] => trigram::leading_trigram_index(&[*first, *second, b' ']),
+        _ => trigram::leading_trigram_index(name),
     };
-    if !trigram::is_in(&MAP, place) {
+    if !trigram::is_in_trigram_map(&MAP, place) {
         return None;
     }
     let first = PROGRAM_NAMES.partition_point(|(hash, _)| *hash < place);
@@ -269,31 +288,43 @@ pub(crate) fn program_name(word: &ShellWord) -> Option<&'static str> {
 }
 
 /// Whether this part of a word can be a secret.
-pub(crate) fn is_secret(words: &[ShellWord], (nth, part_of): &WordPart) -> bool {
-    let secret = part(words, *nth, part_of);
-    is_value(secret) && !matches!(secret, b"-" | b"\"\"" | b"''")
+pub(crate) fn may_word_part_be_secret(
+    words: &[ShellWord],
+    (nth, part_of): &SecretArgumentPosition,
+) -> bool {
+    let secret = word_part_bytes(words, *nth, part_of);
+    is_literal_secret(secret) && !matches!(secret, b"-" | b"\"\"" | b"''")
 }
 
-fn part<'w>(words: &'w [ShellWord], nth: usize, part: &Range<usize>) -> &'w [u8] {
+fn word_part_bytes<'w>(words: &'w [ShellWord], nth: usize, part: &Range<usize>) -> &'w [u8] {
     let text = words.get(nth).map(|word| word.text.get(part.clone()));
     text.flatten().unwrap_or_default()
 }
 
-fn whole(words: &[ShellWord], nth: usize) -> WordPart {
+fn whole_word_as_word_part(words: &[ShellWord], nth: usize) -> SecretArgumentPosition {
     (nth, 0..words.get(nth).map_or(0, |word| word.text.len()))
 }
 
 /// What stands behind the first separator.
-fn behind(words: &[ShellWord], nth: usize, value: &Range<usize>, by: char) -> Option<WordPart> {
-    let text = part(words, nth, value);
+fn part_after_separator(
+    words: &[ShellWord],
+    nth: usize,
+    value: &Range<usize>,
+    by: char,
+) -> Option<SecretArgumentPosition> {
+    let text = word_part_bytes(words, nth, value);
     let at = text.iter().position(|byte| char::from(*byte) == by)?;
     Some((nth, value.start + at + 1..value.end))
 }
 
 /// The secret of `USER:SECRET@HOST` or `USER/SECRET`.
-fn login(words: &[ShellWord], nth: usize, separator: char) -> Option<WordPart> {
-    let (_, all) = whole(words, nth);
-    let text = part(words, nth, &all);
+fn secret_in_login_argument(
+    words: &[ShellWord],
+    nth: usize,
+    separator: char,
+) -> Option<SecretArgumentPosition> {
+    let (_, all) = whole_word_as_word_part(words, nth);
+    let text = word_part_bytes(words, nth, &all);
     let host = text.iter().rposition(|byte| *byte == b'@');
     // Without a host, `a/b` is a login and `a:b` is not.
     let end = host.or((separator == '/').then_some(text.len()))?;
@@ -312,7 +343,12 @@ fn login(words: &[ShellWord], nth: usize, separator: char) -> Option<WordPart> {
 }
 
 /// `NAME=SECRET ...`, or `NAME SECRET ...` where no `=` is.
-fn settings(words: &[ShellWord], rest: usize, names: &[&str], found: &mut Vec<WordPart>) {
+fn find_name_value_secrets(
+    words: &[ShellWord],
+    rest: usize,
+    names: &[&str],
+    found: &mut Vec<SecretArgumentPosition>,
+) {
     let is_meant = |name: &[u8]| {
         names.is_empty()
             || names
@@ -320,11 +356,11 @@ fn settings(words: &[ShellWord], rest: usize, names: &[&str], found: &mut Vec<Wo
                 .any(|known| name.eq_ignore_ascii_case(known.as_bytes()))
     };
     let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-./:@".contains(byte);
-    let operands: Vec<usize> = operands(words, rest).collect();
+    let operands: Vec<usize> = operand_indexes(words, rest).collect();
     let mut pairs = 0;
     for nth in &operands {
-        let (_, all) = whole(words, *nth);
-        let text = part(words, *nth, &all);
+        let (_, all) = whole_word_as_word_part(words, *nth);
+        let text = word_part_bytes(words, *nth, &all);
         let Some(at) = text.iter().position(|byte| *byte == b'=') else {
             continue;
         };
@@ -343,10 +379,14 @@ fn settings(words: &[ShellWord], rest: usize, names: &[&str], found: &mut Vec<Wo
     }
     let mut operands = operands.into_iter();
     while let Some(name) = operands.next() {
-        let (_, all) = whole(words, name);
-        let text = part(words, name, &all);
+        let (_, all) = whole_word_as_word_part(words, name);
+        let text = word_part_bytes(words, name, &all);
         if is_meant(text.rsplit(|byte| *byte == b':').next().unwrap_or(text)) {
-            found.extend(operands.next().map(|value| whole(words, value)));
+            found.extend(
+                operands
+                    .next()
+                    .map(|value| whole_word_as_word_part(words, value)),
+            );
             if names.is_empty() {
                 return;
             }
@@ -355,7 +395,7 @@ fn settings(words: &[ShellWord], rest: usize, names: &[&str], found: &mut Vec<Wo
 }
 
 /// The numbers of the words that are no options.
-fn operands(words: &[ShellWord], rest: usize) -> impl Iterator<Item = usize> {
+fn operand_indexes(words: &[ShellWord], rest: usize) -> impl Iterator<Item = usize> {
     let words = words.iter().enumerate().skip(rest);
     words
         .filter(|(_, word)| word.text.first() != Some(&b'-'))
@@ -371,7 +411,7 @@ fn has_flag(words: &[ShellWord], rest: usize, flag: &str) -> bool {
 }
 
 /// `-su` for `-u`.
-fn ends_cluster(word: &ShellWord, option: &str) -> bool {
+fn ends_option_cluster(word: &ShellWord, option: &str) -> bool {
     let Some(flags) = word.text.strip_prefix(b"-") else {
         return false;
     };
@@ -382,6 +422,6 @@ fn ends_cluster(word: &ShellWord, option: &str) -> bool {
 }
 
 /// The option and something behind it.
-fn starts(word: &ShellWord, option: &str) -> bool {
+fn has_attached_value(word: &ShellWord, option: &str) -> bool {
     word.text.len() > option.len() && word.text.starts_with(option.as_bytes())
 }

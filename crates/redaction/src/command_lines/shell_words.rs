@@ -21,7 +21,7 @@ pub(crate) struct ShellWord {
 
 impl ShellWord {
     /// A word of a list of arguments.
-    pub(crate) fn of_argument(text: &str) -> Self {
+    pub(crate) fn from_argument(text: &str) -> Self {
         Self {
             text: text.as_bytes().to_vec(),
             places: (0..text.len()).map(|at| at..at + 1).collect(),
@@ -31,18 +31,18 @@ impl ShellWord {
     }
 
     /// A line of a text, which begins at this place, without the blanks around it.
-    fn of_line(line: &[u8], at: usize) -> Self {
+    fn from_whole_line(line: &[u8], at: usize) -> Self {
         let mut word = Self::default();
         let start = at + line.len() - line.trim_ascii_start().len();
         for (place, byte) in (start..).zip(line.trim_ascii()) {
-            word.push(*byte, place..place + 1);
+            word.push_byte(*byte, place..place + 1);
         }
         word
     }
 
     /// Where this part of the word stands. The quotes in it are left out, wherever they begin and
     /// end: what comes behind them must be read as before.
-    pub(crate) fn places(&self, part: Range<usize>) -> Vec<Range<usize>> {
+    pub(crate) fn word_source_ranges(&self, part: Range<usize>) -> Vec<Range<usize>> {
         let mut joined: Vec<Range<usize>> = Vec::new();
         for place in self.places.get(part).unwrap_or_default() {
             match joined.last_mut() {
@@ -53,7 +53,7 @@ impl ShellWord {
         joined
     }
 
-    fn push(&mut self, byte: u8, place: Range<usize>) {
+    fn push_byte(&mut self, byte: u8, place: Range<usize>) {
         self.end = place.end;
         self.text.push(byte);
         self.places.push(place);
@@ -62,7 +62,7 @@ impl ShellWord {
 
 /// How a command is tied to the one before it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) enum CommandStart {
+pub(crate) enum CommandConnection {
     /// It reads what that one writes.
     Pipe,
     /// It writes a file that is an argument of that one: `<(...)`.
@@ -75,7 +75,7 @@ pub(crate) enum CommandStart {
 /// A simple command.
 #[derive(Debug, Default)]
 pub(crate) struct ShellCommand {
-    pub(crate) start: CommandStart,
+    pub(crate) start: CommandConnection,
     pub(crate) words: Vec<ShellWord>,
     /// The text that it is given with `<<<`.
     pub(crate) here_string: Option<ShellWord>,
@@ -84,22 +84,26 @@ pub(crate) struct ShellCommand {
 }
 
 /// Splits a part of a text; a callback takes each command.
-pub(crate) fn each_command(text: &[u8], part: Range<usize>, take: &mut dyn FnMut(ShellCommand)) {
-    Splitter {
+pub(crate) fn for_each_shell_command(
+    text: &[u8],
+    part: Range<usize>,
+    take: &mut dyn FnMut(ShellCommand),
+) {
+    CommandSplitter {
         text,
         at: part.start,
         end: part.end,
         word: None,
         command: ShellCommand::default(),
-        next_word: NextWord::Argument,
+        next_word: NextWordRole::Argument,
         unclosed: [false; 2],
     }
-    .split(take);
+    .split_commands(take);
 }
 
 /// What the next word is to its command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum NextWord {
+enum NextWordRole {
     Argument,
     HereString,
     /// The line that ends a here-document.
@@ -108,77 +112,81 @@ enum NextWord {
     File,
 }
 
-struct Splitter<'t> {
+struct CommandSplitter<'t> {
     text: &'t [u8],
     at: usize,
     end: usize,
     word: Option<ShellWord>,
     command: ShellCommand,
-    next_word: NextWord,
+    next_word: NextWordRole,
     /// No quote of this kind closes any more: of `'`, of `"`.
     unclosed: [bool; 2],
 }
 
-impl Splitter<'_> {
-    fn split(mut self, take: &mut dyn FnMut(ShellCommand)) {
-        while let Some(byte) = self.byte(self.at) {
+impl CommandSplitter<'_> {
+    fn split_commands(mut self, take: &mut dyn FnMut(ShellCommand)) {
+        while let Some(byte) = self.byte_at(self.at) {
             let at = self.at;
             self.at += 1;
             match byte {
                 b' ' | b'\t' | b'\r' => self.end_word(),
-                b'(' if self.next_word == NextWord::File
+                b'(' if self.next_word == NextWordRole::File
                     && self
                         .text
                         .get(..at)
                         .is_some_and(|before| before.ends_with(b"<")) =>
                 {
-                    self.end_command(CommandStart::Substitution, take);
+                    self.end_command(CommandConnection::Substitution, take);
                 }
-                b'\n' | b';' | b'(' | b')' | b'`' => self.end_command(CommandStart::Other, take),
-                b'|' | b'&' => self.end_list(byte, take),
-                b'<' | b'>' => self.redirect(byte),
-                b'\\' => self.escape(at),
-                b'\'' | b'"' => self.quote(at, byte),
+                b'\n' | b';' | b'(' | b')' | b'`' => {
+                    self.end_command(CommandConnection::Other, take)
+                }
+                b'|' | b'&' => self.end_command_at_list_operator(byte, take),
+                b'<' | b'>' => self.start_redirection(byte),
+                b'\\' => self.read_escape(at),
+                b'\'' | b'"' => self.read_quoted_shell_text(at, byte),
                 // Around the strings of a list of arguments, as JSON and most languages write it.
-                b'[' if matches!(self.byte(self.at), Some(b'"' | b'\'')) => self.end_word(),
-                b',' | b']' if self.is_behind_quote(at) => self.end_word(),
-                _ => self.push(byte, at..at + 1),
+                b'[' if matches!(self.byte_at(self.at), Some(b'"' | b'\'')) => self.end_word(),
+                b',' | b']' if self.is_after_quote(at) => self.end_word(),
+                _ => self.push_word_byte(byte, at..at + 1),
             }
         }
-        self.end_command(CommandStart::Other, take);
+        self.end_command(CommandConnection::Other, take);
     }
 
-    fn byte(&self, at: usize) -> Option<u8> {
+    fn byte_at(&self, at: usize) -> Option<u8> {
         (at < self.end)
             .then(|| self.text.get(at).copied())
             .flatten()
     }
 
-    fn is_behind_quote(&self, at: usize) -> bool {
+    fn is_after_quote(&self, at: usize) -> bool {
         let before = at.checked_sub(1).and_then(|before| self.text.get(before));
         matches!(before, Some(b'"' | b'\''))
             && self.word.as_ref().is_some_and(|word| word.end == at)
     }
 
-    fn push(&mut self, byte: u8, place: Range<usize>) {
-        self.word.get_or_insert_default().push(byte, place);
+    fn push_word_byte(&mut self, byte: u8, place: Range<usize>) {
+        self.word.get_or_insert_default().push_byte(byte, place);
     }
 
     fn end_word(&mut self) {
         let Some(word) = self.word.take() else {
             return;
         };
-        match std::mem::replace(&mut self.next_word, NextWord::Argument) {
-            NextWord::Argument => self.command.words.push(word),
-            NextWord::HereString => self.command.here_string = Some(word),
-            NextWord::HereDocument => self.command.here_document = self.here_document(&word.text),
-            NextWord::File => {}
+        match std::mem::replace(&mut self.next_word, NextWordRole::Argument) {
+            NextWordRole::Argument => self.command.words.push(word),
+            NextWordRole::HereString => self.command.here_string = Some(word),
+            NextWordRole::HereDocument => {
+                self.command.here_document = self.here_document_lines(&word.text)
+            }
+            NextWordRole::File => {}
         }
     }
 
-    fn end_command(&mut self, next: CommandStart, take: &mut dyn FnMut(ShellCommand)) {
+    fn end_command(&mut self, next: CommandConnection, take: &mut dyn FnMut(ShellCommand)) {
         self.end_word();
-        self.next_word = NextWord::Argument;
+        self.next_word = NextWordRole::Argument;
         let command = std::mem::take(&mut self.command);
         if !command.words.is_empty() {
             take(command);
@@ -187,37 +195,37 @@ impl Splitter<'_> {
     }
 
     /// `|`, `|&`, `||`, `&` or `&&`.
-    fn end_list(&mut self, byte: u8, take: &mut dyn FnMut(ShellCommand)) {
-        let next = self.byte(self.at);
+    fn end_command_at_list_operator(&mut self, byte: u8, take: &mut dyn FnMut(ShellCommand)) {
+        let next = self.byte_at(self.at);
         let is_pipe = byte == b'|' && next != Some(b'|');
         if matches!(next, Some(b'|' | b'&')) {
             self.at += 1;
         }
         let start = if is_pipe {
-            CommandStart::Pipe
+            CommandConnection::Pipe
         } else {
-            CommandStart::Other
+            CommandConnection::Other
         };
         self.end_command(start, take);
     }
 
-    fn redirect(&mut self, byte: u8) {
+    fn start_redirection(&mut self, byte: u8) {
         self.end_word();
         let mut length = 1;
-        while self.byte(self.at) == Some(byte) {
+        while self.byte_at(self.at) == Some(byte) {
             self.at += 1;
             length += 1;
         }
         self.next_word = match (byte, length) {
-            (b'<', 2) => NextWord::HereDocument,
-            (b'<', 3) => NextWord::HereString,
-            _ => NextWord::File,
+            (b'<', 2) => NextWordRole::HereDocument,
+            (b'<', 3) => NextWordRole::HereString,
+            _ => NextWordRole::File,
         };
     }
 
     /// The lines that begin behind this one and end before the line `end`. They stay where they
     /// are: they may be a script.
-    fn here_document(&self, end: &[u8]) -> Vec<ShellWord> {
+    fn here_document_lines(&self, end: &[u8]) -> Vec<ShellWord> {
         let end = end.strip_prefix(b"-").unwrap_or(end);
         let rest = self.text.get(self.at.saturating_sub(1)..self.end);
         let mut lines = rest.unwrap_or_default().split(|byte| *byte == b'\n');
@@ -228,28 +236,28 @@ impl Splitter<'_> {
             return Vec::new();
         };
         let place = |line: &'_ [u8]| {
-            let word = ShellWord::of_line(line, at);
+            let word = ShellWord::from_whole_line(line, at);
             at += line.len() + 1;
             word
         };
         lines.take(length).map(place).collect()
     }
 
-    fn escape(&mut self, at: usize) {
-        match self.byte(self.at) {
+    fn read_escape(&mut self, at: usize) {
+        match self.byte_at(self.at) {
             // The line goes on.
             Some(b'\n') => self.at += 1,
             Some(byte) => {
                 self.at += 1;
-                self.push(byte, at..at + 2);
+                self.push_word_byte(byte, at..at + 2);
             }
-            None => self.push(b'\\', at..at + 1),
+            None => self.push_word_byte(b'\\', at..at + 1),
         }
     }
 
-    fn quote(&mut self, at: usize, quote: u8) {
-        let Some(close) = self.closing(quote) else {
-            return self.push(quote, at..at + 1);
+    fn read_quoted_shell_text(&mut self, at: usize, quote: u8) {
+        let Some(close) = self.closing_quote(quote) else {
+            return self.push_word_byte(quote, at..at + 1);
         };
         let word = self.word.get_or_insert_default();
         let inner = at + 1..close;
@@ -263,11 +271,11 @@ impl Splitter<'_> {
             let next = self.text.get(place + 1).copied();
             match (quote, byte, next) {
                 (b'"', b'\\', Some(next @ (b'"' | b'\\' | b'$' | b'`'))) => {
-                    word.push(next, place..place + 2);
+                    word.push_byte(next, place..place + 2);
                     place += 2;
                 }
                 _ => {
-                    word.push(byte, place..place + 1);
+                    word.push_byte(byte, place..place + 1);
                     place += 1;
                 }
             }
@@ -277,7 +285,7 @@ impl Splitter<'_> {
     }
 
     /// Where the quote that opens just before ends.
-    fn closing(&mut self, quote: u8) -> Option<usize> {
+    fn closing_quote(&mut self, quote: u8) -> Option<usize> {
         let unclosed = self.unclosed.get_mut(usize::from(quote == b'"'))?;
         if *unclosed {
             return None;
@@ -301,7 +309,7 @@ mod tests {
 
     fn words(text: &str) -> Vec<Vec<String>> {
         let mut commands = Vec::new();
-        each_command(text.as_bytes(), 0..text.len(), &mut |command| {
+        for_each_shell_command(text.as_bytes(), 0..text.len(), &mut |command| {
             let words = command.words.into_iter();
             commands.push(
                 words
@@ -344,8 +352,8 @@ mod tests {
             ("a\\ b", 1..3, &["\\ b"]),
             ("a", 0..2, &[]),
         ] {
-            each_command(text.as_bytes(), 0..text.len(), &mut |command| {
-                let places = command.words[0].places(part.clone());
+            for_each_shell_command(text.as_bytes(), 0..text.len(), &mut |command| {
+                let places = command.words[0].word_source_ranges(part.clone());
                 let found: Vec<_> = places.into_iter().filter_map(|at| text.get(at)).collect();
                 assert_eq!(found, expected, "{text}");
             });
