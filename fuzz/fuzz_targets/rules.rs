@@ -3,23 +3,27 @@
 //! the answer of Codex.
 #![no_main]
 
-use checkrein_execpolicy::{RuleSet, Says, Surroundings, compile, list};
+use checkrein_execpolicy::{
+    ListedRule, ProgramPathResolutionBase, RuleSet, compile_and_list_rules,
+    compile_execpolicy_rules_files,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
-    let here = Surroundings::default();
-    let Ok(rules) = compile(&[("fuzz.rules", text)]) else {
+    let here = ProgramPathResolutionBase::default();
+    let Ok(rules) = compile_execpolicy_rules_files(&[("fuzz.rules", text)]) else {
         // Whatever is wrong, but for an example, is wrong for the listing, too.
-        let _ = list(&[("fuzz.rules", text)], &here);
+        let _ = compile_and_list_rules(&[("fuzz.rules", text)], &here);
         return;
     };
-    let again = RuleSet::from_text(&rules.to_text()).expect("what was written can be read");
+    let again = RuleSet::deserialize_rule_set(&rules.rules_to_json())
+        .expect("what was written can be read");
     assert_eq!(again, rules);
-    let (listed, files) =
-        list(&[("fuzz.rules", text)], &here).expect("what compiles can be listed");
+    let (listed, files) = compile_and_list_rules(&[("fuzz.rules", text)], &here)
+        .expect("what compiles can be listed");
     assert_eq!(listed, rules);
     for entry in files.iter().flat_map(|file| &file.entries).take(64) {
-        let Says::Prefix {
+        let ListedRule::Prefix {
             pattern, examples, ..
         } = &entry.says
         else {
@@ -28,12 +32,21 @@ fuzz_target!(|text: &str| {
         assert!(examples.iter().all(|example| example.holds));
         let words = pattern.iter().filter_map(|options| options.last());
         let argv: Vec<&str> = words.map(String::as_str).collect();
-        let said = rules.check(&argv, None);
-        assert!(said.decision().is_some(), "a rule holds for its own words");
-        assert_eq!(said, again.check(&argv, None));
-        let strictest = rules.matches(&argv).iter().map(|hit| hit.decision).max();
-        assert!(strictest >= said.decision());
-        let path = rules.check(&argv, Some(&here)).to_json();
+        let said = rules.check_like_codex_execpolicy(&argv, None);
+        assert!(
+            said.strictest_rule_decision().is_some(),
+            "a rule holds for its own words"
+        );
+        assert_eq!(said, again.check_like_codex_execpolicy(&argv, None));
+        let strictest = rules
+            .matching_rules(&argv)
+            .iter()
+            .map(|hit| hit.decision)
+            .max();
+        assert!(strictest >= said.strictest_rule_decision());
+        let path = rules
+            .check_like_codex_execpolicy(&argv, Some(&here))
+            .to_codex_check_json();
         assert!(path.starts_with("{\"matchedRules\":["), "{path}");
     }
 });

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
 use checkrein_core::input::RuleDecision;
-use checkrein_execpolicy::{Bounds, RuleSet, judge_script};
+use checkrein_execpolicy::{EffectPolicy, RuleSet, evaluate_script};
 
 /// Repository, commit, licence.
 const REPOSITORIES: &str = include_str!("../everyday.tsv");
@@ -86,11 +86,13 @@ fn draw(mut lines: Vec<String>) -> Vec<String> {
 /// Those that are refused or asked about, with the reason.
 fn interrupted(lines: &[String]) -> Vec<(String, String)> {
     // As `init` writes it.
-    let rules = RuleSet::default().bounded(Bounds {
+    let rules = RuleSet::default().with_effect_policy(EffectPolicy {
         roots: vec!["/workspace/project".to_owned()],
-        ..Bounds::shipped()
+        ..EffectPolicy::builtin_default_policy()
     });
-    let judged = lines.iter().map(|line| (line, judge_script(&rules, line)));
+    let judged = lines
+        .iter()
+        .map(|line| (line, evaluate_script(&rules, line)));
     judged
         .filter(|(_, facts)| facts.rule > Some(RuleDecision::Allow))
         .map(|(line, facts)| (line.clone(), facts.reason.unwrap_or_default()))

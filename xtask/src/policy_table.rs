@@ -180,7 +180,7 @@ fn through(name: &str, scripts: &[(&'static [&'static str], String)]) -> Result<
             Entry::Vacant(new) => new.insert(policy(roots)?),
         };
         // Code in it that no shell takes, such as that of `sh -c`.
-        let code = checkrein_execpolicy::judge_script(rules, script).unresolved;
+        let code = checkrein_execpolicy::evaluate_script(rules, script).unresolved;
         if code.iter().all(|code| parses(code).unwrap_or(true)) {
             share.add(rules, script);
         }

@@ -5,7 +5,7 @@ use caseless::Caseless as _;
 use unicode_normalization::UnicodeNormalization as _;
 
 /// Unicode's canonical caseless form (definition D145).
-pub(crate) fn canonical(word: &str) -> String {
+pub(crate) fn unicode_caseless_form(word: &str) -> String {
     if word.is_ascii() {
         return word.to_ascii_lowercase();
     }
@@ -13,13 +13,13 @@ pub(crate) fn canonical(word: &str) -> String {
 }
 
 /// Whether two words are the same but for letter case and how accents are written.
-pub(crate) fn same(one: &str, other: &str) -> bool {
-    one == other || canonical(one) == canonical(other)
+pub(crate) fn equals_caseless(one: &str, other: &str) -> bool {
+    one == other || unicode_caseless_form(one) == unicode_caseless_form(other)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::same;
+    use super::equals_caseless;
 
     #[test]
     fn case_and_composition_do_not_count() {
@@ -35,7 +35,7 @@ mod tests {
             ("\u{1f80}", "\u{1f00}\u{3b9}"),
             ("\u{13a0}", "\u{ab70}"),
         ] {
-            assert!(same(one, other), "{one:?} {other:?}");
+            assert!(equals_caseless(one, other), "{one:?} {other:?}");
         }
         for (one, other) in [
             ("git", "git.exe"),
@@ -45,7 +45,7 @@ mod tests {
             ("I", "\u{131}"),
             ("a\u{ad}", "a"),
         ] {
-            assert!(!same(one, other), "{one:?} {other:?}");
+            assert!(!equals_caseless(one, other), "{one:?} {other:?}");
         }
     }
 }

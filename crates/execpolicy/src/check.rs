@@ -6,22 +6,22 @@ use std::collections::BTreeMap;
 use checkrein_core::input::RuleDecision;
 use serde::Serialize;
 
-use crate::rules::{Match, RuleSet, basename};
+use crate::rules::{MatchedRule, RuleSet, basename};
 
 /// The paths that may stand for a bare name, by that name.
-pub(crate) type Hosts = BTreeMap<String, Vec<String>>;
+pub(crate) type HostExecutables = BTreeMap<String, Vec<String>>;
 
 /// Where relative names of programs begin. By default at the top, for policies that are sealed
 /// once and used anywhere.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Surroundings {
+pub struct ProgramPathResolutionBase {
     /// The working directory.
     pub folder: String,
     /// The person's home.
     pub home: String,
 }
 
-impl Default for Surroundings {
+impl Default for ProgramPathResolutionBase {
     fn default() -> Self {
         Self {
             folder: "/".to_owned(),
@@ -30,24 +30,24 @@ impl Default for Surroundings {
     }
 }
 
-impl Surroundings {
+impl ProgramPathResolutionBase {
     /// A program's path from the top on, worked out from its text alone.
-    fn path(&self, program: &str) -> String {
+    fn resolve_program_path_lexically(&self, program: &str) -> String {
         let below_home = match program.strip_prefix('~') {
             Some("") => Some(""),
             Some(rest) => rest.strip_prefix('/'),
             None => None,
         };
         match below_home {
-            Some(rest) => plain(&format!("{}/{rest}", self.home)),
-            None if program.starts_with('/') => plain(program),
-            None => plain(&format!("{}/{program}", self.folder)),
+            Some(rest) => normalize_path(&format!("{}/{rest}", self.home)),
+            None if program.starts_with('/') => normalize_path(program),
+            None => normalize_path(&format!("{}/{program}", self.folder)),
         }
     }
 }
 
 /// An absolute path without `.`, `..` and surplus slashes.
-pub(crate) fn plain(path: &str) -> String {
+pub(crate) fn normalize_path(path: &str) -> String {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -63,28 +63,30 @@ pub(crate) fn plain(path: &str) -> String {
 
 /// What the rules say about one command.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Answer {
+pub struct ExecPolicyCheckResult {
     /// Every rule that holds, in the order of the files.
-    pub matches: Vec<Match>,
+    pub matches: Vec<MatchedRule>,
     /// The path that a rule on its last part was lent to.
     pub resolved_program: Option<String>,
 }
 
-impl Answer {
+impl ExecPolicyCheckResult {
     /// The strictest; none if no rule holds.
-    pub fn decision(&self) -> Option<RuleDecision> {
+    pub fn strictest_rule_decision(&self) -> Option<RuleDecision> {
         self.matches.iter().map(|hit| hit.decision).max()
     }
 
     /// The document that `codex execpolicy check` prints, byte by byte.
-    pub fn to_json(&self) -> String {
-        let wire = AnswerWire {
+    pub fn to_codex_check_json(&self) -> String {
+        let wire = ExecPolicyCheckJson {
             matched_rules: self
                 .matches
                 .iter()
-                .map(|hit| RuleMatch::of(hit, self.resolved_program.as_deref()))
+                .map(|hit| {
+                    CodexFormatRuleMatch::rule_match_report(hit, self.resolved_program.as_deref())
+                })
                 .collect(),
-            decision: self.decision(),
+            decision: self.strictest_rule_decision(),
         };
         // Strings always serialise.
         serde_json::to_string(&wire).unwrap_or_default()
@@ -93,8 +95,8 @@ impl Answer {
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct AnswerWire<'a> {
-    matched_rules: Vec<RuleMatch<'a>>,
+struct ExecPolicyCheckJson<'a> {
+    matched_rules: Vec<CodexFormatRuleMatch<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     decision: Option<RuleDecision>,
 }
@@ -102,7 +104,7 @@ struct AnswerWire<'a> {
 /// A match in the shape of Codex.
 #[derive(Debug, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub enum RuleMatch<'a> {
+pub enum CodexFormatRuleMatch<'a> {
     /// A `prefix_rule` holds.
     #[serde(rename_all = "camelCase")]
     PrefixRuleMatch {
@@ -119,9 +121,9 @@ pub enum RuleMatch<'a> {
     },
 }
 
-impl<'a> RuleMatch<'a> {
+impl<'a> CodexFormatRuleMatch<'a> {
     /// This match, of a rule that was lent to a path or not.
-    pub fn of(hit: &'a Match, resolved_program: Option<&'a str>) -> Self {
+    pub fn rule_match_report(hit: &'a MatchedRule, resolved_program: Option<&'a str>) -> Self {
         Self::PrefixRuleMatch {
             matched_prefix: &hit.matched_prefix,
             decision: hit.decision,
@@ -134,42 +136,53 @@ impl<'a> RuleMatch<'a> {
 impl RuleSet {
     /// What `codex execpolicy check` says about these words; with surroundings, what it says
     /// under `--resolve-host-executables`.
-    pub fn check<S: AsRef<str>>(&self, argv: &[S], resolve: Option<&Surroundings>) -> Answer {
-        self.check_with(argv, resolve, self.hosts())
+    pub fn check_like_codex_execpolicy<S: AsRef<str>>(
+        &self,
+        argv: &[S],
+        resolve: Option<&ProgramPathResolutionBase>,
+    ) -> ExecPolicyCheckResult {
+        self.match_rules_with_executables(argv, resolve, self.host_executables())
     }
 
-    /// About how many bytes [`RuleSet::check_with`] compares for these words at most.
-    pub(crate) fn effort(&self, argv: &[String], from: &Surroundings, hosts: &Hosts) -> usize {
+    /// About how many bytes [`RuleSet::match_rules_with_executables`] compares for these words at most.
+    pub(crate) fn estimate_execpolicy_check_cost(
+        &self,
+        argv: &[String],
+        from: &ProgramPathResolutionBase,
+        hosts: &HostExecutables,
+    ) -> usize {
         let words: usize = argv.iter().map(|word| word.len() + 32).sum();
         let Some(program) = argv.first() else {
             return words;
         };
-        let path = from.path(program);
+        let path = from.resolve_program_path_lexically(program);
         let lent = |name: &str| hosts.get(name).map_or(0, |paths| paths.len() * 64);
         let name = basename(&path);
         let rules: usize = [program.as_str(), name]
             .into_iter()
-            .flat_map(|head| self.with_head(head))
-            .filter_map(|at| self.rule(at))
-            .map(|rule| 64 + lent(&rule.head) + rule.size(argv.len()))
+            .flat_map(|head| self.rule_indices_by_head(head))
+            .filter_map(|at| self.rule_by_index(at))
+            .map(|rule| 64 + lent(&rule.head) + rule.rule_comparison_cost(argv.len()))
             .sum();
         words + lent(name) + rules
     }
 
     /// The same by another table of paths.
-    pub(crate) fn check_with<S: AsRef<str>>(
+    pub(crate) fn match_rules_with_executables<S: AsRef<str>>(
         &self,
         argv: &[S],
-        resolve: Option<&Surroundings>,
-        hosts: &Hosts,
-    ) -> Answer {
+        resolve: Option<&ProgramPathResolutionBase>,
+        hosts: &HostExecutables,
+    ) -> ExecPolicyCheckResult {
         let Some((program, arguments)) = argv.split_first() else {
-            return Answer::default();
+            return ExecPolicyCheckResult::default();
         };
-        let matches = self.hits(program.as_ref(), arguments, |_| true);
+        let matches = self.matching_rules_by_name(program.as_ref(), arguments, |_| true);
         let resolve = resolve.filter(|_| matches.is_empty());
-        let Some(path) = resolve.map(|surroundings| surroundings.path(program.as_ref())) else {
-            return Answer {
+        let Some(path) = resolve
+            .map(|surroundings| surroundings.resolve_program_path_lexically(program.as_ref()))
+        else {
+            return ExecPolicyCheckResult {
                 matches,
                 resolved_program: None,
             };
@@ -178,10 +191,10 @@ impl RuleSet {
         // A name may be lent to no path, or not to this one; so may the name in a canonical rule.
         let lent = |name: &str| hosts.get(name).is_none_or(|paths| paths.contains(&path));
         if path == "/" || !lent(name) {
-            return Answer::default();
+            return ExecPolicyCheckResult::default();
         }
-        let matches = self.hits(name, arguments, lent);
-        Answer {
+        let matches = self.matching_rules_by_name(name, arguments, lent);
+        ExecPolicyCheckResult {
             resolved_program: (!matches.is_empty()).then_some(path),
             matches,
         }
@@ -191,16 +204,17 @@ impl RuleSet {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::compile;
+    use crate::compile_execpolicy_rules_files;
 
     #[test]
     fn the_document_of_codex() {
         let text = "prefix_rule(['a', ['b', '\u{e9}']], 'prompt', justification='why \"so\"')\n\
                     prefix_rule(['a'])\nprefix_rule(['c'], 'forbidden')";
-        let rules = compile(&[("t.rules", text)]).unwrap();
+        let rules = compile_execpolicy_rules_files(&[("t.rules", text)]).unwrap();
         let check = |argv: &[&str], expected: &str| {
-            let answer = rules.check(argv, Some(&Surroundings::default()));
-            assert_eq!(answer.to_json(), expected, "{argv:?}");
+            let answer = rules
+                .check_like_codex_execpolicy(argv, Some(&ProgramPathResolutionBase::default()));
+            assert_eq!(answer.to_codex_check_json(), expected, "{argv:?}");
         };
         check(
             &["a", "\u{e9}", "c"],
@@ -215,19 +229,22 @@ mod tests {
         );
         check(&["b"], "{\"matchedRules\":[]}");
         check(&[], "{\"matchedRules\":[]}");
-        assert_eq!(rules.check(&["/bin/a"], None), Answer::default());
+        assert_eq!(
+            rules.check_like_codex_execpolicy(&["/bin/a"], None),
+            ExecPolicyCheckResult::default()
+        );
     }
 
     /// `expected`: the path that a rule was lent to, `-` for a match without one, nothing for none.
     #[track_caller]
     fn resolves(rules: &str, argv: &[&str], expected: &str) {
-        let rules = compile(&[("t.rules", rules)]).unwrap();
-        let here = Surroundings {
+        let rules = compile_execpolicy_rules_files(&[("t.rules", rules)]).unwrap();
+        let here = ProgramPathResolutionBase {
             folder: "/home/dev/repo".to_owned(),
             home: "/home/dev".to_owned(),
         };
-        let answer = rules.check(argv, Some(&here));
-        let said = match (&answer.resolved_program, answer.decision()) {
+        let answer = rules.check_like_codex_execpolicy(argv, Some(&here));
+        let said = match (&answer.resolved_program, answer.strictest_rule_decision()) {
             (Some(path), Some(_)) => path.as_str(),
             (None, Some(_)) => "-",
             (None, None) => "",
@@ -305,9 +322,12 @@ mod tests {
             one("GIT", exact, 5),
         ]
         .concat();
-        let rules = compile(&[("t.rules", text.as_str())]).unwrap();
+        let rules = compile_execpolicy_rules_files(&[("t.rules", text.as_str())]).unwrap();
         let check = |program: &str, expected: &str| {
-            let answer = rules.check(&[program, "x"], Some(&Surroundings::default()));
+            let answer = rules.check_like_codex_execpolicy(
+                &[program, "x"],
+                Some(&ProgramPathResolutionBase::default()),
+            );
             let labels = answer.matches.iter().flat_map(|hit| &hit.justification);
             let labels: Vec<&str> = labels.map(String::as_str).collect();
             assert_eq!(labels.join(" "), expected, "{program}");
@@ -323,12 +343,12 @@ mod tests {
         check("GIT", "2 3 5 1");
         check("/bin/git", "1 4 3");
         check("Git", "3 1");
-        let rules = compile(&[(
+        let rules = compile_execpolicy_rules_files(&[(
             "t.rules",
             "prefix_rule(['a', ['B', 'c']], canonical_matching=True)",
         )])
         .unwrap();
-        let hit = &rules.check(&["A", "b"], None).matches[0];
+        let hit = &rules.check_like_codex_execpolicy(&["A", "b"], None).matches[0];
         assert_eq!(hit.matched_prefix, ["A", "b"]);
     }
 }

@@ -1,9 +1,9 @@
 //! Exec policy: may this command run?
 //!
-//! Two halves that meet in [`RuleSet`]. [`compile`] evaluates `.rules` files (the
+//! Two halves that meet in [`RuleSet`]. [`compile_execpolicy_rules_files`] evaluates `.rules` files (the
 //! Starlark language of Codex) once, when the policy is sealed; hook processes load the
-//! result with [`RuleSet::from_text`] and never touch Starlark. [`judge_script`] and
-//! [`judge_argv`] then find every command that a request can run and ask the rules.
+//! result with [`RuleSet::deserialize_rule_set`] and never touch Starlark. [`evaluate_script`] and
+//! [`evaluate_argv`] then find every command that a request can run and ask the rules.
 //! Nothing here reads a file, runs a process or looks at the environment.
 
 mod canonical;
@@ -18,15 +18,19 @@ mod readers;
 mod rules;
 mod shell;
 
-pub use check::{Answer, RuleMatch, Surroundings};
-pub use compile::{Entry, Example, Listing, RulesError, Says, compile, compile_from, list};
-pub use exit_status::{Project, ProjectEntry, read_exit_statuses};
-pub use network::{NetworkRule, Protocol};
-pub use policy::{Bounds, Unmatched};
-pub use readers::is_reader;
-pub use rules::{Match, RuleSet, RuleSetError};
+pub use check::{CodexFormatRuleMatch, ExecPolicyCheckResult, ProgramPathResolutionBase};
+pub use compile::{
+    ListedRule, ListedRulesFile, RuleExample, RulesCompileError, RulesListingEntry,
+    compile_and_list_rules, compile_execpolicy_rules_files, compile_rules_with_base_folder,
+};
+pub use exit_status::{ProjectEntry, ScriptProjectView, analyze_exit_statuses};
+pub use network::{NetworkProtocol, NetworkRule};
+pub use policy::{EffectPolicy, UnmatchedDecision};
+pub use readers::is_read_only_command;
+pub use rules::{MatchedRule, RuleSet, StoredRuleSetReadError};
 pub use shell::{
-    ParsedScripts, PatchCommand, PatchText, PatchTool, StartFolders, Touched, Touches, judge_argv,
-    judge_changes, judge_parsed_argv, judge_parsed_script, judge_places, judge_script,
-    judge_writes, patches_in, patches_of_words,
+    CommandStartFolders, FileChangedByCommand, FilesChangedByCommand, ParsedScripts,
+    PatchApplyingCommand, PatchText, PatchTool, evaluate_argv, evaluate_argv_with_script_cache,
+    evaluate_file_changes, evaluate_file_writes, evaluate_parsed_script, evaluate_real_paths,
+    evaluate_script, patch_commands_in_argv, patches_in_script,
 };

@@ -10,7 +10,7 @@ pub struct NetworkRule {
     /// Lower case, without port, brackets and trailing dots.
     pub host: String,
     /// How it is reached.
-    pub protocol: Protocol,
+    pub protocol: NetworkProtocol,
     /// What the rule says.
     pub decision: RuleDecision,
     /// Why.
@@ -20,7 +20,7 @@ pub struct NetworkRule {
 /// How a host is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Protocol {
+pub enum NetworkProtocol {
     /// Plain HTTP.
     Http,
     /// HTTP in TLS.
@@ -31,9 +31,9 @@ pub enum Protocol {
     Socks5Udp,
 }
 
-impl Protocol {
+impl NetworkProtocol {
     /// As it is written in a file.
-    pub fn word(self) -> &'static str {
+    pub fn as_str(self) -> &'static str {
         match self {
             Self::Http => "http",
             Self::Https => "https",
@@ -42,7 +42,7 @@ impl Protocol {
         }
     }
 
-    pub(crate) fn read(word: &str) -> Result<Self, String> {
+    pub(crate) fn parse_protocol(word: &str) -> Result<Self, String> {
         match word {
             "http" => Ok(Self::Http),
             "https" | "https_connect" | "http-connect" => Ok(Self::Https),
@@ -56,7 +56,7 @@ impl Protocol {
 }
 
 /// A host without what does not name it.
-pub(crate) fn read_host(text: &str) -> Result<String, String> {
+pub(crate) fn parse_host(text: &str) -> Result<String, String> {
     let wrong = |what: &str| Err(format!("network_rule host {what}"));
     let text = text.trim();
     if text.is_empty() {
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn hosts_are_named_in_one_way() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(read_host(text).as_deref(), Ok(expected), "{text:?}");
+            assert_eq!(parse_host(text).as_deref(), Ok(expected), "{text:?}");
         };
         check(" Example.COM. ", "example.com");
         check("example.com:443", "example.com");
@@ -120,9 +120,9 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_host() {
+    fn invalid_hosts_are_refused() {
         let check = |text: &str, fragment: &str| {
-            let said = read_host(text).unwrap_err();
+            let said = parse_host(text).unwrap_err();
             assert!(said.contains(fragment), "{text:?}: {said}");
         };
         for text in ["", " ", "\u{a0}", ".", " . ", "[]", "[ ]", "[.]"] {
@@ -154,17 +154,23 @@ mod tests {
     }
 
     #[test]
-    fn protocols_have_other_names() {
+    fn protocol_aliases_are_parsed() {
         for word in ["https", "https_connect", "http-connect"] {
-            assert_eq!(Protocol::read(word), Ok(Protocol::Https));
+            assert_eq!(
+                NetworkProtocol::parse_protocol(word),
+                Ok(NetworkProtocol::Https)
+            );
         }
         for protocol in [
-            Protocol::Http,
-            Protocol::Https,
-            Protocol::Socks5Tcp,
-            Protocol::Socks5Udp,
+            NetworkProtocol::Http,
+            NetworkProtocol::Https,
+            NetworkProtocol::Socks5Tcp,
+            NetworkProtocol::Socks5Udp,
         ] {
-            assert_eq!(Protocol::read(protocol.word()), Ok(protocol));
+            assert_eq!(
+                NetworkProtocol::parse_protocol(protocol.as_str()),
+                Ok(protocol)
+            );
         }
         for word in [
             "",
@@ -174,7 +180,7 @@ mod tests {
             "http_connect",
             "socks5",
         ] {
-            assert!(Protocol::read(word).is_err(), "{word:?}");
+            assert!(NetworkProtocol::parse_protocol(word).is_err(), "{word:?}");
         }
     }
 }

@@ -2,12 +2,12 @@
 //! ordinary ways only: an agent under the same account has others, and docs/threat-model.md
 //! lists them.
 
-use crate::effects::glob::{meets, wild};
-use crate::effects::judge::shown;
-use crate::effects::place::{Ground, PIECE, Spot, TREE, UNKNOWN};
+use crate::effects::glob::{globs_intersect, is_glob};
+use crate::effects::judge::display_path;
+use crate::effects::place::{PIECE, ProjectRoots, ResolvedPath, TREE, UNKNOWN};
 
 /// Commands of ours that change something, and what an agent never has to type.
-const CHANGES: &[&str] = &[
+const PERSON_COMMANDS: &[&str] = &[
     "approve",
     "confined-exec",
     "deny",
@@ -33,7 +33,7 @@ const STATE: &[&str] = &[".local", "state", "checkrein"];
 
 /// Why a command is refused whatever the rules say. `words` are those of it that are known,
 /// `program` its name without a folder.
-pub(crate) fn command(program: &str, words: &[&str]) -> Option<String> {
+pub(crate) fn unconditional_command_refusal(program: &str, words: &[&str]) -> Option<String> {
     let arguments = words.get(1..).unwrap_or_default();
     match program {
         "checkrein" => {
@@ -46,19 +46,23 @@ pub(crate) fn command(program: &str, words: &[&str]) -> Option<String> {
             {
                 return None;
             }
-            CHANGES.contains(first).then(|| {
+            PERSON_COMMANDS.contains(first).then(|| {
                 format!("`checkrein {first}` is for the person, at a terminal of their own; say what you need and why")
             })
         }
-        "claude" => flag(arguments, claude).map(hooks_off),
-        "codex" => flag(arguments, codex).map(hooks_off),
+        "claude" => {
+            find_matching_flag(arguments, is_claude_hook_bypass).map(refusal_of_disabling_hooks)
+        }
+        "codex" => {
+            find_matching_flag(arguments, is_codex_hook_bypass).map(refusal_of_disabling_hooks)
+        }
         _ => None,
     }
 }
 
 /// What would happen to a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Change {
+pub(crate) enum PredictedPathChange {
     /// It is written, or something in it.
     Written,
     /// It goes, with all that is in it.
@@ -69,45 +73,49 @@ pub(crate) enum Change {
 
 /// Why this place is left as it is, if it is one that decides whether anybody is judged, or holds
 /// one that would be gone. What only the run knows of a path is not guessed about here.
-pub(crate) fn changed(
-    spot: &Spot,
-    change: Change,
-    ground: &Ground,
+pub(crate) fn protected_path_change_refusal(
+    spot: &ResolvedPath,
+    change: PredictedPathChange,
+    ground: &ProjectRoots,
     protected: &[String],
 ) -> Option<String> {
-    let path = spot.path();
+    let path = spot.absolute_path_text();
     let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
-    if is_settings(&parts) {
-        let shown = shown(spot);
+    if is_agent_settings_path(&parts) {
+        let shown = display_path(spot);
         return Some(format!(
             "{shown} says which hooks check this work: the person edits it"
         ));
     }
-    if is_state(&parts) || protected.iter().any(|kept| is_kept(&parts, kept)) {
-        let shown = shown(spot);
+    if is_state_path(&parts) || protected.iter().any(|kept| is_protected_path(&parts, kept)) {
+        let shown = display_path(spot);
         return Some(format!(
             "{shown} is part of what judges this work: the person changes it"
         ));
     }
-    if change == Change::Filled && parts.last().is_some_and(is_agents) {
-        let shown = shown(spot);
+    if change == PredictedPathChange::Filled && parts.last().is_some_and(is_agent_folder) {
+        let shown = display_path(spot);
         return Some(format!(
             "{shown} holds what judges this work: the person changes it"
         ));
     }
-    (change == Change::Removed && holds(&parts, ground, protected)).then(|| {
-        let shown = shown(spot);
+    (change == PredictedPathChange::Removed
+        && removal_hits_protected_path(&parts, ground, protected))
+    .then(|| {
+        let shown = display_path(spot);
         format!("{shown} holds what judges this work: the person removes it")
     })
 }
 
 /// Whether this is the folder of an agent.
-fn is_agents(name: &&str) -> bool {
-    SETTINGS.iter().any(|(folder, _)| names(name, folder))
+fn is_agent_folder(name: &&str) -> bool {
+    SETTINGS
+        .iter()
+        .any(|(folder, _)| path_part_matches_name(name, folder))
 }
 
 /// Settings of an agent by the end of a path. `**` stands for any folders, also for none.
-fn is_settings(parts: &[&str]) -> bool {
+fn is_agent_settings_path(parts: &[&str]) -> bool {
     parts.iter().enumerate().any(|(at, folder)| {
         let below = parts.get(at + 1..).unwrap_or(&[]);
         let named: Vec<&str> = below.iter().copied().filter(|part| *part != "**").collect();
@@ -115,32 +123,37 @@ fn is_settings(parts: &[&str]) -> bool {
             return false;
         };
         SETTINGS.iter().any(|(agents, files)| {
-            names(folder, agents) && files.iter().any(|own| names(file, own))
+            path_part_matches_name(folder, agents)
+                && files.iter().any(|own| path_part_matches_name(file, own))
         })
     })
 }
 
-fn is_state(parts: &[&str]) -> bool {
+fn is_state_path(parts: &[&str]) -> bool {
     parts
         .windows(STATE.len())
-        .any(|window| all_name(window, STATE))
+        .any(|window| path_parts_match_names(window, STATE))
 }
 
 /// Whether these are the parts of a kept path, or of one below it.
-fn is_kept(parts: &[&str], kept: &str) -> bool {
-    let kept_parts: Vec<&str> = self::parts(kept);
+fn is_protected_path(parts: &[&str], kept: &str) -> bool {
+    let kept_parts: Vec<&str> = self::normalized_path_parts(kept);
     let top = parts.get(..kept_parts.len());
-    if top.is_some_and(|top| !top.is_empty() && all_name(top, &kept_parts)) {
+    if top.is_some_and(|top| !top.is_empty() && path_parts_match_names(top, &kept_parts)) {
         return true;
     }
     // Where the project lies is not known: a rules file is taken for the one meant.
-    let below = parts.strip_prefix(self::parts(TREE).as_slice());
+    let below = parts.strip_prefix(self::normalized_path_parts(TREE).as_slice());
     let is_rules = kept.ends_with(".rules");
     below.is_some_and(|below| is_rules && !below.is_empty() && kept_parts.ends_with(below))
 }
 
 /// Whether what would be gone with this place is kept.
-fn holds(parts: &[&str], ground: &Ground, protected: &[String]) -> bool {
+fn removal_hits_protected_path(
+    parts: &[&str],
+    ground: &ProjectRoots,
+    protected: &[String],
+) -> bool {
     let all_below = parts.iter().position(|part| *part == "**");
     // A search that leaves nothing out empties the folder that it begins in.
     let (top, emptied) = match all_below {
@@ -150,7 +163,7 @@ fn holds(parts: &[&str], ground: &Ground, protected: &[String]) -> bool {
         }
         Some(_) => return false,
     };
-    if top.last().is_some_and(is_agents) || is_state(top) {
+    if top.last().is_some_and(is_agent_folder) || is_state_path(top) {
         return true;
     }
     let above_state = (1..STATE.len()).any(|depth| {
@@ -160,36 +173,36 @@ fn holds(parts: &[&str], ground: &Ground, protected: &[String]) -> bool {
         let (home, below) = top.split_at(at);
         STATE
             .get(..depth)
-            .is_some_and(|known| all_name(below, known))
+            .is_some_and(|known| path_parts_match_names(below, known))
             && ground.may_be_home(home)
     });
     // That a search goes through a folder with all of a project in it says little of what it finds.
     let above_kept = |kept: &String| {
-        let kept = self::parts(kept);
+        let kept = self::normalized_path_parts(kept);
         let named = kept.get(..top.len());
-        named.is_some_and(|named| top.len() < kept.len() && all_name(top, named))
+        named.is_some_and(|named| top.len() < kept.len() && path_parts_match_names(top, named))
             && !top.contains(&PIECE)
     };
     above_state || !emptied && protected.iter().any(above_kept)
 }
 /// Whether a part of a path is this name, or a pattern that means it: as in a shell, only a dot of
 /// its own means one that comes first.
-fn names(part: &str, name: &str) -> bool {
+fn path_part_matches_name(part: &str, name: &str) -> bool {
     let hidden = name.starts_with('.') && !part.starts_with('.');
     let readable = part != "**" && !part.contains(UNKNOWN);
-    part == name || readable && wild(part) && !hidden && meets(part, name)
+    part == name || readable && is_glob(part) && !hidden && globs_intersect(part, name)
 }
 
-fn all_name(parts: &[&str], names: &[&str]) -> bool {
+fn path_parts_match_names(parts: &[&str], names: &[&str]) -> bool {
     let pairs = parts.iter().zip(names);
     parts.len() == names.len()
         && pairs
             .into_iter()
-            .all(|(part, name)| self::names(part, name))
+            .all(|(part, name)| self::path_part_matches_name(part, name))
 }
 
 /// The paths that a patch writes, as its lines name them; tabs in them say nothing.
-pub(crate) fn patched(text: &str) -> impl Iterator<Item = String> {
+pub(crate) fn codex_patch_paths(text: &str) -> impl Iterator<Item = String> {
     text.lines().filter_map(|line| {
         [
             "*** Add File: ",
@@ -203,12 +216,12 @@ pub(crate) fn patched(text: &str) -> impl Iterator<Item = String> {
     })
 }
 
-fn hooks_off(what: String) -> String {
+fn refusal_of_disabling_hooks(what: String) -> String {
     format!("`{what}` starts an agent without the hooks that check it: leave it out")
 }
 
 /// The first flag that `is_meant`, with the word after it.
-fn flag(arguments: &[&str], is_meant: fn(&str, &str) -> bool) -> Option<String> {
+fn find_matching_flag(arguments: &[&str], is_meant: fn(&str, &str) -> bool) -> Option<String> {
     arguments.iter().enumerate().find_map(|(at, word)| {
         let (name, value) = match word.split_once('=') {
             Some((name, value)) if name.starts_with("--") => (name, value),
@@ -218,7 +231,7 @@ fn flag(arguments: &[&str], is_meant: fn(&str, &str) -> bool) -> Option<String> 
     })
 }
 
-fn claude(flag: &str, value: &str) -> bool {
+fn is_claude_hook_bypass(flag: &str, value: &str) -> bool {
     match flag {
         "--bare" | "--safe-mode" | "--setting-sources" => true,
         "--settings" => value.contains("disableAllHooks"),
@@ -226,7 +239,7 @@ fn claude(flag: &str, value: &str) -> bool {
     }
 }
 
-fn codex(flag: &str, value: &str) -> bool {
+fn is_codex_hook_bypass(flag: &str, value: &str) -> bool {
     match flag {
         "--dangerously-bypass-hook-trust" => true,
         "--disable" => matches!(value, "hooks" | "codex_hooks"),
@@ -241,7 +254,7 @@ fn codex(flag: &str, value: &str) -> bool {
 }
 
 /// The parts of a path, `.` and `..` worked out as far as they can be.
-fn parts(path: &str) -> Vec<&str> {
+fn normalized_path_parts(path: &str) -> Vec<&str> {
     let mut parts: Vec<&str> = Vec::new();
     for part in path.split('/') {
         match part {
@@ -257,11 +270,11 @@ fn parts(path: &str) -> Vec<&str> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{RuleSet, judge_argv, judge_script, judge_writes};
+    use crate::{RuleSet, evaluate_argv, evaluate_file_writes, evaluate_script};
     use checkrein_core::input::RuleDecision;
 
     fn rules() -> RuleSet {
-        RuleSet::default().protecting(vec![
+        RuleSet::default().with_protected_paths(vec![
             "/var/lib/rein".to_owned(),
             "/repo/rules/own.rules".to_owned(),
             "/repo/.codex/config.toml".to_owned(),
@@ -270,7 +283,7 @@ mod tests {
 
     #[track_caller]
     fn check(script: &str, expected: Option<RuleDecision>) {
-        let facts = judge_script(&rules(), script);
+        let facts = evaluate_script(&rules(), script);
         assert_eq!(facts.rule, expected, "{script}: {facts:?}");
         assert_eq!(facts.reason.is_some(), expected.is_some(), "{script}");
     }
@@ -312,7 +325,7 @@ mod tests {
         }
         check("checkrein $WHAT", Some(RuleDecision::Prompt));
         let argv = ["bash", "-lc", "checkrein on"];
-        assert_eq!(judge_argv(&rules(), &argv).rule, no);
+        assert_eq!(evaluate_argv(&rules(), &argv).rule, no);
     }
 
     #[test]
@@ -454,7 +467,7 @@ mod tests {
     #[test]
     fn tools_that_write_are_asked_the_same() {
         let check = |path: &str, expected: bool| {
-            let facts = judge_writes(&rules(), &[path.to_owned()]);
+            let facts = evaluate_file_writes(&rules(), &[path.to_owned()]);
             let denied = facts.rule == Some(RuleDecision::Forbidden);
             assert_eq!(denied, expected, "{path}");
         };

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 /// What holds for a command that no rule names.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Unmatched {
+pub enum UnmatchedDecision {
     /// The rules have no opinion.
     #[default]
     Allow,
@@ -19,9 +19,9 @@ pub enum Unmatched {
 /// What is decided beside the rules.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub struct Bounds {
+pub struct EffectPolicy {
     /// For commands that no rule names.
-    pub unmatched: Unmatched,
+    pub unmatched: UnmatchedDecision,
     /// Whether a person is asked before code that is not read beforehand runs: `make`,
     /// `npm test`, a script of the project. It counts where effects decide.
     pub opaque_asks: bool,
@@ -44,10 +44,10 @@ pub struct Bounds {
     pub roots: Vec<String>,
 }
 
-impl Bounds {
+impl EffectPolicy {
     /// `builtin:default`, the policy that is shipped: it judges commands by what they do and has
     /// no prefix rule, so that a command that cannot be read is recorded and not asked about.
-    pub fn shipped() -> Self {
+    pub fn builtin_default_policy() -> Self {
         Self {
             forbids_destruction: true,
             hazard_asks: true,
@@ -56,15 +56,15 @@ impl Bounds {
     }
 
     /// Whether they bound nothing.
-    pub fn is_open(&self) -> bool {
-        self.unmatched == Unmatched::Allow
+    pub fn is_policy_unrestricted(&self) -> bool {
+        self.unmatched == UnmatchedDecision::Allow
             && self.protect.is_empty()
             && !self.forbids_destruction
             && !self.hazard_asks
     }
 
     /// Whether anything is left to a person by them.
-    pub(crate) fn ask(&self) -> bool {
-        self.unmatched != Unmatched::Allow || !self.protect.is_empty() || self.hazard_asks
+    pub(crate) fn policy_may_ask_person(&self) -> bool {
+        self.unmatched != UnmatchedDecision::Allow || !self.protect.is_empty() || self.hazard_asks
     }
 }

@@ -65,7 +65,7 @@ const RUN_OR_WRITE: &[&str] = &[
 ];
 
 /// Whether a command is one that only reads. What it reads, and where, is not asked here.
-pub fn is_reader(argv: &[String]) -> bool {
+pub fn is_read_only_command(argv: &[String]) -> bool {
     let words: Vec<&str> = argv.iter().map(String::as_str).collect();
     let runs = |word: &&str| RUN_OR_WRITE.iter().any(|option| word.starts_with(option));
     if words.iter().any(runs) {

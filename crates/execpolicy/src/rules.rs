@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 use checkrein_core::input::RuleDecision;
 use serde::{Deserialize, Serialize};
 
-use crate::canonical::{canonical, same};
-use crate::check::{Hosts, plain};
+use crate::canonical::{equals_caseless, unicode_caseless_form};
+use crate::check::{HostExecutables, normalize_path};
 use crate::network::NetworkRule;
-use crate::policy::{Bounds, Unmatched};
+use crate::policy::{EffectPolicy, UnmatchedDecision};
 
 /// Version of the text form; a higher one is refused, never guessed at.
 const FORMAT: u32 = 5;
@@ -29,7 +29,7 @@ const EXACT_ONLY: u32 = 1;
 
 /// One prefix rule.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Rule {
+pub(crate) struct PrefixRule {
     /// First token, always one: alternatives there make several rules.
     pub(crate) head: String,
     /// The alternatives of every later position.
@@ -45,7 +45,7 @@ pub(crate) struct Rule {
 
 /// A rule that holds for a command.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Match {
+pub struct MatchedRule {
     /// The tokens of the command that matched; the bare name where a path stood.
     pub matched_prefix: Vec<String>,
     /// What the rule says.
@@ -57,35 +57,35 @@ pub struct Match {
 /// Every rule of a policy, in file order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RuleSet {
-    rules: Vec<Rule>,
+    rules: Vec<PrefixRule>,
     /// Positions in `rules` by first token.
     by_head: BTreeMap<String, Vec<usize>>,
     /// Positions of the canonical ones by the canonical form of their first token.
     by_canonical: BTreeMap<String, Vec<usize>>,
-    hosts: Hosts,
+    host_executables: HostExecutables,
     network: Vec<NetworkRule>,
     /// Paths that no command and no tool writes; see `own`.
     protected: Vec<String>,
-    bounds: Bounds,
+    effect_policy: EffectPolicy,
 }
 
 #[derive(Serialize, Deserialize)]
-struct RuleSetWire {
+struct RuleSetJson {
     v: u32,
-    rules: Vec<Rule>,
-    #[serde(default, skip_serializing_if = "Hosts::is_empty")]
-    hosts: Hosts,
+    rules: Vec<PrefixRule>,
+    #[serde(default, skip_serializing_if = "HostExecutables::is_empty")]
+    hosts: HostExecutables,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     network: Vec<NetworkRule>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     protected: Vec<String>,
-    #[serde(default, skip_serializing_if = "Bounds::is_open")]
-    bounds: Bounds,
+    #[serde(default, skip_serializing_if = "EffectPolicy::is_policy_unrestricted")]
+    bounds: EffectPolicy,
 }
 
 /// Why a stored rule set cannot be read.
 #[derive(Debug, thiserror::Error)]
-pub enum RuleSetError {
+pub enum StoredRuleSetReadError {
     /// The text is not one.
     #[error("compiled rules cannot be read")]
     Syntax(#[from] serde_json::Error),
@@ -95,13 +95,13 @@ pub enum RuleSetError {
 }
 
 impl RuleSet {
-    pub(crate) fn new(rules: Vec<Rule>) -> Self {
+    pub(crate) fn new(rules: Vec<PrefixRule>) -> Self {
         let mut by_head: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         let mut by_canonical: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for (at, rule) in rules.iter().enumerate() {
             by_head.entry(rule.head.clone()).or_default().push(at);
             if rule.canonical {
-                let head = canonical(&rule.head);
+                let head = unicode_caseless_form(&rule.head);
                 by_canonical.entry(head).or_default().push(at);
             }
         }
@@ -114,104 +114,111 @@ impl RuleSet {
     }
 
     /// The same, with what the other two functions of the language say.
-    pub(crate) fn with(self, hosts: Hosts, network: Vec<NetworkRule>) -> Self {
+    pub(crate) fn with_executables_and_network_rules(
+        self,
+        hosts: HostExecutables,
+        network: Vec<NetworkRule>,
+    ) -> Self {
         Self {
-            hosts,
+            host_executables: hosts,
             network,
             ..self
         }
     }
 
-    pub(crate) fn hosts(&self) -> &Hosts {
-        &self.hosts
+    pub(crate) fn host_executables(&self) -> &HostExecutables {
+        &self.host_executables
     }
 
     /// What the files say about hosts. Commands are not judged by it.
-    pub fn network(&self) -> &[NetworkRule] {
+    pub fn network_rules(&self) -> &[NetworkRule] {
         &self.network
     }
 
     /// The same, with files and folders that no command and no tool may write.
     #[must_use]
-    pub fn protecting(self, protected: Vec<String>) -> Self {
+    pub fn with_protected_paths(self, protected: Vec<String>) -> Self {
         Self { protected, ..self }
     }
 
     /// The same, with what holds for commands that no rule names, and for paths.
     #[must_use]
-    pub fn bounded(self, bounds: Bounds) -> Self {
-        Self { bounds, ..self }
+    pub fn with_effect_policy(self, bounds: EffectPolicy) -> Self {
+        Self {
+            effect_policy: bounds,
+            ..self
+        }
     }
 
     /// The same, in these folders.
     #[must_use]
-    pub fn rooted(mut self, roots: Vec<String>) -> Self {
-        self.bounds.roots = roots;
+    pub fn with_project_roots(mut self, roots: Vec<String>) -> Self {
+        self.effect_policy.roots = roots;
         self
     }
 
     /// Whether it matters where the project lies.
-    pub fn reads_paths(&self) -> bool {
-        crate::effects::judge::matter(&self.bounds)
+    pub fn rules_depend_on_project_location(&self) -> bool {
+        crate::effects::judge::policy_needs_command_effects(&self.effect_policy)
     }
 
     /// Whether there are paths that nobody writes.
     pub fn protects_paths(&self) -> bool {
-        !self.bounds.protect.is_empty()
+        !self.effect_policy.protect.is_empty()
     }
 
-    pub(crate) fn bounds(&self) -> &Bounds {
-        &self.bounds
+    pub(crate) fn effect_policy(&self) -> &EffectPolicy {
+        &self.effect_policy
     }
 
-    pub(crate) fn protected(&self) -> &[String] {
+    pub(crate) fn protected_paths(&self) -> &[String] {
         &self.protected
     }
 
-    pub(crate) fn into_rules(self) -> Vec<Rule> {
+    pub(crate) fn into_rules(self) -> Vec<PrefixRule> {
         self.rules
     }
 
     /// Compact JSON, for `Policy::rules`.
-    pub fn to_text(&self) -> String {
+    pub fn rules_to_json(&self) -> String {
         if *self == Self::default() {
             return String::new();
         }
         let canonical = self.rules.iter().any(|rule| rule.canonical);
         // Strings and integers always serialise.
-        serde_json::to_string(&RuleSetWire {
+        serde_json::to_string(&RuleSetJson {
             v: match canonical {
-                _ if self.bounds.hazard_asks => FORMAT,
-                _ if self.bounds.forbids_destruction => FLOORED,
-                _ if !self.bounds.is_open() => BOUNDED,
+                _ if self.effect_policy.hazard_asks => FORMAT,
+                _ if self.effect_policy.forbids_destruction => FLOORED,
+                _ if !self.effect_policy.is_policy_unrestricted() => BOUNDED,
                 true => CANONICAL,
                 false => EXACT_ONLY,
             },
             rules: self.rules.clone(),
-            hosts: self.hosts.clone(),
+            hosts: self.host_executables.clone(),
             network: self.network.clone(),
             protected: self.protected.clone(),
-            bounds: self.bounds.clone(),
+            bounds: self.effect_policy.clone(),
         })
         .unwrap_or_default()
     }
 
-    /// Reads what [`RuleSet::to_text`] wrote. The empty text is the empty set.
+    /// Reads what [`RuleSet::rules_to_json`] wrote. The empty text is the empty set.
     ///
     /// # Errors
     /// If the text is none, or of a later format.
-    pub fn from_text(text: &str) -> Result<Self, RuleSetError> {
+    pub fn deserialize_rule_set(text: &str) -> Result<Self, StoredRuleSetReadError> {
         if text.is_empty() {
             return Ok(Self::default());
         }
-        let wire: RuleSetWire = serde_json::from_str(text)?;
+        let wire: RuleSetJson = serde_json::from_str(text)?;
         if !(EXACT_ONLY..=FORMAT).contains(&wire.v) {
-            return Err(RuleSetError::Format(wire.v));
+            return Err(StoredRuleSetReadError::Format(wire.v));
         }
         Ok(Self::new(wire.rules)
-            .with(wire.hosts, wire.network)
-            .protecting(wire.protected)
-            .bounded(wire.bounds))
+            .with_executables_and_network_rules(wire.hosts, wire.network)
+            .with_protected_paths(wire.protected)
+            .with_effect_policy(wire.bounds))
     }
 
     /// Whether there is no rule at all.
@@ -220,8 +227,8 @@ impl RuleSet {
     }
 
     /// Whether any rule prompts or forbids. Only then is an unreadable command worth a question.
-    pub fn has_restrictions(&self) -> bool {
-        self.bounds.unmatched != Unmatched::Allow
+    pub fn has_restricting_rules(&self) -> bool {
+        self.effect_policy.unmatched != UnmatchedDecision::Allow
             || self
                 .rules
                 .iter()
@@ -230,18 +237,18 @@ impl RuleSet {
 
     /// Whether what destroys a home, a disk or the system is refused whatever the rules say.
     pub fn forbids_destruction(&self) -> bool {
-        self.bounds.forbids_destruction
+        self.effect_policy.forbids_destruction
     }
 
     /// Whether a person is asked about what others feel for good, and about unread code from the
     /// network, whatever the rules say.
-    pub fn asks_about_hazards(&self) -> bool {
-        self.bounds.hazard_asks
+    pub fn asks_person_on_hazardous_commands(&self) -> bool {
+        self.effect_policy.hazard_asks
     }
 
     /// Whether any rule leaves a command to a person.
-    pub fn asks(&self) -> bool {
-        self.bounds.ask()
+    pub fn has_prompting_rule(&self) -> bool {
+        self.effect_policy.policy_may_ask_person()
             || self
                 .rules
                 .iter()
@@ -249,19 +256,24 @@ impl RuleSet {
     }
 
     /// Every rule that holds for these words, in file order: for our own judging.
-    pub fn matches<S: AsRef<str>>(&self, argv: &[S]) -> Vec<Match> {
+    pub fn matching_rules<S: AsRef<str>>(&self, argv: &[S]) -> Vec<MatchedRule> {
         let Some((program, arguments)) = argv.split_first() else {
             return Vec::new();
         };
         let program = program.as_ref();
         let name = basename(program);
-        let mut at: Vec<(usize, &str)> = self.with_head(program).map(|at| (at, program)).collect();
+        let mut at: Vec<(usize, &str)> = self
+            .rule_indices_by_head(program)
+            .map(|at| (at, program))
+            .collect();
         if name != program {
-            let lent = |rule: &Rule| {
-                self.lends(name, program) == Some(true)
-                    && self.lends(&rule.head, program).unwrap_or(true)
+            let lent = |rule: &PrefixRule| {
+                self.is_listed_host_executable(name, program) == Some(true)
+                    && self
+                        .is_listed_host_executable(&rule.head, program)
+                        .unwrap_or(true)
             };
-            let like = self.with_head(name).filter(|at| {
+            let like = self.rule_indices_by_head(name).filter(|at| {
                 let rule = self.rules.get(*at);
                 rule.is_some_and(|rule| rule.decision > RuleDecision::Allow || lent(rule))
             });
@@ -269,59 +281,63 @@ impl RuleSet {
         }
         at.sort_unstable();
         at.into_iter()
-            .filter_map(|(at, program)| self.rules.get(at)?.hit(program, arguments))
+            .filter_map(|(at, program)| self.rules.get(at)?.match_command(program, arguments))
             .collect()
     }
 
     /// Whether the files lend this name to this very path, if they say anything about it.
-    fn lends(&self, name: &str, program: &str) -> Option<bool> {
-        let paths = self.hosts.get(name)?;
-        Some(program.starts_with('/') && paths.contains(&plain(program)))
+    fn is_listed_host_executable(&self, name: &str, program: &str) -> Option<bool> {
+        let paths = self.host_executables.get(name)?;
+        Some(program.starts_with('/') && paths.contains(&normalize_path(program)))
     }
 
     /// Every rule that holds for a program of this very name, in the order of Codex: first those
     /// whose first token is spelt like it, then the canonical ones by how theirs is spelt, if
     /// that is `lent`.
-    pub(crate) fn hits<S: AsRef<str>>(
+    pub(crate) fn matching_rules_by_name<S: AsRef<str>>(
         &self,
         program: &str,
         arguments: &[S],
         lent: impl Fn(&str) -> bool,
-    ) -> Vec<Match> {
-        let mut rules: Vec<&Rule> = self
-            .with_head(program)
+    ) -> Vec<MatchedRule> {
+        let mut rules: Vec<&PrefixRule> = self
+            .rule_indices_by_head(program)
             .filter_map(|at| self.rules.get(at))
             .filter(|rule| rule.head == program || lent(&rule.head))
             .collect();
         rules.sort_by_cached_key(|rule| (rule.head != program).then(|| rule.head.clone()));
         rules
             .into_iter()
-            .filter_map(|rule| rule.hit(program, arguments))
+            .filter_map(|rule| rule.match_command(program, arguments))
             .collect()
     }
 
     /// Whether a restrictive rule could hold once the words after these fixed ones are
     /// known. `lead` is how the first of them begins.
-    pub(crate) fn could_restrict<S: AsRef<str>>(&self, fixed: &[S], lead: &str) -> bool {
+    pub(crate) fn could_match_restrictive_rule<S: AsRef<str>>(
+        &self,
+        fixed: &[S],
+        lead: &str,
+    ) -> bool {
         let Some((program, arguments)) = fixed.split_first() else {
             return false;
         };
         let program = program.as_ref();
         let name = basename(program);
         let other = (name != program)
-            .then(|| self.with_head(name))
+            .then(|| self.rule_indices_by_head(name))
             .into_iter()
             .flatten();
-        self.with_head(program)
+        self.rule_indices_by_head(program)
             .chain(other)
             .filter_map(|at| self.rules.get(at))
             .filter(|rule| rule.decision > RuleDecision::Allow)
             .any(|rule| {
                 let known = arguments.iter().zip(&rule.tail);
                 known.clone().count() == arguments.len()
-                    && known
-                        .into_iter()
-                        .all(|(word, options)| rule.takes(options, word.as_ref()))
+                    && known.into_iter().all(|(word, options)| {
+                        rule.word_matches_alternatives(options, word.as_ref())
+                    })
                     && rule.tail.get(arguments.len()).is_some_and(|options| {
                         // Of canonical forms a beginning does not tell.
                         lead.is_empty()
@@ -332,7 +348,7 @@ impl RuleSet {
     }
 
     /// The longest pattern, in tokens.
-    pub(crate) fn longest_pattern(&self) -> usize {
+    pub(crate) fn longest_pattern_len(&self) -> usize {
         self.rules
             .iter()
             .map(|rule| rule.tail.len() + 1)
@@ -340,14 +356,14 @@ impl RuleSet {
             .unwrap_or(0)
     }
 
-    pub(crate) fn rule(&self, at: usize) -> Option<&Rule> {
+    pub(crate) fn rule_by_index(&self, at: usize) -> Option<&PrefixRule> {
         self.rules.get(at)
     }
 
     /// Positions, in order of the files, of what may hold for a program of this name.
-    pub(crate) fn with_head(&self, head: &str) -> impl Iterator<Item = usize> + '_ {
+    pub(crate) fn rule_indices_by_head(&self, head: &str) -> impl Iterator<Item = usize> + '_ {
         let exact = self.by_head.get(head).into_iter().flatten().copied();
-        let folded = (!self.by_canonical.is_empty()).then(|| canonical(head));
+        let folded = (!self.by_canonical.is_empty()).then(|| unicode_caseless_form(head));
         let like = folded.and_then(|folded| self.by_canonical.get(&folded));
         let head = head.to_owned();
         let like = like.into_iter().flatten().copied();
@@ -357,29 +373,29 @@ impl RuleSet {
     }
 }
 
-impl Rule {
-    fn takes(&self, options: &[String], word: &str) -> bool {
+impl PrefixRule {
+    fn word_matches_alternatives(&self, options: &[String], word: &str) -> bool {
         options
             .iter()
-            .any(|option| option == word || (self.canonical && same(option, word)))
+            .any(|option| option == word || (self.canonical && equals_caseless(option, word)))
     }
 
     /// Bytes of what so many words of a command can be compared with.
-    pub(crate) fn size(&self, words: usize) -> usize {
+    pub(crate) fn rule_comparison_cost(&self, words: usize) -> usize {
         let options = self.tail.iter().take(words).flatten();
         options.map(|word| word.len() + 32).sum()
     }
 
     /// `program` is how the command spells the first token.
-    fn hit<S: AsRef<str>>(&self, program: &str, arguments: &[S]) -> Option<Match> {
+    fn match_command<S: AsRef<str>>(&self, program: &str, arguments: &[S]) -> Option<MatchedRule> {
         let taken = arguments.get(..self.tail.len())?;
         let mut known = taken.iter().zip(&self.tail);
-        if !known.all(|(word, options)| self.takes(options, word.as_ref())) {
+        if !known.all(|(word, options)| self.word_matches_alternatives(options, word.as_ref())) {
             return None;
         }
         let mut matched_prefix = vec![program.to_owned()];
         matched_prefix.extend(taken.iter().map(|word| word.as_ref().to_owned()));
-        Some(Match {
+        Some(MatchedRule {
             matched_prefix,
             decision: self.decision,
             justification: self.justification.clone(),
@@ -400,7 +416,7 @@ mod tests {
     use RuleDecision::{Allow, Forbidden, Prompt};
 
     use super::*;
-    use crate::compile;
+    use crate::compile_execpolicy_rules_files;
 
     fn rules() -> RuleSet {
         let one = "prefix_rule(['git'], 'prompt')\nprefix_rule(['git', 'status'])\n\
@@ -408,14 +424,14 @@ mod tests {
                    prefix_rule([['npm', 'yarn'], ['i', 'install']], 'prompt')";
         let two =
             "prefix_rule(['git'], 'prompt')\nprefix_rule(['/opt/rm'], 'allow')\nprefix_rule([''])";
-        compile(&[("one.rules", one), ("two.rules", two)]).unwrap()
+        compile_execpolicy_rules_files(&[("one.rules", one), ("two.rules", two)]).unwrap()
     }
 
     #[test]
     fn every_rule_counts_in_file_order() {
         let rules = rules();
         let check = |argv: &[&str], expected: &[(&str, RuleDecision)]| {
-            let hits = rules.matches(argv);
+            let hits = rules.matching_rules(argv);
             let seen: Vec<(String, RuleDecision)> = hits
                 .into_iter()
                 .map(|hit| (hit.matched_prefix.join(" "), hit.decision))
@@ -450,8 +466,8 @@ mod tests {
         check(&[""], &[("", Allow)]);
         check(&[], &[]);
         assert_eq!(
-            rules.matches(&["rm", "x"]),
-            [Match {
+            rules.matching_rules(&["rm", "x"]),
+            [MatchedRule {
                 matched_prefix: vec!["rm".to_owned()],
                 decision: Forbidden,
                 justification: Some("use trash".to_owned()),
@@ -463,8 +479,8 @@ mod tests {
     fn paths_that_a_file_names_are_allowed_as_the_name_is() {
         let text = "prefix_rule(['git', 'status'])\nprefix_rule(['git', 'push'], 'prompt')\n\
                     host_executable('git', ['/usr/bin/git'])";
-        let rules = compile(&[("t.rules", text)]).unwrap();
-        let says = |argv: &[&str]| rules.matches(argv).first().map(|hit| hit.decision);
+        let rules = compile_execpolicy_rules_files(&[("t.rules", text)]).unwrap();
+        let says = |argv: &[&str]| rules.matching_rules(argv).first().map(|hit| hit.decision);
         assert_eq!(says(&["/usr/bin/git", "status"]), Some(Allow));
         assert_eq!(says(&["/usr/./bin/git", "status"]), Some(Allow));
         assert_eq!(says(&["/opt/git", "status"]), None);
@@ -476,18 +492,18 @@ mod tests {
     #[test]
     fn canonical_rules_hold_in_any_letter_case() {
         let text = "prefix_rule(['Rm', '-RF'], 'forbidden', canonical_matching=True)";
-        let rules = compile(&[("t.rules", text)]).unwrap();
+        let rules = compile_execpolicy_rules_files(&[("t.rules", text)]).unwrap();
         for argv in [["rm", "-rf"], ["RM", "-Rf"], ["/bin/rM", "-rf"]] {
-            assert_eq!(rules.matches(&argv).len(), 1, "{argv:?}");
+            assert_eq!(rules.matching_rules(&argv).len(), 1, "{argv:?}");
         }
-        assert_eq!(rules.matches(&["rm", "-r"]), []);
-        assert!(rules.could_restrict(&["rm"], "-r"));
-        assert!(!rules.could_restrict(&["r"], ""));
+        assert_eq!(rules.matching_rules(&["rm", "-r"]), []);
+        assert!(rules.could_match_restrictive_rule(&["rm"], "-r"));
+        assert!(!rules.could_match_restrictive_rule(&["r"], ""));
     }
 
     #[test]
     fn what_unknown_words_could_still_become() {
-        let rules = compile(&[(
+        let rules = compile_execpolicy_rules_files(&[(
             "t.rules",
             "prefix_rule(['a', ['b', 'c'], '-f'], 'forbidden')\nprefix_rule(['z', 'y'])",
         )])
@@ -503,7 +519,7 @@ mod tests {
             (&["z"], "", false),
         ] {
             assert_eq!(
-                rules.could_restrict(fixed, lead),
+                rules.could_match_restrictive_rule(fixed, lead),
                 expected,
                 "{fixed:?} {lead:?}"
             );
@@ -513,26 +529,41 @@ mod tests {
     #[test]
     fn text_form_keeps_everything() {
         let rules = rules();
-        assert_eq!(RuleSet::from_text(&rules.to_text()).unwrap(), rules);
-        assert_eq!(RuleSet::default().to_text(), "");
-        assert_eq!(RuleSet::from_text("").unwrap(), RuleSet::default());
+        assert_eq!(
+            RuleSet::deserialize_rule_set(&rules.rules_to_json()).unwrap(),
+            rules
+        );
+        assert_eq!(RuleSet::default().rules_to_json(), "");
+        assert_eq!(
+            RuleSet::deserialize_rule_set("").unwrap(),
+            RuleSet::default()
+        );
         let text = "prefix_rule(['A'], canonical_matching=True)\nhost_executable('a', ['/a'])\n\
                     network_rule('x', 'http', 'deny', 'why')";
-        let more = compile(&[("t.rules", text)]).unwrap();
-        assert_eq!(RuleSet::from_text(&more.to_text()).unwrap(), more);
-        // A build that knows no canonical rules must not read them as exact ones.
-        assert!(more.to_text().starts_with(r#"{"v":2,"#));
-        assert!(rules.to_text().starts_with(r#"{"v":1,"#));
-        assert!(rules.has_restrictions() && !RuleSet::default().has_restrictions());
-        let golden = r#"{"v":1,"rules":[{"head":"rm","tail":[["-r","-f"]],"decision":"forbidden","justification":null}]}"#;
-        let made =
-            compile(&[("t.rules", "prefix_rule(['rm', ['-r', '-f']], 'forbidden')")]).unwrap();
+        let more = compile_execpolicy_rules_files(&[("t.rules", text)]).unwrap();
         assert_eq!(
-            (made.to_text().as_str(), RuleSet::from_text(golden).unwrap()),
+            RuleSet::deserialize_rule_set(&more.rules_to_json()).unwrap(),
+            more
+        );
+        // A build that knows no canonical rules must not read them as exact ones.
+        assert!(more.rules_to_json().starts_with(r#"{"v":2,"#));
+        assert!(rules.rules_to_json().starts_with(r#"{"v":1,"#));
+        assert!(rules.has_restricting_rules() && !RuleSet::default().has_restricting_rules());
+        let golden = r#"{"v":1,"rules":[{"head":"rm","tail":[["-r","-f"]],"decision":"forbidden","justification":null}]}"#;
+        let made = compile_execpolicy_rules_files(&[(
+            "t.rules",
+            "prefix_rule(['rm', ['-r', '-f']], 'forbidden')",
+        )])
+        .unwrap();
+        assert_eq!(
+            (
+                made.rules_to_json().as_str(),
+                RuleSet::deserialize_rule_set(golden).unwrap()
+            ),
             (golden, made)
         );
-        assert!(RuleSet::from_text("{").is_err());
-        let later = RuleSet::from_text(r#"{"v":6,"rules":[]}"#).unwrap_err();
+        assert!(RuleSet::deserialize_rule_set("{").is_err());
+        let later = RuleSet::deserialize_rule_set(r#"{"v":6,"rules":[]}"#).unwrap_err();
         assert_eq!(
             later.to_string(),
             "compiled rules have format 6, this build reads 5: upgrade it"

@@ -2,22 +2,24 @@
 //! the grammar resolves; everyday work beside it is not.
 
 use checkrein_core::input::RuleDecision;
-use checkrein_execpolicy::{Bounds, RuleSet, judge_argv, judge_script, judge_writes};
+use checkrein_execpolicy::{
+    EffectPolicy, RuleSet, evaluate_argv, evaluate_file_writes, evaluate_script,
+};
 
 /// No rules file at all.
 fn without_rules(root: &str) -> RuleSet {
-    RuleSet::default().bounded(Bounds {
+    RuleSet::default().with_effect_policy(EffectPolicy {
         forbids_destruction: true,
         roots: vec![root.to_owned()],
-        ..Bounds::default()
+        ..EffectPolicy::default()
     })
 }
 
 /// `rules = ["builtin:default"]`
 fn shipped(root: &str) -> RuleSet {
-    RuleSet::default().bounded(Bounds {
+    RuleSet::default().with_effect_policy(EffectPolicy {
         roots: vec![root.to_owned()],
-        ..Bounds::shipped()
+        ..EffectPolicy::builtin_default_policy()
     })
 }
 
@@ -39,7 +41,7 @@ fn every_spelling_is_forbidden_with_and_without_the_shipped_rules() {
             loose.extend(
                 scripts(DESTROYS)
                     .filter(|script| {
-                        judge_script(&rules, script).rule != Some(RuleDecision::Forbidden)
+                        evaluate_script(&rules, script).rule != Some(RuleDecision::Forbidden)
                     })
                     .map(|script| format!("{root}: {script}")),
             );
@@ -54,11 +56,11 @@ fn everyday_work_beside_it_is_not_forbidden_and_without_rules_not_asked_about() 
     let mut stopped = Vec::new();
     for root in ["/home/dev/repo", "/srv/build/repo", "/tmp/work"] {
         for script in scripts(BESIDE) {
-            let facts = judge_script(&without_rules(root), &script);
+            let facts = evaluate_script(&without_rules(root), &script);
             if facts.rule.is_some() {
                 stopped.push(format!("{root}: {script}: {:?}", facts.reason));
             }
-            let facts = judge_script(&shipped(root), &script);
+            let facts = evaluate_script(&shipped(root), &script);
             if facts.rule == Some(RuleDecision::Forbidden) {
                 stopped.push(format!("{root}, shipped: {script}: {:?}", facts.reason));
             }
@@ -71,15 +73,15 @@ fn everyday_work_beside_it_is_not_forbidden_and_without_rules_not_asked_about() 
 #[test]
 fn what_cannot_be_read_is_recorded_and_not_asked_about() {
     let rules = without_rules("/home/dev/repo");
-    let facts = judge_script(&rules, "eval \"$CMD\"; $RUN now");
+    let facts = evaluate_script(&rules, "eval \"$CMD\"; $RUN now");
     assert_eq!(facts.rule, None);
     assert!(!facts.unresolved.is_empty());
-    assert!(!rules.has_restrictions() && !rules.asks());
+    assert!(!rules.has_restricting_rules() && !rules.has_prompting_rule());
 }
 
 #[test]
 fn the_refusal_names_the_rule_the_reason_and_who_can_change_it() {
-    let facts = judge_script(&without_rules("/srv/build/repo"), "cd /tmp && rm -rf ~");
+    let facts = evaluate_script(&without_rules("/srv/build/repo"), "cd /tmp && rm -rf ~");
     assert_eq!(
         facts.reason.as_deref(),
         Some(
@@ -92,7 +94,7 @@ fn the_refusal_names_the_rule_the_reason_and_who_can_change_it() {
 
 #[test]
 fn the_home_of_another_is_named_as_it_was() {
-    let facts = judge_script(&without_rules("/srv/build/repo"), "userdel -r bob");
+    let facts = evaluate_script(&without_rules("/srv/build/repo"), "userdel -r bob");
     let reason = facts.reason.unwrap_or_default();
     assert!(reason.contains("removes a home folder: ~bob."), "{reason}");
 }
@@ -102,14 +104,14 @@ fn words_without_a_shell_and_tools_that_write_are_held_to_it() {
     let rules = without_rules("/home/dev/repo");
     let forbidden = Some(RuleDecision::Forbidden);
     assert_eq!(
-        judge_argv(&rules, &["rm", "-rf", "/home/dev"]).rule,
+        evaluate_argv(&rules, &["rm", "-rf", "/home/dev"]).rule,
         forbidden
     );
     assert_eq!(
-        judge_argv(&rules, &["bash", "-lc", "rm -rf ~"]).rule,
+        evaluate_argv(&rules, &["bash", "-lc", "rm -rf ~"]).rule,
         forbidden
     );
-    let written = |path: &str| judge_writes(&rules, &[path.to_owned()]).rule;
+    let written = |path: &str| evaluate_file_writes(&rules, &[path.to_owned()]).rule;
     assert_eq!(written("/dev/sda"), forbidden);
     assert_eq!(written("/home/dev/repo/src/lib.rs"), None);
 }
@@ -117,7 +119,7 @@ fn words_without_a_shell_and_tools_that_write_are_held_to_it() {
 /// A project whose top is a folder of the system may be emptied; a home and `/` may not.
 #[test]
 fn a_project_may_lie_anywhere() {
-    let judge = |root: &str, script: &str| judge_script(&without_rules(root), script).rule;
+    let judge = |root: &str, script: &str| evaluate_script(&without_rules(root), script).rule;
     assert_eq!(judge("/srv", "rm -rf ./*"), None);
     assert_eq!(judge("/opt", "rm -rf target"), None);
     assert_eq!(judge("/", "rm -rf build"), None);
@@ -138,15 +140,18 @@ fn an_older_sealed_policy_forbids_nothing_new() {
         r#"{"v":1,"rules":[],"protected":["/state"]}"#,
         r#"{"v":3,"rules":[],"bounds":{"unmatched":"allow","opaque_asks":false,"protect":["a"],"roots":["/home/dev/repo"]}}"#,
     ] {
-        let rules = RuleSet::from_text(text).unwrap();
-        assert_eq!(rules.to_text(), text);
+        let rules = RuleSet::deserialize_rule_set(text).unwrap();
+        assert_eq!(rules.rules_to_json(), text);
         assert_eq!(
-            judge_script(&rules, "rm -rf /home/dev").rule,
+            evaluate_script(&rules, "rm -rf /home/dev").rule,
             None,
             "{text}"
         );
     }
     let rules = without_rules("/home/dev/repo");
-    assert!(rules.to_text().starts_with(r#"{"v":4,"#));
-    assert_eq!(RuleSet::from_text(&rules.to_text()).unwrap(), rules);
+    assert!(rules.rules_to_json().starts_with(r#"{"v":4,"#));
+    assert_eq!(
+        RuleSet::deserialize_rule_set(&rules.rules_to_json()).unwrap(),
+        rules
+    );
 }

@@ -7,7 +7,9 @@
 use std::path::{Path, PathBuf};
 
 use checkrein_core::input::RuleDecision;
-use checkrein_execpolicy::{Bounds, RuleSet, Unmatched, compile, judge_script};
+use checkrein_execpolicy::{
+    EffectPolicy, RuleSet, UnmatchedDecision, compile_execpolicy_rules_files, evaluate_script,
+};
 
 const PLAIN: &str = "prefix_rule(pattern = ['git', ['push', 'fetch']], decision = 'prompt', justification = 'it leaves this machine')
 prefix_rule(['git', 'gc'], 'forbidden', justification = 'never here')
@@ -19,15 +21,15 @@ const CANONICAL: &str = "prefix_rule(['Deploy'], 'forbidden', canonical_matching
 
 /// What each format was made for, as of the first.
 fn made() -> [RuleSet; 5] {
-    let rules = |text: &str| compile(&[("own.rules", text)]).unwrap();
-    let bounded = Bounds {
-        unmatched: Unmatched::ByEffect,
+    let rules = |text: &str| compile_execpolicy_rules_files(&[("own.rules", text)]).unwrap();
+    let bounded = EffectPolicy {
+        unmatched: UnmatchedDecision::ByEffect,
         opaque_asks: true,
         reach_asks: true,
         protect: vec!["tests/**".to_owned()],
-        ..Bounds::default()
+        ..EffectPolicy::default()
     };
-    let floored = Bounds {
+    let floored = EffectPolicy {
         forbids_destruction: true,
         ..bounded.clone()
     };
@@ -35,11 +37,11 @@ fn made() -> [RuleSet; 5] {
     [
         rules(PLAIN),
         rules(&both),
-        rules(&both).bounded(bounded),
+        rules(&both).with_effect_policy(bounded),
         rules(&both)
-            .bounded(floored)
-            .protecting(vec!["/home/dev/.config/checkrein".to_owned()]),
-        rules("").bounded(Bounds::shipped()),
+            .with_effect_policy(floored)
+            .with_protected_paths(vec!["/home/dev/.config/checkrein".to_owned()]),
+        rules("").with_effect_policy(EffectPolicy::builtin_default_policy()),
     ]
 }
 
@@ -62,7 +64,7 @@ fn file(format: usize) -> PathBuf {
 }
 
 fn decided(rules: &RuleSet, script: &str) -> &'static str {
-    match judge_script(rules, script).rule {
+    match evaluate_script(rules, script).rule {
         None => "nothing",
         Some(RuleDecision::Allow) => "allow",
         Some(RuleDecision::Prompt) => "prompt",
@@ -74,7 +76,7 @@ fn as_file(rules: &RuleSet) -> String {
     let lines = SCRIPTS
         .iter()
         .map(|script| format!("{} {script}\n", decided(rules, script)));
-    format!("{}\n{}", rules.to_text(), lines.collect::<String>())
+    format!("{}\n{}", rules.rules_to_json(), lines.collect::<String>())
 }
 
 #[test]
@@ -84,8 +86,8 @@ fn rules_of_every_format_are_read_written_and_judge_as_they_did() {
         let text = std::fs::read_to_string(file(format)).unwrap();
         let (compiled, decisions) = text.split_once('\n').unwrap();
         assert!(compiled.starts_with(&format!("{{\"v\":{format},")));
-        let rules = RuleSet::from_text(compiled).unwrap();
-        assert_eq!(rules.to_text(), compiled, "format {format}");
+        let rules = RuleSet::deserialize_rule_set(compiled).unwrap();
+        assert_eq!(rules.rules_to_json(), compiled, "format {format}");
         assert!(decisions.lines().count() > 0);
         for line in decisions.lines() {
             let (decision, script) = line.split_once(' ').unwrap();
@@ -98,7 +100,7 @@ fn rules_of_every_format_are_read_written_and_judge_as_they_did() {
     }
     let later = format!("{{\"v\":{},\"rules\":[]}}", formats + 1);
     assert!(
-        RuleSet::from_text(&later).is_err(),
+        RuleSet::deserialize_rule_set(&later).is_err(),
         "a format without a golden file is read"
     );
 }
@@ -111,6 +113,6 @@ fn today_the_same_rules_are_compiled_to_the_same_text() {
             std::fs::write(file(format), as_file(&rules)).unwrap();
         }
         let text = std::fs::read_to_string(file(format)).unwrap();
-        assert_eq!(text.lines().next(), Some(rules.to_text().as_str()));
+        assert_eq!(text.lines().next(), Some(rules.rules_to_json().as_str()));
     }
 }

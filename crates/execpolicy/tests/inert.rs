@@ -2,14 +2,16 @@
 //! program reads it so; a wrapper of ours is seen through.
 
 use checkrein_core::input::RuleDecision::{Allow, Forbidden};
-use checkrein_execpolicy::{Bounds, RuleSet, Unmatched, compile, judge_script};
+use checkrein_execpolicy::{
+    EffectPolicy, RuleSet, UnmatchedDecision, compile_execpolicy_rules_files, evaluate_script,
+};
 
 /// `rules = ["builtin:default"]` and `unmatched = "by-effect"`
 fn by_effect() -> RuleSet {
-    RuleSet::default().bounded(Bounds {
-        unmatched: Unmatched::ByEffect,
+    RuleSet::default().with_effect_policy(EffectPolicy {
+        unmatched: UnmatchedDecision::ByEffect,
         roots: vec!["/home/dev/repo".to_owned()],
-        ..Bounds::shipped()
+        ..EffectPolicy::builtin_default_policy()
     })
 }
 
@@ -93,7 +95,7 @@ fn what_only_may_be_inert_keeps_its_effects() {
     let rules = by_effect();
     let loose: Vec<&&str> = DOES_SOMETHING
         .iter()
-        .filter(|script| judge_script(&rules, script).rule <= Some(Allow))
+        .filter(|script| evaluate_script(&rules, script).rule <= Some(Allow))
         .collect();
     assert!(loose.is_empty(), "{loose:#?}");
 }
@@ -103,7 +105,7 @@ fn what_is_certainly_inert_goes_on() {
     let rules = by_effect();
     let stopped: Vec<String> = DOES_NOTHING
         .iter()
-        .map(|script| (script, judge_script(&rules, script)))
+        .map(|script| (script, evaluate_script(&rules, script)))
         .filter(|(_, facts)| facts.rule != Some(Allow))
         .map(|(script, facts)| format!("{script}: {:?}", facts.reason))
         .collect();
@@ -113,14 +115,14 @@ fn what_is_certainly_inert_goes_on() {
 /// Files that nobody writes are not written by a patch that is said to be shown only.
 #[test]
 fn a_patch_that_is_also_applied_is_no_look() {
-    let bounds = Bounds {
+    let bounds = EffectPolicy {
         protect: vec!["tests/**".to_owned()],
-        ..Bounds::default()
+        ..EffectPolicy::default()
     };
-    let rules = RuleSet::default().bounded(bounds);
+    let rules = RuleSet::default().with_effect_policy(bounds);
     let judge = |options: &str| {
         let patch = "--- a/tests/a\n+++ b/tests/a\n@@ -1 +1 @@\n-a\n+b\n";
-        judge_script(&rules, &format!("{options} <<'EOF'\n{patch}EOF")).rule
+        evaluate_script(&rules, &format!("{options} <<'EOF'\n{patch}EOF")).rule
     };
     for options in [
         "git apply",
@@ -145,7 +147,7 @@ fn a_patch_that_is_also_applied_is_no_look() {
     }
     for options in ["git apply --stat", "git apply --stat --apply"] {
         let words: Vec<&str> = options.split(' ').chain(["e.patch"]).collect();
-        let read = checkrein_execpolicy::patches_of_words(&words);
+        let read = checkrein_execpolicy::patch_commands_in_argv(&words);
         assert_eq!(read.is_empty(), options == "git apply --stat", "{options}");
     }
 }
@@ -154,7 +156,7 @@ fn a_patch_that_is_also_applied_is_no_look() {
 #[test]
 fn what_checkrein_starts_is_judged() {
     let text = "prefix_rule(['rm'], 'forbidden')";
-    let rules = compile(&[("rm.rules", text)]).unwrap();
+    let rules = compile_execpolicy_rules_files(&[("rm.rules", text)]).unwrap();
     for script in [
         "checkrein mcp-proxy -- rm -rf ~",
         "checkrein mcp-proxy --name x -- rm -rf src",
@@ -177,7 +179,7 @@ fn what_checkrein_starts_is_judged() {
         "checkrein run --agent=codex task -- --disable hooks",
     ] {
         assert_eq!(
-            judge_script(&rules, script).rule,
+            evaluate_script(&rules, script).rule,
             Some(Forbidden),
             "{script}"
         );
@@ -188,7 +190,7 @@ fn what_checkrein_starts_is_judged() {
         "checkrein mcp-proxy -- npx server",
         "checkrein sessions",
     ] {
-        assert_eq!(judge_script(&rules, script).rule, None, "{script}");
+        assert_eq!(evaluate_script(&rules, script).rule, None, "{script}");
     }
     // Without any rule what no config switches off still holds.
     let none = RuleSet::default();
@@ -197,7 +199,7 @@ fn what_checkrein_starts_is_judged() {
         "checkrein mcp-proxy -- tee .claude/settings.json",
     ] {
         assert_eq!(
-            judge_script(&none, script).rule,
+            evaluate_script(&none, script).rule,
             Some(Forbidden),
             "{script}"
         );
@@ -206,5 +208,5 @@ fn what_checkrein_starts_is_judged() {
     let rules = by_effect();
     let written =
         "mkdir /tmp/x; echo '[[verifier]]' > /tmp/x/checkrein.toml; checkrein check --root /tmp/x";
-    assert!(judge_script(&rules, written).rule > Some(Allow));
+    assert!(evaluate_script(&rules, written).rule > Some(Allow));
 }

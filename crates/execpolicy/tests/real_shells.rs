@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use checkrein_execpolicy::{Project, ProjectEntry, read_exit_statuses};
+use checkrein_execpolicy::{ProjectEntry, ScriptProjectView, analyze_exit_statuses};
 
 /// Scripts for each shell.
 const SCRIPTS: u64 = 400;
@@ -164,14 +164,14 @@ fn program(folder: &Path, name: &str, text: &str) {
 
 /// Whether the script is said to hide the status of the runner.
 fn hides(script: &str, sh_is_bash: bool) -> bool {
-    let project = Project {
+    let project = ScriptProjectView {
         text: &|_| None,
         entry: &|_| Some(ProjectEntry::Nothing),
         folders: &|_| Vec::new(),
         sh_is_bash,
         has_program: &|_| true,
     };
-    let reading = read_exit_statuses(script, &project);
+    let reading = analyze_exit_statuses(script, &project);
     let is_runner = |text: &str| {
         ["pytest", "$t", "$@", "$*"]
             .iter()

@@ -4,7 +4,7 @@
 mod table;
 
 use checkrein_core::input::RuleDecision;
-use checkrein_execpolicy::judge_script;
+use checkrein_execpolicy::evaluate_script;
 use table::{Share, allowed, digest, lines, policy};
 
 #[test]
@@ -78,7 +78,7 @@ fn large_and_deep_scripts_end() {
         "set -e\n".to_owned() + &"cd $v\n".repeat(32) + &"rm f\n".repeat(20_000),
     ] {
         assert_ne!(
-            judge_script(&rules, &script).rule,
+            evaluate_script(&rules, &script).rule,
             Some(RuleDecision::Allow)
         );
     }

@@ -10,7 +10,7 @@ use std::path::Path;
 use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, VerifierSpec};
-use checkrein_execpolicy::{Project, ProjectEntry, read_exit_statuses};
+use checkrein_execpolicy::{ProjectEntry, ScriptProjectView, analyze_exit_statuses};
 use checkrein_verifiers::{find_in_path, program_is_there, regular};
 
 use crate::workspace::Place;
@@ -54,14 +54,14 @@ pub fn of_check(
         file.take(LARGEST_SCRIPT).read_to_end(&mut text).ok()?;
         String::from_utf8(text).ok()
     };
-    let project = Project {
+    let project = ScriptProjectView {
         text: &file,
         entry: &|path| entry(&root.join(path)),
         sh_is_bash: sh_is_bash(env),
         folders: &|path| folders(&root.join(path)),
         has_program: &|program| program_is_there(program, "", root, env),
     };
-    Some(read_exit_statuses(&script, &project))
+    Some(analyze_exit_statuses(&script, &project))
 }
 
 /// Whether `sh` is another name of bash or zsh. It is on macOS, where no link says so.

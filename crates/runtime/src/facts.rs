@@ -13,8 +13,9 @@ use checkrein_core::input::{
 use checkrein_core::policy::Policy;
 use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
 use checkrein_execpolicy::{
-    Bounds, ParsedScripts, RuleSet, StartFolders, Touched, Touches, Unmatched, is_reader,
-    judge_changes, judge_parsed_argv, judge_parsed_script, judge_places,
+    CommandStartFolders, EffectPolicy, FileChangedByCommand, FilesChangedByCommand, ParsedScripts,
+    RuleSet, UnmatchedDecision, evaluate_argv_with_script_cache, evaluate_file_changes,
+    evaluate_parsed_script, evaluate_real_paths, is_read_only_command,
 };
 
 use crate::reading::{MOST_COMMANDS, only_reads_by};
@@ -115,7 +116,7 @@ impl<'a> ToolFactsBuilder<'a> {
         place: CallPlace<'_>,
         redactor: &Redactor,
     ) -> ToolRequestFacts {
-        let rules = match RuleSet::from_text(&policy.rules) {
+        let rules = match RuleSet::deserialize_rule_set(&policy.rules) {
             Ok(rules) => rules,
             // The sealed rules were compiled by us: unreadable ones must not open the gate.
             Err(error) => {
@@ -128,9 +129,9 @@ impl<'a> ToolFactsBuilder<'a> {
             }
         };
         // What nothing else is judged by was not kept: where the tree lies.
-        let rules = match rules.reads_paths() {
+        let rules = match rules.rules_depend_on_project_location() {
             true => rules,
-            false => rules.rooted(vec![place.root.display().to_string()]),
+            false => rules.with_project_roots(vec![place.root.display().to_string()]),
         };
         let (mut facts, touched) = self.judge(&rules, place);
         // A long word may have been cut in the midst of a secret: commands are read once more from
@@ -139,7 +140,7 @@ impl<'a> ToolFactsBuilder<'a> {
             && let Cow::Owned(hidden) = redactor.redact_text(script)
         {
             facts.commands =
-                judge_parsed_script(&self.scripts, &rules, &hidden, &self.start(place))
+                evaluate_parsed_script(&self.scripts, &rules, &hidden, &self.start(place))
                     .0
                     .commands;
         }
@@ -158,38 +159,43 @@ impl<'a> ToolFactsBuilder<'a> {
 
     /// The facts of the command or of the files that the call names, with the files that it
     /// touches.
-    fn judge(&self, rules: &RuleSet, place: CallPlace<'_>) -> (ToolRequestFacts, Touches) {
+    fn judge(
+        &self,
+        rules: &RuleSet,
+        place: CallPlace<'_>,
+    ) -> (ToolRequestFacts, FilesChangedByCommand) {
         match self.command() {
             Some(CommandInToolArguments::Argv(argv)) => {
-                judge_parsed_argv(&self.scripts, rules, argv, &self.start(place))
+                evaluate_argv_with_script_cache(&self.scripts, rules, argv, &self.start(place))
             }
             Some(CommandInToolArguments::Script(script)) => {
-                judge_parsed_script(&self.scripts, rules, script, &self.start(place))
+                evaluate_parsed_script(&self.scripts, rules, script, &self.start(place))
             }
             None => {
                 let files = self.changes();
                 let facts = match files.is_empty() {
                     true => ToolRequestFacts::default(),
-                    false => judge_changes(rules, &files),
+                    false => evaluate_file_changes(rules, &files),
                 };
-                (facts, Touches { files, more: false })
+                (facts, FilesChangedByCommand { files, more: false })
             }
         }
     }
 
     /// Where its command starts.
-    fn start(&self, place: CallPlace<'_>) -> StartFolders {
+    fn start(&self, place: CallPlace<'_>) -> CommandStartFolders {
         let folders = |action| start::folders(action, place.here, place.root);
-        self.action.map_or_else(StartFolders::top, folders)
+        self.action
+            .map_or_else(CommandStartFolders::starting_at_project_root, folders)
     }
 
     /// The files that the call names as written or removed.
-    fn changes(&self) -> Vec<Touched> {
+    fn changes(&self) -> Vec<FileChangedByCommand> {
         let Some(action) = self.action else {
             return Vec::new();
         };
         let touched = |removed| {
-            move |path: &String| Touched {
+            move |path: &String| FileChangedByCommand {
                 path: path.clone(),
                 removed,
             }
@@ -209,9 +215,9 @@ impl<'a> ToolFactsBuilder<'a> {
         place: CallPlace<'_>,
     ) {
         let Some(action) = self.action else { return };
-        let possible: Vec<Touched> = action.may_write.iter().map(written).collect();
+        let possible: Vec<FileChangedByCommand> = action.may_write.iter().map(written).collect();
         if !possible.is_empty() {
-            stricter(facts, judge_places(rules, &possible));
+            stricter(facts, evaluate_real_paths(rules, &possible));
             judge_real_places(rules, facts, &possible, place);
         }
         if action.is_cut && rules.protects_paths() {
@@ -268,14 +274,14 @@ impl<'a> ToolFactsBuilder<'a> {
 
     fn extent_of_command(&self, place: CallPlace<'_>) -> CallExtent {
         // What our table of programs takes for ordinary work on files, all of it.
-        let bounds = Bounds {
-            unmatched: Unmatched::ByEffect,
+        let bounds = EffectPolicy {
+            unmatched: UnmatchedDecision::ByEffect,
             opaque_asks: true,
             reach_asks: true,
             roots: vec![place.root.display().to_string()],
-            ..Bounds::shipped()
+            ..EffectPolicy::builtin_default_policy()
         };
-        let (facts, touched) = self.judge(&RuleSet::default().bounded(bounds), place);
+        let (facts, touched) = self.judge(&RuleSet::default().with_effect_policy(bounds), place);
         let is_known = facts.rule == Some(RuleDecision::Allow) && facts.unresolved.is_empty();
         if !is_known {
             return CallExtent::Act(ActReach::Unknown);
@@ -288,7 +294,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let are_new = paths.iter().all(|path| path.symlink_metadata().is_err());
         let plain = facts.commands.len() < MOST_COMMANDS
             && facts.commands.iter().all(|command| {
-                only_writes_named(&command.argv, are_new) || is_reader(&command.argv)
+                only_writes_named(&command.argv, are_new) || is_read_only_command(&command.argv)
             });
         let counts = plain && !touched.more && !paths.is_empty() && all_count(&paths, place.root);
         match counts {
@@ -300,13 +306,13 @@ impl<'a> ToolFactsBuilder<'a> {
     /// Whether a call could do harm: what our own table of programs does not take for ordinary
     /// work on the project's files, and tools that it knows nothing of.
     pub(crate) fn is_risky(&self, place: CallPlace<'_>, may_act: bool) -> bool {
-        let bounds = Bounds {
-            unmatched: Unmatched::ByEffect,
+        let bounds = EffectPolicy {
+            unmatched: UnmatchedDecision::ByEffect,
             reach_asks: true,
             roots: vec![place.root.display().to_string()],
-            ..Bounds::default()
+            ..EffectPolicy::default()
         };
-        let rules = RuleSet::default().bounded(bounds);
+        let rules = RuleSet::default().with_effect_policy(bounds);
         let mut writes = self.changes();
         if let Some(patch) = place.patch {
             let below = |path: &String| written(place.root.join(path).display().to_string());
@@ -326,7 +332,7 @@ impl<'a> ToolFactsBuilder<'a> {
         let places = links::elsewhere(&touched, place.here, place.root);
         writes.extend(places.iter().map(|place| written(&place.path)));
         let asks = |facts: &ToolRequestFacts| facts.rule > Some(RuleDecision::Allow);
-        asks(&facts) || asks(&judge_changes(&rules, &writes))
+        asks(&facts) || asks(&evaluate_file_changes(&rules, &writes))
     }
 }
 
@@ -358,8 +364,8 @@ fn all_count(paths: &[PathBuf], root: &Path) -> bool {
     })
 }
 
-fn written(path: impl AsRef<str>) -> Touched {
-    Touched {
+fn written(path: impl AsRef<str>) -> FileChangedByCommand {
+    FileChangedByCommand {
         path: path.as_ref().to_owned(),
         removed: false,
     }
@@ -369,12 +375,12 @@ fn written(path: impl AsRef<str>) -> Touched {
 fn judge_real_places(
     rules: &RuleSet,
     facts: &mut ToolRequestFacts,
-    touched: &[Touched],
+    touched: &[FileChangedByCommand],
     place: CallPlace<'_>,
 ) {
     let places = links::elsewhere(touched, place.here, place.root);
     if !places.is_empty() {
-        stricter(facts, judge_places(rules, &places));
+        stricter(facts, evaluate_real_paths(rules, &places));
     }
 }
 
@@ -392,8 +398,8 @@ fn judge_server_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) 
     let Some((server, name)) = named.and_then(|named| named.split_once("__")) else {
         return;
     };
-    let answer = rules.check(&["mcp", server, name], None);
-    let Some(rule) = answer.decision() else {
+    let answer = rules.check_like_codex_execpolicy(&["mcp", server, name], None);
+    let Some(rule) = answer.strictest_rule_decision() else {
         return;
     };
     let hit = answer.matches.iter().find(|hit| hit.decision == rule);
@@ -423,9 +429,9 @@ fn judge_patch(
     root: &Path,
 ) {
     let below = |path: &String| written(root.join(path).display().to_string());
-    let changes: Vec<Touched> = patch.paths.iter().map(below).collect();
+    let changes: Vec<FileChangedByCommand> = patch.paths.iter().map(below).collect();
     if !changes.is_empty() {
-        let writes = judge_changes(rules, &changes);
+        let writes = evaluate_file_changes(rules, &changes);
         if writes.rule > facts.rule {
             (facts.rule, facts.reason) = (writes.rule, writes.reason);
         }
@@ -468,7 +474,7 @@ mod tests {
             patch: None,
         };
         if let Some(script) = action.shell_script_of_call() {
-            checkrein_execpolicy::patches_in(facts.scripts(), script);
+            checkrein_execpolicy::patches_in_script(facts.scripts(), script);
         }
         let under = |text: &str| (Some(Digest::hash_bytes(text.as_bytes())), policy);
         let first = facts.facts(under("sealed"), "shell", place, &redactor);
@@ -478,7 +484,7 @@ mod tests {
             first
         );
         facts.facts(under("sealed anew"), "shell", place, &redactor);
-        facts.scripts().parses()
+        facts.scripts().script_parse_count()
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-use checkrein_execpolicy::Touched;
+use checkrein_execpolicy::FileChangedByCommand;
 
 use crate::start::plain;
 
@@ -13,12 +13,16 @@ const MOST: usize = 128;
 
 /// Those of the paths that lie elsewhere than they say, by where that is. Relative ones begin in
 /// `here`; what lies in the tree is spelled from `root` on, as the policy spells it.
-pub(crate) fn elsewhere(touched: &[Touched], here: &Path, root: &Path) -> Vec<Touched> {
+pub(crate) fn elsewhere(
+    touched: &[FileChangedByCommand],
+    here: &Path,
+    root: &Path,
+) -> Vec<FileChangedByCommand> {
     if touched.is_empty() {
         return Vec::new();
     }
     let real_root = root.canonicalize().ok();
-    let mut found: Vec<Touched> = Vec::new();
+    let mut found: Vec<FileChangedByCommand> = Vec::new();
     for one in touched {
         if one.path.starts_with('~') {
             continue;
@@ -40,7 +44,7 @@ pub(crate) fn elsewhere(touched: &[Touched], here: &Path, root: &Path) -> Vec<To
         else {
             continue;
         };
-        let place = Touched {
+        let place = FileChangedByCommand {
             path: path.to_owned(),
             removed: one.removed,
         };

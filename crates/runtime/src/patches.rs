@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::input::{Input, PatchCheckedAgainstTree};
 use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
-use checkrein_execpolicy::{ParsedScripts, PatchCommand, PatchText, PatchTool};
+use checkrein_execpolicy::{ParsedScripts, PatchApplyingCommand, PatchText, PatchTool};
 use checkrein_patch::{
     DiskTree, HunkMatchDialect, ParsedPatch, PatchRefusal, PatchRefusalCause, PathBelowRoot,
     check_patch, parse_diff, parse_patch, render_refusals,
@@ -117,17 +117,17 @@ fn unread(why: &str) -> PatchCheckedAgainstTree {
 
 fn of_asked(asked: &Asked) -> Option<PatchCheckedAgainstTree> {
     let commands = match &asked.what {
-        What::Patch(text) => vec![PatchCommand {
+        What::Patch(text) => vec![PatchApplyingCommand {
             tool: PatchTool::ApplyPatch,
-            text: PatchText::Here(text.clone()),
+            text: PatchText::Inline(text.clone()),
             strip: None,
             started: None,
             folder: None,
             first: true,
             paths_only: false,
         }],
-        What::Script(script) => checkrein_execpolicy::patches_in(&asked.scripts, script),
-        What::Words(words) => checkrein_execpolicy::patches_of_words(words),
+        What::Script(script) => checkrein_execpolicy::patches_in_script(&asked.scripts, script),
+        What::Words(words) => checkrein_execpolicy::patch_commands_in_argv(words),
     };
     let mut all: Option<PatchCheckedAgainstTree> = None;
     for command in &commands {
@@ -149,7 +149,11 @@ fn may_patch(text: &str) -> bool {
     ["patch", "apply"].iter().any(|word| text.contains(word))
 }
 
-fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchCheckedAgainstTree> {
+fn of_command(
+    command: &PatchApplyingCommand,
+    here: &Path,
+    root: &Path,
+) -> Option<PatchCheckedAgainstTree> {
     let place = |named: &Option<String>| match named {
         Some(folder) if folder.contains(['~', '$']) => None,
         Some(folder) => here.join(folder).canonicalize().ok(),
@@ -157,7 +161,7 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchC
     };
     let folder = place(&command.folder)?;
     let text = match &command.text {
-        PatchText::Here(text) => text.clone(),
+        PatchText::Inline(text) => text.clone(),
         PatchText::File(file) => {
             let started = place(&command.started);
             let named = started.and_then(|started| read(&started.join(file)));
@@ -173,20 +177,20 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchC
     let strip = match command.tool {
         PatchTool::GitApply => command.strip.or(Some(1)),
         PatchTool::Patch => command.strip,
-        PatchTool::ApplyPatch | PatchTool::Own => None,
+        PatchTool::ApplyPatch | PatchTool::Checkrein => None,
     };
     let text = match command.tool {
         PatchTool::Patch => without_returns(text),
-        PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Own => text,
+        PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Checkrein => text,
     };
     let parsed = match command.tool {
         PatchTool::GitApply | PatchTool::Patch => parse_diff(&text, strip),
-        PatchTool::ApplyPatch | PatchTool::Own => parse_patch(&text, strip),
+        PatchTool::ApplyPatch | PatchTool::Checkrein => parse_patch(&text, strip),
     };
     let patch = match parsed {
         Ok(patch) => patch,
         Err(refusal) => {
-            let ours = matches!(command.tool, PatchTool::ApplyPatch | PatchTool::Own);
+            let ours = matches!(command.tool, PatchTool::ApplyPatch | PatchTool::Checkrein);
             let refused =
                 ours && !command.paths_only && refusal.cause != PatchRefusalCause::Unsupported;
             // Others may read more than we do: what the headers say counts.
@@ -205,7 +209,7 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchC
     let disk = DiskTree::open_file_tree(&root, LARGEST).ok()?;
     let fit = match command.tool {
         PatchTool::Patch => HunkMatchDialect::Gnu,
-        PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Own => HunkMatchDialect::Git,
+        PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Checkrein => HunkMatchDialect::Git,
     };
     let (below, refusals) = match check_patch(&patch, &disk, &base, fit) {
         Ok(plan) => {
@@ -216,7 +220,7 @@ fn of_command(command: &PatchCommand, here: &Path, root: &Path) -> Option<PatchC
                 .collect();
             // We move a file onto itself without harm; others lose it.
             let hazards = match command.tool {
-                PatchTool::Own => Vec::new(),
+                PatchTool::Checkrein => Vec::new(),
                 PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Patch => plan.hazards,
             };
             (paths, hazards)

@@ -6,7 +6,8 @@ use std::path::Path;
 use checkrein_core::input::{RuleDecision, ToolKind};
 use checkrein_core::tool_action::{CommandInToolArguments, ToolAction};
 use checkrein_execpolicy::{
-    Bounds, ParsedScripts, RuleSet, Unmatched, is_reader, judge_parsed_argv, judge_parsed_script,
+    EffectPolicy, ParsedScripts, RuleSet, UnmatchedDecision, evaluate_argv_with_script_cache,
+    evaluate_parsed_script, is_read_only_command,
 };
 
 use crate::start;
@@ -26,21 +27,21 @@ pub(crate) fn only_reads_by(scripts: &ParsedScripts, action: &ToolAction, root: 
         return false;
     }
     // Nothing may be written, and what cannot be read is not guessed about.
-    let rules = RuleSet::default().bounded(Bounds {
-        unmatched: Unmatched::ByEffect,
+    let rules = RuleSet::default().with_effect_policy(EffectPolicy {
+        unmatched: UnmatchedDecision::ByEffect,
         opaque_asks: true,
         reach_asks: true,
         protect: vec!["**".to_owned()],
         roots: vec![root.display().to_string()],
-        ..Bounds::shipped()
+        ..EffectPolicy::builtin_default_policy()
     });
     let start = start::folders(action, root, root);
     let (facts, touched) = match &action.command {
         Some(CommandInToolArguments::Script(script)) => {
-            judge_parsed_script(scripts, &rules, script, &start)
+            evaluate_parsed_script(scripts, &rules, script, &start)
         }
         Some(CommandInToolArguments::Argv(argv)) => {
-            judge_parsed_argv(scripts, &rules, argv, &start)
+            evaluate_argv_with_script_cache(scripts, &rules, argv, &start)
         }
         None => {
             return match action.kind {
@@ -57,5 +58,5 @@ pub(crate) fn only_reads_by(scripts: &ParsedScripts, action: &ToolAction, root: 
         && facts
             .commands
             .iter()
-            .all(|command| is_reader(&command.argv))
+            .all(|command| is_read_only_command(&command.argv))
 }

@@ -4,7 +4,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use checkrein_core::tool_action::{CallStartFolder, ToolAction};
-use checkrein_execpolicy::StartFolders;
+use checkrein_execpolicy::CommandStartFolders;
 
 use crate::links;
 
@@ -13,7 +13,7 @@ const MOST: usize = 4;
 
 /// The folders that the command of this call can start in, as the policy of `root` spells them.
 /// `here` is where its agent works.
-pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> StartFolders {
+pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> CommandStartFolders {
     // A server runs its tools where it was started, which need not be where the agent works now.
     let bases = match action.is_of_server && here != root {
         true => vec![here, root],
@@ -37,7 +37,7 @@ pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> StartFol
             })
         }));
     }
-    StartFolders::any_of(found)
+    CommandStartFolders::from_possible_folders(found)
 }
 
 /// Each folder, and each below each other: which of several counts is not known.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
-use checkrein_execpolicy::{RuleSet, judge_writes};
+use checkrein_execpolicy::{RuleSet, evaluate_file_writes};
 use checkrein_patch::{
     self as patches, DiskTree, HunkMatchDialect, ListedFileAction, PatchApplyError, PatchPlan,
     PatchRecoveryOutcome, PatchRefusal, PathBelowRoot,
@@ -105,13 +105,13 @@ fn permitted(plan: &PatchPlan, root: &Path, located: &Located) -> Result<(), Com
     let kept = kept.chain(located.place.state.parent().map(Path::to_owned));
     let kept = kept.flat_map(|path| [path.canonicalize().ok(), Some(path)]);
     let text = |path: PathBuf| path.into_os_string().into_string().ok();
-    let rules = RuleSet::default().protecting(kept.flatten().filter_map(text).collect());
+    let rules = RuleSet::default().with_protected_paths(kept.flatten().filter_map(text).collect());
     let paths: Vec<String> = plan
         .steps
         .iter()
         .map(|step| real.join(step.path.to_string()).display().to_string())
         .collect();
-    let why = judge_writes(&rules, &paths).reason.or_else(|| {
+    let why = evaluate_file_writes(&rules, &paths).reason.or_else(|| {
         let top = located.top.canonicalize().ok();
         let outside = top.is_none_or(|top| !real.starts_with(top));
         outside.then(|| {

@@ -9,7 +9,7 @@ const MAX_ELIF: usize = 500;
 const MAX_INDENT: usize = 400;
 
 /// The line, from 1, at which the text gets too complex.
-pub(super) fn check(text: &str) -> Result<(), usize> {
+pub(super) fn check_rules_text_complexity(text: &str) -> Result<(), usize> {
     let mut levels = vec![0_usize];
     let mut total = 0_usize;
     let mut elifs = 0_usize;
@@ -25,13 +25,13 @@ pub(super) fn check(text: &str) -> Result<(), usize> {
         } else if !word.is_empty() {
             elifs += usize::from(word == "elif");
             word.clear();
-            add(&mut levels, &mut total);
+            count_token_toward_nesting_limit(&mut levels, &mut total);
         }
         rest = match c {
             '\'' | '"' => {
                 word.clear();
-                add(&mut levels, &mut total);
-                let after = after_string(rest, c);
+                count_token_toward_nesting_limit(&mut levels, &mut total);
+                let after = skip_string_literal(rest, c);
                 let taken = rest.len() - after.len();
                 line += rest.bytes().take(taken).filter(|b| *b == b'\n').count();
                 indent = None;
@@ -41,21 +41,21 @@ pub(super) fn check(text: &str) -> Result<(), usize> {
             _ => {
                 match c {
                     '(' | '[' | '{' => {
-                        add(&mut levels, &mut total);
+                        count_token_toward_nesting_limit(&mut levels, &mut total);
                         levels.push(0);
                     }
                     ')' | ']' | '}' if levels.len() > 1 => {
                         total -= levels.pop().unwrap_or(0);
                     }
-                    ',' | ';' => reset(&mut levels, &mut total),
+                    ',' | ';' => reset_expression_part_count(&mut levels, &mut total),
                     '\n' => {
                         line += 1;
                         if levels.len() == 1 {
-                            reset(&mut levels, &mut total);
+                            reset_expression_part_count(&mut levels, &mut total);
                         }
                     }
                     _ if c.is_whitespace() || c.is_alphanumeric() || c == '_' => {}
-                    _ => add(&mut levels, &mut total),
+                    _ => count_token_toward_nesting_limit(&mut levels, &mut total),
                 }
                 indent = match (c, indent) {
                     ('\n', _) => Some(0),
@@ -74,14 +74,14 @@ pub(super) fn check(text: &str) -> Result<(), usize> {
     Ok(())
 }
 
-fn add(levels: &mut [usize], total: &mut usize) {
+fn count_token_toward_nesting_limit(levels: &mut [usize], total: &mut usize) {
     if let Some(top) = levels.last_mut() {
         *top += 1;
         *total += 1;
     }
 }
 
-fn reset(levels: &mut [usize], total: &mut usize) {
+fn reset_expression_part_count(levels: &mut [usize], total: &mut usize) {
     if let Some(top) = levels.last_mut() {
         *total -= *top;
         *top = 0;
@@ -90,7 +90,7 @@ fn reset(levels: &mut [usize], total: &mut usize) {
 
 /// What follows the string literal that `text` begins with. Raw strings end at the same
 /// quote: in Starlark too a backslash keeps the next quote in.
-fn after_string(text: &str, quote: char) -> &str {
+fn skip_string_literal(text: &str, quote: char) -> &str {
     let triple = [quote; 3].iter().collect::<String>();
     let (open, long) = if text.starts_with(&triple) {
         (3, true)
@@ -123,10 +123,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ordinary_is_fine_and_towers_are_not() {
+    fn only_deep_nesting_is_refused() {
         let check = |text: &str, expected: Result<(), usize>| {
             assert_eq!(
-                check(text),
+                check_rules_text_complexity(text),
                 expected,
                 "{}",
                 text.chars().take(60).collect::<String>()

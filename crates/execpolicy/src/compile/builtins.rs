@@ -12,78 +12,78 @@ use starlark::values::Value;
 use starlark::values::list::{ListRef, UnpackList};
 use starlark::values::none::NoneType;
 
-use super::error::RulesError;
-use super::examples::Examples;
-use super::meter::Meter;
-use crate::check::plain;
-use crate::network::{self, NetworkRule, Protocol};
-use crate::rules::{Rule, basename};
+use super::error::RulesCompileError;
+use super::examples::RuleExamples;
+use super::meter::EvaluationMeter;
+use crate::check::normalize_path;
+use crate::network::{self, NetworkProtocol, NetworkRule};
+use crate::rules::{PrefixRule, basename};
 
-pub(super) use collected::Calls;
+pub(super) use collected::CollectedRuleCalls;
 
 #[expect(
     unsafe_code,
     reason = "starlark's derive; a type without lifetimes is its own static type"
 )]
 mod collected {
-    use super::{Call, Cell, Meter, ProvidesStaticType, RefCell};
+    use super::{Cell, EvaluationMeter, ProvidesStaticType, RefCell, RulesBuiltinCall};
 
     /// What the builtins collect while a file is evaluated.
     #[derive(Debug, ProvidesStaticType)]
-    pub(in super::super) struct Calls {
-        pub(in super::super) made: RefCell<Vec<Call>>,
-        pub(in super::super) meter: Meter,
+    pub(in super::super) struct CollectedRuleCalls {
+        pub(in super::super) calls: RefCell<Vec<RulesBuiltinCall>>,
+        pub(in super::super) meter: EvaluationMeter,
         /// How many bytes of rules may still come.
-        pub(in super::super) room: Cell<usize>,
+        pub(in super::super) byte_budget: Cell<usize>,
     }
 }
 
-impl Calls {
-    pub(super) fn with_room(room: usize) -> Self {
+impl CollectedRuleCalls {
+    pub(super) fn rule_calls_with_byte_budget(room: usize) -> Self {
         Self {
-            made: RefCell::default(),
-            meter: Meter::default(),
-            room: Cell::new(room),
+            calls: RefCell::default(),
+            meter: EvaluationMeter::default(),
+            byte_budget: Cell::new(room),
         }
     }
 
     /// Takes room for something before it is made.
-    fn take(&self, bytes: usize) -> Result<(), RuleError> {
-        let left = self.room.get().checked_sub(bytes);
-        self.room.set(left.unwrap_or(0));
-        left.map(|_| ()).ok_or(RuleError::Room)
+    fn reserve_bytes(&self, bytes: usize) -> Result<(), RulesBuiltinError> {
+        let left = self.byte_budget.get().checked_sub(bytes);
+        self.byte_budget.set(left.unwrap_or(0));
+        left.map(|_| ()).ok_or(RulesBuiltinError::Room)
     }
 
     /// A word that is kept.
-    fn word(&self, word: &str) -> Result<String, RuleError> {
-        self.take(cost(word))?;
+    fn copy_word_within_budget(&self, word: &str) -> Result<String, RulesBuiltinError> {
+        self.reserve_bytes(rule_word_memory_cost(word))?;
         Ok(word.to_owned())
     }
 }
 
 /// What a word takes that is kept: itself, and where it is.
-pub(super) fn cost(word: &str) -> usize {
+pub(super) fn rule_word_memory_cost(word: &str) -> usize {
     word.len() + 32
 }
 
 /// One call.
 #[derive(Debug)]
-pub(super) struct Call {
+pub(super) struct RulesBuiltinCall {
     /// Where it stands, from 1.
     pub(super) line: usize,
     /// What it says.
-    pub(super) what: Said,
+    pub(super) rule: RuleFileDeclaration,
 }
 
 /// What a call says.
 #[derive(Debug)]
-pub(super) enum Said {
+pub(super) enum RuleFileDeclaration {
     /// `prefix_rule`
     Rules {
         /// One rule per head.
-        rules: Vec<Rule>,
+        rules: Vec<PrefixRule>,
         /// What its author expects of them.
-        examples: Examples,
+        examples: RuleExamples,
     },
     /// `host_executable`
     Host {
@@ -98,7 +98,7 @@ pub(super) enum Said {
 
 /// What the builtins refuse.
 #[derive(Debug, thiserror::Error)]
-enum RuleError {
+enum RulesBuiltinError {
     #[error("invalid decision: {0}")]
     Decision(String),
     #[error("invalid pattern element: {0}")]
@@ -113,14 +113,14 @@ enum RuleError {
     NoCollector,
 }
 
-impl From<RuleError> for starlark::Error {
-    fn from(error: RuleError) -> Self {
+impl From<RulesBuiltinError> for starlark::Error {
+    fn from(error: RulesBuiltinError) -> Self {
         starlark::Error::new_native(error)
     }
 }
 
 #[starlark_module]
-pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
+pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
     fn prefix_rule<'v>(
         pattern: UnpackList<Value<'v>>,
         decision: Option<&'v str>,
@@ -130,25 +130,28 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
         canonical_matching: Option<bool>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let calls = collector(eval)?;
-        let decision = decision.map_or(Ok(RuleDecision::Allow), read_decision)?;
-        let justification = read_justification(justification)?;
+        let calls = rule_calls_of_evaluator(eval)?;
+        let decision = decision.map_or(Ok(RuleDecision::Allow), parse_rule_decision)?;
+        let justification = parse_justification(justification)?;
         let mut positions = Vec::new();
         for element in &pattern.items {
-            positions.push(read_alternatives(*element, calls)?);
+            positions.push(parse_pattern_element(*element, calls)?);
         }
         let mut positions = positions.into_iter();
         let Some(heads) = positions.next() else {
-            return Err(RuleError::Pattern("pattern cannot be empty".to_owned()).into());
+            return Err(RulesBuiltinError::Pattern("pattern cannot be empty".to_owned()).into());
         };
         let tail: Vec<Vec<String>> = positions.collect();
         // Each head makes a rule of its own, with all that follows.
-        let words = tail.iter().flatten().map(|word| cost(word));
-        let rest = words.sum::<usize>() + justification.as_deref().map_or(0, cost);
-        calls.take(heads.len().saturating_mul(rest))?;
+        let words = tail
+            .iter()
+            .flatten()
+            .map(|word| rule_word_memory_cost(word));
+        let rest = words.sum::<usize>() + justification.as_deref().map_or(0, rule_word_memory_cost);
+        calls.reserve_bytes(heads.len().saturating_mul(rest))?;
         let rules = heads
             .into_iter()
-            .map(|head| Rule {
+            .map(|head| PrefixRule {
                 head,
                 tail: tail.clone(),
                 decision,
@@ -156,11 +159,11 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
                 canonical: canonical_matching.unwrap_or(false),
             })
             .collect();
-        let examples = Examples {
-            matching: read_examples(r#match, calls)?,
-            other: read_examples(not_match, calls)?,
+        let examples = RuleExamples {
+            matching: parse_examples(r#match, calls)?,
+            other: parse_examples(not_match, calls)?,
         };
-        collect(eval, Said::Rules { rules, examples })
+        collect_rule_file_call(eval, RuleFileDeclaration::Rules { rules, examples })
     }
 
     fn host_executable<'v>(
@@ -168,7 +171,7 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
         paths: UnpackList<Value<'v>>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let invalid = |what: String| RuleError::Rule(format!("host_executable {what}"));
+        let invalid = |what: String| RulesBuiltinError::Rule(format!("host_executable {what}"));
         if name.is_empty() {
             return Err(invalid("name cannot be empty".to_owned()).into());
         }
@@ -176,7 +179,7 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
             let what = format!("name must be a bare executable name (got {name})");
             return Err(invalid(what).into());
         }
-        let calls = collector(eval)?;
+        let calls = rule_calls_of_evaluator(eval)?;
         let mut kept: Vec<String> = Vec::new();
         let mut known: HashSet<String> = HashSet::new();
         for value in &paths.items {
@@ -187,19 +190,19 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
             if !path.starts_with('/') {
                 return Err(invalid(format!("paths must be absolute (got {path})")).into());
             }
-            let clean = plain(path);
+            let clean = normalize_path(path);
             if basename(&clean) != name {
                 let what = format!("path `{path}` must have basename `{name}`");
                 return Err(invalid(what).into());
             }
             // It is taken apart and compared before it is kept.
-            calls.take(4 * cost(path))?;
+            calls.reserve_bytes(4 * rule_word_memory_cost(path))?;
             if known.insert(clean.clone()) {
                 kept.push(clean);
             }
         }
-        let name = calls.word(name)?;
-        collect(eval, Said::Host { name, paths: kept })
+        let name = calls.copy_word_within_budget(name)?;
+        collect_rule_file_call(eval, RuleFileDeclaration::Host { name, paths: kept })
     }
 
     fn network_rule<'v>(
@@ -209,41 +212,52 @@ pub(super) fn rules_module(builder: &mut GlobalsBuilder) {
         justification: Option<&'v str>,
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<NoneType> {
-        let protocol = Protocol::read(protocol).map_err(RuleError::Rule)?;
+        let protocol =
+            NetworkProtocol::parse_protocol(protocol).map_err(RulesBuiltinError::Rule)?;
         let decision = match decision {
             "deny" => RuleDecision::Forbidden,
-            word => read_decision(word)?,
+            word => parse_rule_decision(word)?,
         };
-        let justification = read_justification(justification)?;
-        collector(eval)?.take(cost(host) + justification.as_deref().map_or(0, cost))?;
-        let host = network::read_host(host).map_err(RuleError::Rule)?;
+        let justification = parse_justification(justification)?;
+        rule_calls_of_evaluator(eval)?.reserve_bytes(
+            rule_word_memory_cost(host) + justification.as_deref().map_or(0, rule_word_memory_cost),
+        )?;
+        let host = network::parse_host(host).map_err(RulesBuiltinError::Rule)?;
         let rule = NetworkRule {
             host,
             protocol,
             decision,
             justification,
         };
-        collect(eval, Said::Network(rule))
+        collect_rule_file_call(eval, RuleFileDeclaration::Network(rule))
     }
 }
 
-fn collect(eval: &Evaluator<'_, '_, '_>, what: Said) -> starlark::Result<NoneType> {
+fn collect_rule_file_call(
+    eval: &Evaluator<'_, '_, '_>,
+    what: RuleFileDeclaration,
+) -> starlark::Result<NoneType> {
     let line = eval
         .call_stack_top_location()
         .map_or(1, |place| place.resolve_span().begin.line + 1);
-    let calls = collector(eval)?;
-    calls.made.borrow_mut().push(Call { line, what });
+    let calls = rule_calls_of_evaluator(eval)?;
+    calls
+        .calls
+        .borrow_mut()
+        .push(RulesBuiltinCall { line, rule: what });
     Ok(NoneType)
 }
 
-fn collector<'a>(eval: &Evaluator<'_, 'a, '_>) -> Result<&'a Calls, RuleError> {
+fn rule_calls_of_evaluator<'a>(
+    eval: &Evaluator<'_, 'a, '_>,
+) -> Result<&'a CollectedRuleCalls, RulesBuiltinError> {
     eval.extra
-        .and_then(|extra| extra.downcast_ref::<Calls>())
-        .ok_or(RuleError::NoCollector)
+        .and_then(|extra| extra.downcast_ref::<CollectedRuleCalls>())
+        .ok_or(RulesBuiltinError::NoCollector)
 }
 
 #[starlark_module]
-pub(super) fn meter_module(builder: &mut GlobalsBuilder) {
+pub(super) fn register_meter_builtin(builder: &mut GlobalsBuilder) {
     /// Lets a value through that is not too large for how it will be used.
     fn __meter<'v>(
         #[starlark(require = pos)] value: Value<'v>,
@@ -251,71 +265,82 @@ pub(super) fn meter_module(builder: &mut GlobalsBuilder) {
         eval: &mut Evaluator<'v, '_, '_>,
     ) -> starlark::Result<Value<'v>> {
         let heap = eval.heap().allocated_bytes();
-        match collector(eval)?.meter.admits(value, usage, heap) {
+        match rule_calls_of_evaluator(eval)?
+            .meter
+            .is_starlark_value_small_enough(value, usage, heap)
+        {
             true => Ok(value),
-            false => Err(starlark::Error::new_other(RulesError::Endless)),
+            false => Err(starlark::Error::new_other(RulesCompileError::LimitExceeded)),
         }
     }
 }
 
-fn read_justification(text: Option<&str>) -> Result<Option<String>, RuleError> {
+fn parse_justification(text: Option<&str>) -> Result<Option<String>, RulesBuiltinError> {
     if text.is_some_and(|text| text.trim().is_empty()) {
-        return Err(RuleError::Rule("justification cannot be empty".to_owned()));
+        return Err(RulesBuiltinError::Rule(
+            "justification cannot be empty".to_owned(),
+        ));
     }
     Ok(text.map(str::to_owned))
 }
 
-fn read_decision(word: &str) -> Result<RuleDecision, RuleError> {
+fn parse_rule_decision(word: &str) -> Result<RuleDecision, RulesBuiltinError> {
     match word {
         "allow" => Ok(RuleDecision::Allow),
         "prompt" => Ok(RuleDecision::Prompt),
         "forbidden" => Ok(RuleDecision::Forbidden),
-        _ => Err(RuleError::Decision(word.to_owned())),
+        _ => Err(RulesBuiltinError::Decision(word.to_owned())),
     }
 }
 
 /// One position of a pattern: a token, or a list of alternatives.
-fn read_alternatives(element: Value<'_>, calls: &Calls) -> Result<Vec<String>, RuleError> {
+fn parse_pattern_element(
+    element: Value<'_>,
+    calls: &CollectedRuleCalls,
+) -> Result<Vec<String>, RulesBuiltinError> {
     if let Some(token) = element.unpack_str() {
-        return Ok(vec![calls.word(token)?]);
+        return Ok(vec![calls.copy_word_within_budget(token)?]);
     }
     let Some(list) = ListRef::from_value(element) else {
-        return Err(RuleError::Pattern(format!(
+        return Err(RulesBuiltinError::Pattern(format!(
             "pattern element must be a string or list of strings (got {})",
             element.get_type()
         )));
     };
     if list.is_empty() {
-        return Err(RuleError::Pattern(
+        return Err(RulesBuiltinError::Pattern(
             "pattern alternatives cannot be empty".to_owned(),
         ));
     }
     list.iter()
         .map(|value| {
             let token = value.unpack_str().ok_or_else(|| {
-                RuleError::Pattern(format!(
+                RulesBuiltinError::Pattern(format!(
                     "pattern alternative must be a string (got {})",
                     value.get_type()
                 ))
             })?;
-            calls.word(token)
+            calls.copy_word_within_budget(token)
         })
         .collect()
 }
 
-fn read_examples(
+fn parse_examples(
     examples: Option<UnpackList<Value<'_>>>,
-    calls: &Calls,
-) -> Result<Vec<Vec<String>>, RuleError> {
+    calls: &CollectedRuleCalls,
+) -> Result<Vec<Vec<String>>, RulesBuiltinError> {
     let examples = examples.into_iter().flatten();
-    examples.map(|value| read_example(value, calls)).collect()
+    examples.map(|value| parse_example(value, calls)).collect()
 }
 
-fn read_example(value: Value<'_>, calls: &Calls) -> Result<Vec<String>, RuleError> {
-    let invalid = |what: &str| RuleError::Example(what.to_owned());
+fn parse_example(
+    value: Value<'_>,
+    calls: &CollectedRuleCalls,
+) -> Result<Vec<String>, RulesBuiltinError> {
+    let invalid = |what: &str| RulesBuiltinError::Example(what.to_owned());
     if let Some(text) = value.unpack_str() {
         // At most every second letter of it is a word.
-        calls.take(text.len().saturating_mul(16))?;
+        calls.reserve_bytes(text.len().saturating_mul(16))?;
         let words =
             shlex::split(text).ok_or_else(|| invalid("example string has invalid shell syntax"))?;
         return match words.is_empty() {
@@ -324,7 +349,7 @@ fn read_example(value: Value<'_>, calls: &Calls) -> Result<Vec<String>, RuleErro
         };
     }
     let Some(list) = ListRef::from_value(value) else {
-        return Err(RuleError::Example(format!(
+        return Err(RulesBuiltinError::Example(format!(
             "example must be a string or list of strings (got {})",
             value.get_type()
         )));
@@ -335,12 +360,12 @@ fn read_example(value: Value<'_>, calls: &Calls) -> Result<Vec<String>, RuleErro
     list.iter()
         .map(|word| {
             let token = word.unpack_str().ok_or_else(|| {
-                RuleError::Example(format!(
+                RulesBuiltinError::Example(format!(
                     "example tokens must be strings (got {})",
                     word.get_type()
                 ))
             })?;
-            calls.word(token)
+            calls.copy_word_within_budget(token)
         })
         .collect()
 }

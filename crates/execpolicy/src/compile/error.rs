@@ -2,7 +2,7 @@
 
 /// Why rule files cannot be compiled.
 #[derive(Debug, thiserror::Error)]
-pub enum RulesError {
+pub enum RulesCompileError {
     /// A file is larger than any policy needs to be.
     #[error("{file}: larger than {limit} bytes")]
     TooLarge {
@@ -43,7 +43,7 @@ pub enum RulesError {
     },
     /// Evaluation was stopped.
     #[error("evaluation takes too many steps or too much memory")]
-    Endless,
+    LimitExceeded,
     /// No thread to compile in.
     #[error("no thread to compile rules in")]
     Thread(#[source] std::io::Error),
@@ -52,8 +52,8 @@ pub enum RulesError {
     Crash,
 }
 
-impl RulesError {
-    pub(super) fn starlark(file: &str, error: &starlark::Error) -> Self {
+impl RulesCompileError {
+    pub(super) fn from_starlark_error(file: &str, error: &starlark::Error) -> Self {
         let (file, line) = match error.span() {
             Some(span) => (
                 span.filename().to_owned(),
@@ -70,24 +70,24 @@ impl RulesError {
     }
 
     /// The file that is wrong, if it is one.
-    pub fn file(&self) -> Option<&str> {
+    pub fn rules_file_with_error(&self) -> Option<&str> {
         match self {
             Self::TooLarge { file, .. }
             | Self::TooComplex { file, .. }
             | Self::Starlark { file, .. }
             | Self::Rule { file, .. } => Some(file),
-            Self::Endless | Self::Thread(_) | Self::Crash => None,
+            Self::LimitExceeded | Self::Thread(_) | Self::Crash => None,
         }
     }
 
     /// As Codex words the cause of a file that it cannot use.
-    pub fn cause(&self) -> String {
+    pub fn error_in_codex_words(&self) -> String {
         match self {
             Self::Starlark { trace, .. } => format!("starlark error: {trace}"),
             Self::Rule { what, .. } => what.clone(),
             Self::TooLarge { .. }
             | Self::TooComplex { .. }
-            | Self::Endless
+            | Self::LimitExceeded
             | Self::Thread(_)
             | Self::Crash => self.to_string(),
         }

@@ -1,18 +1,18 @@
 //! The examples of a `prefix_rule` call: commands that its rules must hold for, and must not.
 
-use crate::check::{Hosts, Surroundings};
+use crate::check::{HostExecutables, ProgramPathResolutionBase};
 use crate::rules::RuleSet;
 
 /// As they were written.
 #[derive(Debug)]
-pub(super) struct Examples {
+pub(super) struct RuleExamples {
     pub(super) matching: Vec<Vec<String>>,
     pub(super) other: Vec<Vec<String>>,
 }
 
 /// An example, and whether it is true.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Example {
+pub struct RuleExample {
     /// The command, quoted as a shell needs it.
     pub command: String,
     /// Whether a rule of its call is to hold for it.
@@ -23,32 +23,34 @@ pub struct Example {
 
 /// What trying the examples of all files may still cost, in bytes that are compared.
 #[derive(Debug)]
-pub(super) struct Trials(usize);
+pub(super) struct RuleExampleTestBudget(usize);
 
-impl Default for Trials {
+impl Default for RuleExampleTestBudget {
     fn default() -> Self {
         Self(64 << 20)
     }
 }
 
-impl Examples {
+impl RuleExamples {
     /// Tries them against the rules of their own call, `not_match` first, as Codex does. `None`:
     /// that would take too long.
-    pub(super) fn tried(
+    pub(super) fn evaluate_rule_examples(
         &self,
         rules: &RuleSet,
-        hosts: &Hosts,
-        from: &Surroundings,
-        trials: &mut Trials,
-    ) -> Option<Vec<Example>> {
+        hosts: &HostExecutables,
+        from: &ProgramPathResolutionBase,
+        trials: &mut RuleExampleTestBudget,
+    ) -> Option<Vec<RuleExample>> {
         let mut tried = |argv: &Vec<String>, matches: bool| {
-            trials.0 = trials.0.checked_sub(rules.effort(argv, from, hosts))?;
+            trials.0 = trials
+                .0
+                .checked_sub(rules.estimate_execpolicy_check_cost(argv, from, hosts))?;
             let hit = rules
-                .check_with(argv, Some(from), hosts)
-                .decision()
+                .match_rules_with_executables(argv, Some(from), hosts)
+                .strictest_rule_decision()
                 .is_some();
-            Some(Example {
-                command: shown(argv),
+            Some(RuleExample {
+                command: quote_command(argv),
                 matches,
                 holds: hit == matches,
             })
@@ -64,7 +66,7 @@ impl Examples {
 }
 
 /// What is wrong with a call by its tried examples.
-pub(super) fn complaint(tried: &[Example]) -> Option<String> {
+pub(super) fn failed_rule_examples_text(tried: &[RuleExample]) -> Option<String> {
     let mut failing = tried.iter().filter(|example| !example.holds).peekable();
     let first = failing.peek()?;
     if !first.matches {
@@ -77,7 +79,7 @@ pub(super) fn complaint(tried: &[Example]) -> Option<String> {
     ))
 }
 
-fn shown(argv: &[String]) -> String {
+fn quote_command(argv: &[String]) -> String {
     shlex::try_join(argv.iter().map(String::as_str))
         .unwrap_or_else(|_| "unable to render example".to_owned())
 }

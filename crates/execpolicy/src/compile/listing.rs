@@ -2,31 +2,31 @@
 
 use checkrein_core::input::RuleDecision;
 
-use super::examples::Example;
+use super::examples::RuleExample;
 use crate::network::NetworkRule;
-use crate::rules::Rule;
+use crate::rules::PrefixRule;
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Listing {
+pub struct ListedRulesFile {
     /// Its name.
     pub file: String,
     /// Its calls, in order.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<RulesListingEntry>,
 }
 
 /// A call.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct RulesListingEntry {
     /// Where it stands, from 1.
     pub line: usize,
     /// What it says.
-    pub says: Says,
+    pub rule: ListedRule,
 }
 
 /// What a call says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Says {
+pub enum ListedRule {
     /// `prefix_rule`
     Prefix {
         /// The alternatives of every position.
@@ -38,7 +38,7 @@ pub enum Says {
         /// Whether letter case does not count.
         canonical: bool,
         /// Its examples, `not_match` first.
-        examples: Vec<Example>,
+        examples: Vec<RuleExample>,
     },
     /// `host_executable`
     Host {
@@ -51,9 +51,12 @@ pub enum Says {
     Network(NetworkRule),
 }
 
-impl Says {
+impl ListedRule {
     /// The rules of one call differ in their first token only.
-    pub(super) fn prefix(rules: &[Rule], examples: Vec<Example>) -> Self {
+    pub(super) fn listed_rule_from_prefix_rules(
+        rules: &[PrefixRule],
+        examples: Vec<RuleExample>,
+    ) -> Self {
         let heads = rules.iter().map(|rule| rule.head.clone()).collect();
         let first = rules.first();
         let mut pattern = vec![heads];

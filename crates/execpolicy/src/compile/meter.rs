@@ -17,7 +17,7 @@ use starlark::values::list::ListRef;
 use starlark::values::tuple::TupleRef;
 
 /// What measures; a file that has a name like it is refused.
-pub(super) const NAME: &str = "__meter";
+pub(super) const METER_NAME: &str = "__meter";
 /// Letters, items and what is in them, of one value.
 const MAX_VALUE: u64 = 300_000;
 /// The same of all values that were measured.
@@ -33,62 +33,72 @@ const LONG_LITERAL: u32 = 1_000;
 
 /// What a value is about to be used for.
 #[derive(Clone, Copy)]
-enum Use {
+enum MeteredValueUse {
     Any,
     Factor,
     Text,
     Part,
 }
 
-const USES: [Use; 4] = [Use::Any, Use::Factor, Use::Text, Use::Part];
+const VALUE_USES: [MeteredValueUse; 4] = [
+    MeteredValueUse::Any,
+    MeteredValueUse::Factor,
+    MeteredValueUse::Text,
+    MeteredValueUse::Part,
+];
 
 /// What was measured so far.
 #[derive(Debug, Default)]
-pub(super) struct Meter {
+pub(super) struct EvaluationMeter {
     work: Cell<u64>,
-    spent: Cell<bool>,
+    exhausted: Cell<bool>,
 }
 
-impl Meter {
+impl EvaluationMeter {
     /// Whether something was too large.
-    pub(super) fn is_spent(&self) -> bool {
-        self.spent.get()
+    pub(super) fn is_rules_evaluation_exhausted(&self) -> bool {
+        self.exhausted.get()
     }
 
     /// The evaluator's own bounds were met.
-    pub(super) fn spend(&self) {
-        self.spent.set(true);
+    pub(super) fn mark_evaluation_exhausted(&self) {
+        self.exhausted.set(true);
     }
 
     /// Whether a value may be used so; `heap` is what all values take.
-    pub(super) fn admits(&self, value: Value<'_>, number: i32, heap: usize) -> bool {
+    pub(super) fn is_starlark_value_small_enough(
+        &self,
+        value: Value<'_>,
+        number: i32,
+        heap: usize,
+    ) -> bool {
         let usage = usize::try_from(number)
             .ok()
-            .and_then(|number| USES.get(number))
+            .and_then(|number| VALUE_USES.get(number))
             .copied()
-            .unwrap_or(Use::Factor);
+            .unwrap_or(MeteredValueUse::Factor);
         let limit = match usage {
-            Use::Any => MAX_VALUE,
-            Use::Factor => MAX_REPEATED,
-            Use::Text => MAX_TEXT,
-            Use::Part => MAX_PART,
+            MeteredValueUse::Any => MAX_VALUE,
+            MeteredValueUse::Factor => MAX_REPEATED,
+            MeteredValueUse::Text => MAX_TEXT,
+            MeteredValueUse::Part => MAX_PART,
         };
-        let size = size(value, limit);
+        let size = starlark_value_size(value, limit);
         self.work.set(self.work.get().saturating_add(size));
         let times = match (usage, value.get_type()) {
-            (Use::Factor, "int") => value
+            (MeteredValueUse::Factor, "int") => value
                 .unpack_i32()
                 .is_some_and(|number| (-MAX_TIMES..=MAX_TIMES).contains(&number)),
             _ => true,
         };
         let fits = times && size <= limit && self.work.get() <= MAX_WORK && heap <= super::MAX_HEAP;
-        self.spent.set(self.spent.get() || !fits);
+        self.exhausted.set(self.exhausted.get() || !fits);
         fits
     }
 }
 
 /// How much there is to a value when it is written out; counting ends above `limit`.
-fn size(value: Value<'_>, limit: u64) -> u64 {
+fn starlark_value_size(value: Value<'_>, limit: u64) -> u64 {
     let mut size = 0_u64;
     let mut rest = vec![value];
     while let Some(value) = rest.pop() {
@@ -96,12 +106,13 @@ fn size(value: Value<'_>, limit: u64) -> u64 {
         if let Some(text) = value.unpack_str() {
             size = size.saturating_add(text.len() as u64);
         } else if let Some(list) = ListRef::from_value(value) {
-            size = size.saturating_add(waiting(&mut rest, list.iter(), limit));
+            size = size.saturating_add(queue_nested_starlark_values(&mut rest, list.iter(), limit));
         } else if let Some(tuple) = TupleRef::from_value(value) {
-            size = size.saturating_add(waiting(&mut rest, tuple.iter(), limit));
+            size =
+                size.saturating_add(queue_nested_starlark_values(&mut rest, tuple.iter(), limit));
         } else if let Some(dict) = DictRef::from_value(value) {
             let pairs = dict.iter().flat_map(|(key, value)| [key, value]);
-            size = size.saturating_add(waiting(&mut rest, pairs, limit));
+            size = size.saturating_add(queue_nested_starlark_values(&mut rest, pairs, limit));
         } else if value.get_type() == "range" {
             size = size
                 .saturating_add(u64::try_from(value.length().unwrap_or(i32::MAX)).unwrap_or(limit));
@@ -114,7 +125,7 @@ fn size(value: Value<'_>, limit: u64) -> u64 {
 }
 
 /// Puts aside what is in a value, at most so many. What is counted twice is on the safe side.
-fn waiting<'v>(
+fn queue_nested_starlark_values<'v>(
     rest: &mut Vec<Value<'v>>,
     values: impl Iterator<Item = Value<'v>>,
     limit: u64,
@@ -126,28 +137,36 @@ fn waiting<'v>(
 
 /// A file's text as it is evaluated first.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Measured {
+pub(super) enum InstrumentedRulesSource {
     /// There is nothing to measure: it only calls our own functions, or functions of its own,
     /// with what it spells out.
-    AsItIs,
+    Unchanged,
     /// With every value measured.
     Text(String),
     /// It has the meter's name for something, at this byte: nobody gets around it so.
-    NamesMeter(usize),
+    ReservedName(usize),
 }
 
-pub(super) fn measured(text: &str, module: &AstModule) -> Measured {
-    let mut places = Places::of(text);
-    places.statement(module.statement());
+pub(super) fn instrument_rules_with_meter(
+    text: &str,
+    module: &AstModule,
+) -> InstrumentedRulesSource {
+    let mut places = StarlarkMeterInserter::new(text);
+    places.visit_starlark_statement(module.statement());
     match places.names_meter {
-        _ if !places.computes => Measured::AsItIs,
-        Some(at) => Measured::NamesMeter(at),
-        None => Measured::Text(places.put_in(0, text.len())),
+        _ if !places.computes => InstrumentedRulesSource::Unchanged,
+        Some(at) => InstrumentedRulesSource::ReservedName(at),
+        None => InstrumentedRulesSource::Text(places.text_with_meter_inserted(0, text.len())),
     }
 }
 
 /// What stands between two places, with what is put in there.
-fn put_in(text: &str, inserts: &mut [Insert], begin: usize, end: usize) -> String {
+fn apply_insertions(
+    text: &str,
+    inserts: &mut [SourceInsertion],
+    begin: usize,
+    end: usize,
+) -> String {
     inserts.sort_by_key(|insert| (insert.at, insert.opens));
     let mut measured = String::with_capacity((end - begin) * 2);
     let mut done = begin;
@@ -169,24 +188,24 @@ fn put_in(text: &str, inserts: &mut [Insert], begin: usize, end: usize) -> Strin
 }
 
 /// What is put in, and where.
-struct Insert {
+struct SourceInsertion {
     at: usize,
     /// At the same place what closes goes before what opens.
     opens: bool,
     text: String,
 }
 
-struct Places<'t> {
+struct StarlarkMeterInserter<'t> {
     text: &'t str,
-    inserts: Vec<Insert>,
+    inserts: Vec<SourceInsertion>,
     /// Something is computed that the evaluator does in one step.
     computes: bool,
     /// Where something has the meter's name.
     names_meter: Option<usize>,
 }
 
-impl<'t> Places<'t> {
-    fn of(text: &'t str) -> Self {
+impl<'t> StarlarkMeterInserter<'t> {
+    fn new(text: &'t str) -> Self {
         Self {
             text,
             inserts: Vec::new(),
@@ -195,46 +214,50 @@ impl<'t> Places<'t> {
         }
     }
 
-    fn put_in(mut self, begin: usize, end: usize) -> String {
-        put_in(self.text, &mut self.inserts, begin, end)
+    fn text_with_meter_inserted(mut self, begin: usize, end: usize) -> String {
+        apply_insertions(self.text, &mut self.inserts, begin, end)
     }
 
-    fn named(&mut self, name: &str, span: Span) {
-        if name == NAME {
+    fn note_reserved_name(&mut self, name: &str, span: Span) {
+        if name == METER_NAME {
             self.names_meter.get_or_insert(span.begin().get() as usize);
         }
     }
 
-    fn open(&mut self, span: Span, text: String) {
-        self.inserts.push(Insert {
+    fn insert_text_before_span(&mut self, span: Span, text: String) {
+        self.inserts.push(SourceInsertion {
             at: span.begin().get() as usize,
             opens: true,
             text,
         });
     }
 
-    fn close(&mut self, span: Span, text: String) {
-        self.inserts.push(Insert {
+    fn insert_text_after_span(&mut self, span: Span, text: String) {
+        self.inserts.push(SourceInsertion {
             at: span.end().get() as usize,
             opens: false,
             text,
         });
     }
 
-    fn statement(&mut self, statement: &AstStmt) {
+    fn visit_starlark_statement(&mut self, statement: &AstStmt) {
         match &statement.node {
             StmtP::Break | StmtP::Continue | StmtP::Pass | StmtP::Load(_) => {}
-            StmtP::Return(value) => value.iter().for_each(|value| self.value(value, Use::Any)),
-            StmtP::Expression(value) => self.inner(value),
+            StmtP::Return(value) => value
+                .iter()
+                .for_each(|value| self.wrap_expression_in_meter_call(value, MeteredValueUse::Any)),
+            StmtP::Expression(value) => self.meter_parts_of_expression(value),
             StmtP::Assign(assign) => {
-                self.target(&assign.lhs.node, assign.lhs.span);
-                self.value(&assign.rhs, Use::Any);
+                self.visit_starlark_assign_target(&assign.lhs.node, assign.lhs.span);
+                self.wrap_expression_in_meter_call(&assign.rhs, MeteredValueUse::Any);
             }
             StmtP::AssignModify(target, op, value) => {
                 self.computes = true;
                 let (left, right) = match op {
-                    AssignOp::Multiply | AssignOp::LeftShift => (Use::Factor, Use::Factor),
-                    AssignOp::Percent => (Use::Text, Use::Part),
+                    AssignOp::Multiply | AssignOp::LeftShift => {
+                        (MeteredValueUse::Factor, MeteredValueUse::Factor)
+                    }
+                    AssignOp::Percent => (MeteredValueUse::Text, MeteredValueUse::Part),
                     AssignOp::Add
                     | AssignOp::Subtract
                     | AssignOp::Divide
@@ -242,164 +265,176 @@ impl<'t> Places<'t> {
                     | AssignOp::BitAnd
                     | AssignOp::BitOr
                     | AssignOp::BitXor
-                    | AssignOp::RightShift => (Use::Any, Use::Any),
+                    | AssignOp::RightShift => (MeteredValueUse::Any, MeteredValueUse::Any),
                 };
                 // The target is measured in a statement of its own before.
                 let (begin, end) = (target.span.begin().get(), target.span.end().get());
-                let mut inner = Places::of(self.text);
-                inner.target(&target.node, target.span);
-                let name = inner.put_in(begin as usize, end as usize);
-                let before = format!("{NAME}(({name}), {}); ", left as i32);
-                self.open(target.span, before);
-                self.target(&target.node, target.span);
-                self.value(value, right);
+                let mut inner = StarlarkMeterInserter::new(self.text);
+                inner.visit_starlark_assign_target(&target.node, target.span);
+                let name = inner.text_with_meter_inserted(begin as usize, end as usize);
+                let before = format!("{METER_NAME}(({name}), {}); ", left as i32);
+                self.insert_text_before_span(target.span, before);
+                self.visit_starlark_assign_target(&target.node, target.span);
+                self.wrap_expression_in_meter_call(value, right);
             }
-            StmtP::Statements(statements) => statements.iter().for_each(|one| self.statement(one)),
+            StmtP::Statements(statements) => statements
+                .iter()
+                .for_each(|one| self.visit_starlark_statement(one)),
             StmtP::If(condition, then) => {
-                self.inner(condition);
-                self.statement(then);
+                self.meter_parts_of_expression(condition);
+                self.visit_starlark_statement(then);
             }
             StmtP::IfElse(condition, branches) => {
-                self.inner(condition);
-                self.statement(&branches.0);
-                self.statement(&branches.1);
+                self.meter_parts_of_expression(condition);
+                self.visit_starlark_statement(&branches.0);
+                self.visit_starlark_statement(&branches.1);
             }
             StmtP::For(each) => {
-                self.target(&each.var.node, each.var.span);
-                self.value(&each.over, Use::Any);
-                self.statement(&each.body);
+                self.visit_starlark_assign_target(&each.var.node, each.var.span);
+                self.wrap_expression_in_meter_call(&each.over, MeteredValueUse::Any);
+                self.visit_starlark_statement(&each.body);
             }
             StmtP::Def(def) => {
-                self.named(&def.name.node.ident, def.name.span);
-                def.params.iter().for_each(|one| self.parameter(&one.node));
-                self.statement(&def.body);
+                self.note_reserved_name(&def.name.node.ident, def.name.span);
+                def.params
+                    .iter()
+                    .for_each(|one| self.instrument_function_parameter(&one.node));
+                self.visit_starlark_statement(&def.body);
             }
         }
     }
 
     /// What is assigned to. Nothing can be put around it, only into it.
-    fn target(&mut self, target: &AssignTargetP<AstNoPayload>, span: Span) {
+    fn visit_starlark_assign_target(&mut self, target: &AssignTargetP<AstNoPayload>, span: Span) {
         match target {
-            AssignTargetP::Identifier(name) => self.named(&name.node.ident, span),
-            AssignTargetP::Dot(object, _) => self.inner(object),
+            AssignTargetP::Identifier(name) => self.note_reserved_name(&name.node.ident, span),
+            AssignTargetP::Dot(object, _) => self.meter_parts_of_expression(object),
             AssignTargetP::Tuple(targets) => {
-                targets
-                    .iter()
-                    .for_each(|target| self.target(&target.node, target.span));
+                targets.iter().for_each(|target| {
+                    self.visit_starlark_assign_target(&target.node, target.span)
+                });
             }
             AssignTargetP::Index(pair) => {
-                self.inner(&pair.0);
-                self.value(&pair.1, Use::Any);
+                self.meter_parts_of_expression(&pair.0);
+                self.wrap_expression_in_meter_call(&pair.1, MeteredValueUse::Any);
             }
         }
     }
 
-    fn parameter(&mut self, parameter: &ParameterP<AstNoPayload>) {
+    fn instrument_function_parameter(&mut self, parameter: &ParameterP<AstNoPayload>) {
         match parameter {
             ParameterP::Slash | ParameterP::NoArgs => {}
             ParameterP::Normal(name, _, default) => {
-                self.named(&name.node.ident, name.span);
+                self.note_reserved_name(&name.node.ident, name.span);
                 // Computed where the function is made, not where it is called.
-                default.iter().for_each(|value| self.value(value, Use::Any));
+                default.iter().for_each(|value| {
+                    self.wrap_expression_in_meter_call(value, MeteredValueUse::Any)
+                });
             }
             ParameterP::Args(name, _) | ParameterP::KwArgs(name, _) => {
-                self.named(&name.node.ident, name.span);
+                self.note_reserved_name(&name.node.ident, name.span);
             }
         }
     }
 
     /// An expression whose value goes into something.
-    fn value(&mut self, expression: &AstExpr, usage: Use) {
+    fn wrap_expression_in_meter_call(&mut self, expression: &AstExpr, usage: MeteredValueUse) {
         if let ExprP::Literal(literal) = &expression.node {
             let length = expression.span.end().get() - expression.span.begin().get();
             let small = !matches!(literal, AstLiteral::String(_)) || length < LONG_LITERAL;
-            if small && !matches!(usage, Use::Factor) {
+            if small && !matches!(usage, MeteredValueUse::Factor) {
                 return;
             }
         }
-        self.open(expression.span, format!("{NAME}(("));
-        self.inner(expression);
-        self.close(expression.span, format!("), {})", usage as i32));
+        self.insert_text_before_span(expression.span, format!("{METER_NAME}(("));
+        self.meter_parts_of_expression(expression);
+        self.insert_text_after_span(expression.span, format!("), {})", usage as i32));
     }
 
     /// What is inside an expression.
-    fn inner(&mut self, expression: &AstExpr) {
+    fn meter_parts_of_expression(&mut self, expression: &AstExpr) {
         match &expression.node {
-            ExprP::Identifier(name) => self.named(&name.node.ident, expression.span),
+            ExprP::Identifier(name) => self.note_reserved_name(&name.node.ident, expression.span),
             ExprP::Literal(_) => {}
             ExprP::Tuple(items) | ExprP::List(items) => {
-                items.iter().for_each(|item| self.value(item, Use::Any));
+                items.iter().for_each(|item| {
+                    self.wrap_expression_in_meter_call(item, MeteredValueUse::Any)
+                });
             }
             ExprP::Dict(pairs) => {
                 for (key, value) in pairs {
-                    self.value(key, Use::Any);
-                    self.value(value, Use::Any);
+                    self.wrap_expression_in_meter_call(key, MeteredValueUse::Any);
+                    self.wrap_expression_in_meter_call(value, MeteredValueUse::Any);
                 }
             }
             ExprP::Dot(object, _) => {
                 self.computes = true;
-                self.value(object, Use::Any);
+                self.wrap_expression_in_meter_call(object, MeteredValueUse::Any);
             }
             ExprP::Call(called, arguments) => {
-                let usage = self.called(called);
+                let usage = self.visit_callee(called);
                 for argument in &arguments.args {
                     match &argument.node {
                         ArgumentP::Positional(value)
                         | ArgumentP::Named(_, value)
                         | ArgumentP::Args(value)
-                        | ArgumentP::KwArgs(value) => self.value(value, usage),
+                        | ArgumentP::KwArgs(value) => {
+                            self.wrap_expression_in_meter_call(value, usage)
+                        }
                     }
                 }
             }
             ExprP::Index(pair) => {
-                self.inner(&pair.0);
-                self.value(&pair.1, Use::Any);
+                self.meter_parts_of_expression(&pair.0);
+                self.wrap_expression_in_meter_call(&pair.1, MeteredValueUse::Any);
             }
             ExprP::Index2(triple) => {
-                self.inner(&triple.0);
-                self.value(&triple.1, Use::Any);
-                self.value(&triple.2, Use::Any);
+                self.meter_parts_of_expression(&triple.0);
+                self.wrap_expression_in_meter_call(&triple.1, MeteredValueUse::Any);
+                self.wrap_expression_in_meter_call(&triple.2, MeteredValueUse::Any);
             }
             ExprP::Slice(object, from, to, step) => {
                 self.computes = true;
-                self.value(object, Use::Any);
+                self.wrap_expression_in_meter_call(object, MeteredValueUse::Any);
                 for bound in [from, to, step].into_iter().flatten() {
-                    self.inner(bound);
+                    self.meter_parts_of_expression(bound);
                 }
             }
             ExprP::Lambda(lambda) => {
                 lambda
                     .params
                     .iter()
-                    .for_each(|one| self.parameter(&one.node));
-                self.value(&lambda.body, Use::Any);
+                    .for_each(|one| self.instrument_function_parameter(&one.node));
+                self.wrap_expression_in_meter_call(&lambda.body, MeteredValueUse::Any);
             }
             ExprP::Not(value) | ExprP::Minus(value) | ExprP::Plus(value) | ExprP::BitNot(value) => {
-                self.inner(value);
+                self.meter_parts_of_expression(value);
             }
             ExprP::Op(left, op, right) => {
                 self.computes = true;
                 let (left_use, right_use) = match op {
-                    BinOp::Multiply | BinOp::LeftShift => (Use::Factor, Use::Factor),
-                    BinOp::Percent => (Use::Text, Use::Part),
-                    _ => (Use::Any, Use::Any),
+                    BinOp::Multiply | BinOp::LeftShift => {
+                        (MeteredValueUse::Factor, MeteredValueUse::Factor)
+                    }
+                    BinOp::Percent => (MeteredValueUse::Text, MeteredValueUse::Part),
+                    _ => (MeteredValueUse::Any, MeteredValueUse::Any),
                 };
-                self.value(left, left_use);
-                self.value(right, right_use);
+                self.wrap_expression_in_meter_call(left, left_use);
+                self.wrap_expression_in_meter_call(right, right_use);
             }
             ExprP::If(three) => {
-                self.inner(&three.0);
-                self.inner(&three.1);
-                self.inner(&three.2);
+                self.meter_parts_of_expression(&three.0);
+                self.meter_parts_of_expression(&three.1);
+                self.meter_parts_of_expression(&three.2);
             }
             ExprP::ListComprehension(item, first, rest) => {
-                self.value(item, Use::Any);
-                self.clauses(first, rest);
+                self.wrap_expression_in_meter_call(item, MeteredValueUse::Any);
+                self.visit_comprehension_clauses(first, rest);
             }
             ExprP::DictComprehension(pair, first, rest) => {
-                self.value(&pair.0, Use::Any);
-                self.value(&pair.1, Use::Any);
-                self.clauses(first, rest);
+                self.wrap_expression_in_meter_call(&pair.0, MeteredValueUse::Any);
+                self.wrap_expression_in_meter_call(&pair.1, MeteredValueUse::Any);
+                self.visit_comprehension_clauses(first, rest);
             }
             ExprP::FString(text) => {
                 self.computes = true;
@@ -407,59 +442,63 @@ impl<'t> Places<'t> {
                 let mut before = String::from("[");
                 for value in &text.expressions {
                     if let ExprP::Identifier(name) = &value.node {
-                        self.named(&name.node.ident, expression.span);
+                        self.note_reserved_name(&name.node.ident, expression.span);
                         before.push_str(&format!(
-                            "{NAME}({}, {}), ",
+                            "{METER_NAME}({}, {}), ",
                             name.node.ident,
-                            Use::Part as i32
+                            MeteredValueUse::Part as i32
                         ));
                     }
                 }
-                self.open(expression.span, before);
-                self.close(expression.span, "][-1]".to_owned());
+                self.insert_text_before_span(expression.span, before);
+                self.insert_text_after_span(expression.span, "][-1]".to_owned());
             }
         }
     }
 
-    fn clauses(&mut self, first: &ForClauseP<AstNoPayload>, rest: &[ClauseP<AstNoPayload>]) {
-        self.clause(first);
+    fn visit_comprehension_clauses(
+        &mut self,
+        first: &ForClauseP<AstNoPayload>,
+        rest: &[ClauseP<AstNoPayload>],
+    ) {
+        self.visit_comprehension_clause(first);
         for clause in rest {
             match clause {
-                ClauseP::For(each) => self.clause(each),
-                ClauseP::If(condition) => self.inner(condition),
+                ClauseP::For(each) => self.visit_comprehension_clause(each),
+                ClauseP::If(condition) => self.meter_parts_of_expression(condition),
             }
         }
     }
 
-    fn clause(&mut self, each: &ForClauseP<AstNoPayload>) {
-        self.target(&each.var.node, each.var.span);
-        self.value(&each.over, Use::Any);
+    fn visit_comprehension_clause(&mut self, each: &ForClauseP<AstNoPayload>) {
+        self.visit_starlark_assign_target(&each.var.node, each.var.span);
+        self.wrap_expression_in_meter_call(&each.over, MeteredValueUse::Any);
     }
 
     /// What is called; how its arguments will be used.
-    fn called(&mut self, called: &AstExpr) -> Use {
+    fn visit_callee(&mut self, called: &AstExpr) -> MeteredValueUse {
         match &called.node {
             ExprP::Identifier(name) => {
-                self.named(&name.node.ident, called.span);
+                self.note_reserved_name(&name.node.ident, called.span);
                 let ours = ["prefix_rule", "host_executable", "network_rule"];
                 self.computes |= !ours.contains(&name.node.ident.as_str());
-                Use::Any
+                MeteredValueUse::Any
             }
             ExprP::Dot(object, method) => {
                 self.computes = true;
                 // These put their arguments into the text as often as they like.
                 let fills = ["format", "join", "replace"].contains(&method.node.as_str());
                 let (own, arguments) = match fills {
-                    true => (Use::Text, Use::Part),
-                    false => (Use::Any, Use::Any),
+                    true => (MeteredValueUse::Text, MeteredValueUse::Part),
+                    false => (MeteredValueUse::Any, MeteredValueUse::Any),
                 };
-                self.value(object, own);
+                self.wrap_expression_in_meter_call(object, own);
                 arguments
             }
             _ => {
                 self.computes = true;
-                self.inner(called);
-                Use::Any
+                self.meter_parts_of_expression(called);
+                MeteredValueUse::Any
             }
         }
     }
@@ -471,13 +510,13 @@ mod tests {
 
     use super::*;
 
-    fn measuring(text: &str) -> Measured {
+    fn measuring(text: &str) -> InstrumentedRulesSource {
         let dialect = Dialect {
             enable_f_strings: true,
             ..Dialect::Extended
         };
         let module = AstModule::parse("t", text.to_owned(), &dialect).unwrap();
-        measured(text, &module)
+        instrument_rules_with_meter(text, &module)
     }
 
     #[test]
@@ -486,15 +525,19 @@ mod tests {
             "prefix_rule(['a', ['b', 'c']], match=['a b'])",
             "x = ['a', 'b']\nfor n in x:\n    if n:\n        prefix_rule([n])",
         ] {
-            assert_eq!(measuring(text), Measured::AsItIs, "{text}");
+            assert_eq!(
+                measuring(text),
+                InstrumentedRulesSource::Unchanged,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn values_are_measured_on_their_way_in() {
         let check = |text: &str, expected: &str| {
-            let expected = expected.replace('~', NAME);
-            assert_eq!(measuring(text), Measured::Text(expected));
+            let expected = expected.replace('~', METER_NAME);
+            assert_eq!(measuring(text), InstrumentedRulesSource::Text(expected));
         };
         check("x = a * b", "x = ~((~((a), 1) * ~((b), 1)), 0)");
         check("x += y", "~((x), 0); x += ~((y), 0)");

@@ -14,14 +14,14 @@ use starlark::environment::{Globals, GlobalsBuilder, Module};
 use starlark::eval::{BeforeStmtFunc, BeforeStmtFuncDyn, Evaluator};
 use starlark::syntax::{AstModule, Dialect};
 
-use crate::check::{Hosts, Surroundings};
+use crate::check::{HostExecutables, ProgramPathResolutionBase};
 use crate::rules::RuleSet;
-use builtins::{Call, Calls, Said};
-pub use error::RulesError;
-pub use examples::Example;
-use examples::Trials;
-pub use listing::{Entry, Listing, Says};
-use meter::Measured;
+use builtins::{CollectedRuleCalls, RuleFileDeclaration, RulesBuiltinCall};
+pub use error::RulesCompileError;
+pub use examples::RuleExample;
+use examples::RuleExampleTestBudget;
+pub use listing::{ListedRule, ListedRulesFile, RulesListingEntry};
+use meter::InstrumentedRulesSource;
 
 /// Bytes of one rules file.
 const MAX_FILE: usize = 1 << 20;
@@ -45,87 +45,94 @@ const STACK: usize = 256 << 20;
 ///
 /// # Errors
 /// The first thing that is wrong, with file and line; an example that is not true, too.
-pub fn compile(files: &[(&str, &str)]) -> Result<RuleSet, RulesError> {
-    compile_from(files, &Surroundings::default())
+pub fn compile_execpolicy_rules_files(
+    files: &[(&str, &str)],
+) -> Result<RuleSet, RulesCompileError> {
+    compile_rules_with_base_folder(files, &ProgramPathResolutionBase::default())
 }
 
 /// The same where relative programs in examples begin here.
 ///
 /// # Errors
-/// As those of [`compile`].
-pub fn compile_from(files: &[(&str, &str)], from: &Surroundings) -> Result<RuleSet, RulesError> {
+/// As those of [`compile_execpolicy_rules_files`].
+pub fn compile_rules_with_base_folder(
+    files: &[(&str, &str)],
+    from: &ProgramPathResolutionBase,
+) -> Result<RuleSet, RulesCompileError> {
     // Other blanks are mistakes to the language.
     let is_blank = |text: &str| text.bytes().all(|byte| matches!(byte, b' ' | b'\n'));
     if files.iter().all(|(_, text)| is_blank(text)) {
         return Ok(RuleSet::default());
     }
-    let wrong = |file: &str, line, tried: &[Example]| match examples::complaint(tried) {
+    let wrong = |file: &str, line, tried: &[RuleExample]| match examples::failed_rule_examples_text(
+        tried,
+    ) {
         None => Ok(()),
-        Some(what) => Err(RulesError::Rule {
+        Some(what) => Err(RulesCompileError::Rule {
             file: file.to_owned(),
             line,
             what,
         }),
     };
-    on_own_stack(|| Ok(compile_all(files, from, wrong)?.0))
+    run_on_large_stack(|| Ok(compile_rule_files(files, from, wrong)?.0))
 }
 
 /// What rule files say call by call, with their examples tried, and the rule set.
 ///
 /// # Errors
 /// The first thing that is wrong, with file and line. An example that is not true is none.
-pub fn list(
+pub fn compile_and_list_rules(
     files: &[(&str, &str)],
-    from: &Surroundings,
-) -> Result<(RuleSet, Vec<Listing>), RulesError> {
-    on_own_stack(|| compile_all(files, from, |_, _, _| Ok(())))
+    from: &ProgramPathResolutionBase,
+) -> Result<(RuleSet, Vec<ListedRulesFile>), RulesCompileError> {
+    run_on_large_stack(|| compile_rule_files(files, from, |_, _, _| Ok(())))
 }
 
-fn on_own_stack<T: Send>(
-    work: impl FnOnce() -> Result<T, RulesError> + Send,
-) -> Result<T, RulesError> {
+fn run_on_large_stack<T: Send>(
+    work: impl FnOnce() -> Result<T, RulesCompileError> + Send,
+) -> Result<T, RulesCompileError> {
     std::thread::scope(|scope| {
         let work = std::thread::Builder::new()
             .name("rules".to_owned())
             .stack_size(STACK)
             .spawn_scoped(scope, work)
-            .map_err(RulesError::Thread)?;
+            .map_err(RulesCompileError::Thread)?;
         // A panic of the evaluator is a bad file, not a crash of ours.
-        work.join().unwrap_or(Err(RulesError::Crash))
+        work.join().unwrap_or(Err(RulesCompileError::Crash))
     })
 }
 
 /// `judge` sees the examples of each call once its file was evaluated.
-fn compile_all(
+fn compile_rule_files(
     files: &[(&str, &str)],
-    from: &Surroundings,
-    judge: impl Fn(&str, usize, &[Example]) -> Result<(), RulesError>,
-) -> Result<(RuleSet, Vec<Listing>), RulesError> {
-    let language = Language::new();
+    from: &ProgramPathResolutionBase,
+    judge: impl Fn(&str, usize, &[RuleExample]) -> Result<(), RulesCompileError>,
+) -> Result<(RuleSet, Vec<ListedRulesFile>), RulesCompileError> {
+    let language = StarlarkGlobals::new();
     let mut rules = Vec::new();
-    let mut hosts = Hosts::new();
+    let mut hosts = HostExecutables::new();
     let mut network = Vec::new();
     let mut listings = Vec::new();
     let mut room = MAX_RULES;
-    let mut trials = Trials::default();
+    let mut trials = RuleExampleTestBudget::default();
     for (name, text) in files {
-        let calls = evaluate(name, text, &language, &mut room)?;
+        let calls = collect_rules_file_calls(name, text, &language, &mut room)?;
         // Examples know all that the file says about paths, wherever it says so.
         for call in &calls {
-            if let Said::Host { name, paths } = &call.what {
+            if let RuleFileDeclaration::Host { name, paths } = &call.rule {
                 hosts.insert(name.clone(), paths.clone());
             }
         }
         let mut entries = Vec::with_capacity(calls.len());
         for call in calls {
-            let says = match call.what {
-                Said::Rules {
+            let says = match call.rule {
+                RuleFileDeclaration::Rules {
                     rules: own,
                     examples,
                 } => {
                     let made = RuleSet::new(own);
-                    let tried = examples.tried(&made, &hosts, from, &mut trials);
-                    let tried = tried.ok_or_else(|| RulesError::Rule {
+                    let tried = examples.evaluate_rule_examples(&made, &hosts, from, &mut trials);
+                    let tried = tried.ok_or_else(|| RulesCompileError::Rule {
                         file: (*name).to_owned(),
                         line: call.line,
                         what: "its examples take too long to be tried: fewer, or shorter lists"
@@ -133,43 +140,46 @@ fn compile_all(
                     })?;
                     judge(name, call.line, &tried)?;
                     let own = made.into_rules();
-                    let says = Says::prefix(&own, tried);
+                    let says = ListedRule::listed_rule_from_prefix_rules(&own, tried);
                     rules.extend(own);
                     says
                 }
-                Said::Host { name, paths } => Says::Host { name, paths },
-                Said::Network(rule) => {
+                RuleFileDeclaration::Host { name, paths } => ListedRule::Host { name, paths },
+                RuleFileDeclaration::Network(rule) => {
                     network.push(rule.clone());
-                    Says::Network(rule)
+                    ListedRule::Network(rule)
                 }
             };
-            entries.push(Entry {
+            entries.push(RulesListingEntry {
                 line: call.line,
-                says,
+                rule: says,
             });
         }
-        listings.push(Listing {
+        listings.push(ListedRulesFile {
             file: (*name).to_owned(),
             entries,
         });
     }
-    Ok((RuleSet::new(rules).with(hosts, network), listings))
+    Ok((
+        RuleSet::new(rules).with_executables_and_network_rules(hosts, network),
+        listings,
+    ))
 }
 
 /// The calls of one file, in order.
-fn evaluate(
+fn collect_rules_file_calls(
     name: &str,
     text: &str,
-    globals: &Language,
+    globals: &StarlarkGlobals,
     room: &mut usize,
-) -> Result<Vec<Call>, RulesError> {
+) -> Result<Vec<RulesBuiltinCall>, RulesCompileError> {
     if text.len() > MAX_FILE {
-        return Err(RulesError::TooLarge {
+        return Err(RulesCompileError::TooLarge {
             file: name.to_owned(),
             limit: MAX_FILE,
         });
     }
-    bounds::check(text).map_err(|line| RulesError::TooComplex {
+    bounds::check_rules_text_complexity(text).map_err(|line| RulesCompileError::TooComplex {
         file: name.to_owned(),
         line,
     })?;
@@ -178,40 +188,49 @@ fn evaluate(
         ..Dialect::Extended
     };
     let parse = |text: &str| AstModule::parse(name, text.to_owned(), &dialect);
-    let ast = parse(text).map_err(|error| RulesError::starlark(name, &error))?;
-    match meter::measured(text, &ast) {
-        Measured::AsItIs => {}
-        Measured::NamesMeter(at) => {
+    let ast = parse(text).map_err(|error| RulesCompileError::from_starlark_error(name, &error))?;
+    match meter::instrument_rules_with_meter(text, &ast) {
+        InstrumentedRulesSource::Unchanged => {}
+        InstrumentedRulesSource::ReservedName(at) => {
             let before = text.get(..at).unwrap_or_default();
-            return Err(RulesError::Rule {
+            return Err(RulesCompileError::Rule {
                 file: name.to_owned(),
                 line: before.matches('\n').count() + 1,
-                what: format!("`{}` is no name that a rules file may use", meter::NAME),
+                what: format!(
+                    "`{}` is no name that a rules file may use",
+                    meter::METER_NAME
+                ),
             });
         }
-        Measured::Text(measured) => {
+        InstrumentedRulesSource::Text(measured) => {
             // What cannot be measured is not run.
-            let ast = parse(&measured).map_err(|_| RulesError::TooComplex {
+            let ast = parse(&measured).map_err(|_| RulesCompileError::TooComplex {
                 file: name.to_owned(),
                 line: 1,
             })?;
-            let calls = Calls::with_room(*room);
+            let calls = CollectedRuleCalls::rule_calls_with_byte_budget(*room);
             // Any other mistake is met again, and said in the file's own words.
-            if let Err(error) = run(ast, &globals.measuring, &calls, MAX_TICKS_MEASURED)
-                && calls.meter.is_spent()
+            if let Err(error) =
+                run_starlark_module(ast, &globals.measuring, &calls, MAX_TICKS_MEASURED)
+                && calls.meter.is_rules_evaluation_exhausted()
             {
-                return Err(RulesError::starlark(name, &error));
+                return Err(RulesCompileError::from_starlark_error(name, &error));
             }
         }
     }
-    let calls = Calls::with_room(*room);
-    run(ast, &globals.plain, &calls, MAX_TICKS)
-        .map_err(|error| RulesError::starlark(name, &error))?;
-    *room = calls.room.get();
-    Ok(calls.made.into_inner())
+    let calls = CollectedRuleCalls::rule_calls_with_byte_budget(*room);
+    run_starlark_module(ast, &globals.plain, &calls, MAX_TICKS)
+        .map_err(|error| RulesCompileError::from_starlark_error(name, &error))?;
+    *room = calls.byte_budget.get();
+    Ok(calls.calls.into_inner())
 }
 
-fn run(ast: AstModule, globals: &Globals, calls: &Calls, ticks: u64) -> starlark::Result<()> {
+fn run_starlark_module(
+    ast: AstModule,
+    globals: &Globals,
+    calls: &CollectedRuleCalls,
+    ticks: u64,
+) -> starlark::Result<()> {
     Module::with_temp_heap(|module| {
         let mut evaluator = Evaluator::new(&module);
         evaluator.extra = Some(calls);
@@ -220,28 +239,30 @@ fn run(ast: AstModule, globals: &Globals, calls: &Calls, ticks: u64) -> starlark
             .and_then(|()| evaluator.set_max_heap_size(MAX_HEAP))
             .and_then(|()| evaluator.set_max_tick_count(ticks))
             .map_err(starlark::Error::new_other)?;
-        evaluator.before_stmt_for_dap(BeforeStmtFunc::from_dyn(Box::new(Bounds::default())));
+        evaluator.before_stmt_for_dap(BeforeStmtFunc::from_dyn(Box::new(
+            StarlarkStatementLimiter::default(),
+        )));
         let done = evaluator.eval_module(ast, globals).map(|_| ());
         let heap = evaluator.heap().allocated_bytes();
         if heap > MAX_HEAP || evaluator.get_total_tick_count() >= ticks {
-            calls.meter.spend();
+            calls.meter.mark_evaluation_exhausted();
         }
         done
     })
 }
 
 /// The language, and the same with the meter.
-struct Language {
+struct StarlarkGlobals {
     plain: Globals,
     measuring: Globals,
 }
 
-impl Language {
+impl StarlarkGlobals {
     fn new() -> Self {
-        let plain = || GlobalsBuilder::standard().with(builtins::rules_module);
+        let plain = || GlobalsBuilder::standard().with(builtins::register_rule_builtins);
         Self {
             plain: plain().build(),
-            measuring: plain().with(builtins::meter_module).build(),
+            measuring: plain().with(builtins::register_meter_builtin).build(),
         }
     }
 }
@@ -249,11 +270,11 @@ impl Language {
 /// The evaluator looks at its own limits only every thousand loop rounds or calls: forty
 /// lines of `s = s + s` would never meet them. This looks before each statement.
 #[derive(Default)]
-struct Bounds {
+struct StarlarkStatementLimiter {
     statements: u64,
 }
 
-impl<'e> BeforeStmtFuncDyn<'e> for Bounds {
+impl<'e> BeforeStmtFuncDyn<'e> for StarlarkStatementLimiter {
     fn call<'v>(
         &mut self,
         _: FileSpanRef,
@@ -264,11 +285,11 @@ impl<'e> BeforeStmtFuncDyn<'e> for Bounds {
         if self.statements > MAX_STATEMENTS || evaluator.heap().allocated_bytes() > MAX_HEAP {
             if let Some(calls) = evaluator
                 .extra
-                .and_then(|extra| extra.downcast_ref::<Calls>())
+                .and_then(|extra| extra.downcast_ref::<CollectedRuleCalls>())
             {
-                calls.meter.spend();
+                calls.meter.mark_evaluation_exhausted();
             }
-            return Err(starlark::Error::new_other(RulesError::Endless));
+            return Err(starlark::Error::new_other(RulesCompileError::LimitExceeded));
         }
         Ok(())
     }

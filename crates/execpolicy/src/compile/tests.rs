@@ -6,7 +6,7 @@ use super::*;
 
 /// The rules as `head tail...=decision`, alternatives joined by `|`.
 fn compiled(text: &str) -> Vec<String> {
-    compile(&[("test.rules", text)])
+    compile_execpolicy_rules_files(&[("test.rules", text)])
         .unwrap_or_else(|error| panic!("{text}: {error}"))
         .into_rules()
         .into_iter()
@@ -23,7 +23,7 @@ fn compiled(text: &str) -> Vec<String> {
 }
 
 fn refused(text: &str) -> String {
-    compile(&[("test.rules", text)])
+    compile_execpolicy_rules_files(&[("test.rules", text)])
         .expect_err(text)
         .to_string()
 }
@@ -274,7 +274,7 @@ fn hostile_files_end() {
 #[test]
 fn hostile_steps_end() {
     let check = |text: &str| {
-        let error = compile(&[("test.rules", text)]).expect_err(text);
+        let error = compile_execpolicy_rules_files(&[("test.rules", text)]).expect_err(text);
         let said = error.to_string();
         let ours = [
             "too many steps or too much memory",
@@ -391,7 +391,8 @@ fn hostile_steps_end() {
 #[test]
 fn the_deepest_that_is_read_does_not_overflow_the_stack() {
     let evaluates = |text: String| {
-        let said = compile(&[("test.rules", text.as_str())]).map_err(|error| error.to_string());
+        let said = compile_execpolicy_rules_files(&[("test.rules", text.as_str())])
+            .map_err(|error| error.to_string());
         // Whatever is said of it, it is said.
         let crashed = said.as_ref().is_err_and(|said| said.contains("crashed"));
         assert!(!crashed, "{}", text.chars().take(40).collect::<String>());
@@ -485,16 +486,20 @@ fn several_files_keep_their_order_and_say_which_is_wrong() {
             "prefix_rule(['a'], 'prompt')\nhost_executable('a', [])",
         ),
     ];
-    let rules = compile(&files).unwrap();
+    let rules = compile_execpolicy_rules_files(&files).unwrap();
     let said: Vec<RuleDecision> = rules
-        .matches(&["a"])
+        .matching_rules(&["a"])
         .iter()
         .map(|hit| hit.decision)
         .collect();
     assert_eq!(said, [Allow, Prompt]);
-    let error = compile(&[("one.rules", ""), ("two.rules", "\nx")]).unwrap_err();
+    let error =
+        compile_execpolicy_rules_files(&[("one.rules", ""), ("two.rules", "\nx")]).unwrap_err();
     assert!(error.to_string().starts_with("two.rules:2:"), "{error}");
-    assert_eq!(compile(&[]).unwrap(), RuleSet::default());
+    assert_eq!(
+        compile_execpolicy_rules_files(&[]).unwrap(),
+        RuleSet::default()
+    );
 }
 
 #[test]
@@ -502,18 +507,18 @@ fn a_listing_tells_every_call_and_tries_its_examples() {
     let text = "prefix_rule([['a', 'b'], 'c'], 'prompt', ['a c', 'x'], ['b c d'], 'why')\n\
                 host_executable('a', ['/a/../a'])\n\
                 network_rule('Example.com:443', 'https_connect', 'deny')";
-    let from = Surroundings::default();
-    let (rules, listings) = list(&[("t.rules", text)], &from).unwrap();
-    assert_eq!(rules.matches(&["b", "c"]).len(), 1);
-    assert_eq!((rules.network().len(), listings.len()), (1, 1));
+    let from = ProgramPathResolutionBase::default();
+    let (rules, listings) = compile_and_list_rules(&[("t.rules", text)], &from).unwrap();
+    assert_eq!(rules.matching_rules(&["b", "c"]).len(), 1);
+    assert_eq!((rules.network_rules().len(), listings.len()), (1, 1));
     let entries = &listings[0].entries;
     assert_eq!(
         entries.iter().map(|one| one.line).collect::<Vec<_>>(),
         [1, 2, 3]
     );
-    let Says::Prefix {
+    let ListedRule::Prefix {
         pattern, examples, ..
-    } = &entries[0].says
+    } = &entries[0].rule
     else {
         panic!("{entries:?}");
     };
@@ -530,14 +535,14 @@ fn a_listing_tells_every_call_and_tries_its_examples() {
             ("x", true, false)
         ]
     );
-    let host = Says::Host {
+    let host = ListedRule::Host {
         name: "a".to_owned(),
         paths: vec!["/a".to_owned()],
     };
-    assert_eq!(entries[1].says, host);
-    let Says::Network(network) = &entries[2].says else {
+    assert_eq!(entries[1].rule, host);
+    let ListedRule::Network(network) = &entries[2].rule else {
         panic!("{entries:?}");
     };
     assert_eq!(network.host, "example.com");
-    assert!(list(&[("t.rules", "x")], &from).is_err());
+    assert!(compile_and_list_rules(&[("t.rules", "x")], &from).is_err());
 }

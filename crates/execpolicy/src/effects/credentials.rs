@@ -1,9 +1,9 @@
 //! Files that hold secrets, by the places where programs keep them.
 
-use super::glob::meets;
+use super::glob::globs_intersect;
 
 /// Ends of paths, wherever they begin. A file with this name, or in a folder with this name.
-const KEPT: &[&[&str]] = &[
+const SECRET_FILES: &[&[&str]] = &[
     &[".ssh", "id_*"],
     &[".ssh", "*_rsa"],
     &[".ssh", "*.pem"],
@@ -62,7 +62,7 @@ const KEPT: &[&[&str]] = &[
 ];
 
 /// From the root of the file system.
-const SYSTEM: &[&[&str]] = &[
+const SYSTEM_SECRETS: &[&[&str]] = &[
     &["etc", "shadow"],
     &["etc", "shadow-"],
     &["etc", "gshadow"],
@@ -78,7 +78,7 @@ const SYSTEM: &[&[&str]] = &[
 ];
 
 /// Home folders of which everything is read at once only by who is after secrets.
-const FOLDERS: &[&str] = &[
+const SECRET_FOLDERS: &[&str] = &[
     ".ssh",
     ".aws",
     ".gnupg",
@@ -94,19 +94,22 @@ const FOLDERS: &[&str] = &[
 
 /// Whether a secret is read at this absolute path. `inside` the project, names alone do not make
 /// one of a pattern: `cat *` is ordinary there.
-pub(super) fn read_at(path: &[&str], home: &[&str], inside: bool, deep: bool) -> bool {
+pub(super) fn is_secret_path(path: &[&str], home: &[&str], inside: bool, deep: bool) -> bool {
     let public = path
         .last()
         .is_some_and(|name| name.ends_with(".pub") || name.ends_with(".example"));
     if public {
         return false;
     }
-    let system = SYSTEM.iter().any(|kept| same(kept, path));
-    let kept = KEPT.iter().any(|kept| {
+    let system = SYSTEM_SECRETS
+        .iter()
+        .any(|kept| path_matches_credential_pattern(kept, path));
+    let kept = SECRET_FILES.iter().any(|kept| {
         if let [parts @ .., "**"] = kept {
-            let named = |window: &[&str]| window.iter().all(|part| !is_all(part));
+            let named = |window: &[&str]| window.iter().all(|part| !is_wildcard_only(part));
             let mut windows = path.windows(parts.len());
-            return windows.any(|window| named(window) && same(parts, window));
+            return windows
+                .any(|window| named(window) && path_matches_credential_pattern(parts, window));
         }
         let Some(end) = path
             .len()
@@ -122,10 +125,10 @@ pub(super) fn read_at(path: &[&str], home: &[&str], inside: bool, deep: bool) ->
         // `src/**/*.key` of what is in `.ssh`.
         let folders = end.len() - 1;
         let named = match folders {
-            0 => !is_all(end.first().unwrap_or(&"")),
-            _ => end.iter().take(folders).all(|part| !is_all(part)),
+            0 => !is_wildcard_only(end.first().unwrap_or(&"")),
+            _ => end.iter().take(folders).all(|part| !is_wildcard_only(part)),
         };
-        same(kept, end) && (named || path.starts_with(home))
+        path_matches_credential_pattern(kept, end) && (named || path.starts_with(home))
     });
     // A folder of a home, or what homes lie in, with all that is in it.
     let below_home = path.strip_prefix(home);
@@ -133,9 +136,9 @@ pub(super) fn read_at(path: &[&str], home: &[&str], inside: bool, deep: bool) ->
         && match (path, below_home) {
             ([] | ["home" | "root" | "Users"] | ["home" | "Users", _], _) => !inside,
             (_, Some([])) => true,
-            (_, Some([first, ..])) => !inside && FOLDERS.contains(first),
+            (_, Some([first, ..])) => !inside && SECRET_FOLDERS.contains(first),
             (["home" | "Users", _, first], None) | (["root", first], None) => {
-                FOLDERS.contains(first)
+                SECRET_FOLDERS.contains(first)
             }
             _ => false,
         };
@@ -143,28 +146,39 @@ pub(super) fn read_at(path: &[&str], home: &[&str], inside: bool, deep: bool) ->
 }
 
 /// A pattern that says nothing.
-fn is_all(part: &str) -> bool {
+fn is_wildcard_only(part: &str) -> bool {
     part.chars().all(|c| c == '*' || c == '?')
 }
 
-fn same(kept: &[&str], path: &[&str]) -> bool {
+fn path_matches_credential_pattern(kept: &[&str], path: &[&str]) -> bool {
     if let [parts @ .., "**"] = kept {
         return path.len() > parts.len()
-            && parts.iter().zip(path).all(|(kept, part)| meets(kept, part));
+            && parts
+                .iter()
+                .zip(path)
+                .all(|(kept, part)| globs_intersect(kept, part));
     }
-    kept.len() == path.len() && kept.iter().zip(path).all(|(kept, part)| meets(kept, part))
+    kept.len() == path.len()
+        && kept
+            .iter()
+            .zip(path)
+            .all(|(kept, part)| globs_intersect(kept, part))
 }
 
 #[cfg(test)]
 mod tests {
-    use crate::effects::place::Ground;
+    use crate::effects::place::ProjectRoots;
 
     #[test]
     fn what_is_a_secret() {
-        let ground = Ground::new(&["/home/dev/repo".to_owned()]);
+        let ground = ProjectRoots::new(&["/home/dev/repo".to_owned()]);
         let check = |text: &str, deep: bool, expected: bool| {
-            let spot = ground.spot(&ground.start(), text);
-            assert_eq!(ground.is_secret(&spot, deep), expected, "{text} {deep}");
+            let spot = ground.resolve_path_named_in_command(&ground.initial_working_dir(), text);
+            assert_eq!(
+                ground.is_secret_path(&spot, deep),
+                expected,
+                "{text} {deep}"
+            );
         };
         for text in [
             "~/.ssh/id_rsa",

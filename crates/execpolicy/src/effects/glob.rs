@@ -6,11 +6,11 @@ const LONGEST: usize = 256;
 
 /// Whether two components can be equal; `*`, `?` and `[...]` in either stand for what they stand
 /// for in a shell.
-pub(crate) fn meets(a: &str, b: &str) -> bool {
-    if !wild(a) && !wild(b) {
+pub(crate) fn globs_intersect(a: &str, b: &str) -> bool {
+    if !is_glob(a) && !is_glob(b) {
         return a == b;
     }
-    let (a, b) = (atoms(a), atoms(b));
+    let (a, b) = (parse_glob_atoms(a), parse_glob_atoms(b));
     if a.len() > LONGEST || b.len() > LONGEST {
         return true;
     }
@@ -33,11 +33,11 @@ pub(crate) fn meets(a: &str, b: &str) -> bool {
                     .copied()
                     .unwrap_or(false);
             let here = (i == 0 && j == 0)
-                || (above && left == Some(&Atom::Any))
-                || (beside && right == Some(&Atom::Any))
-                || (above && right == Some(&Atom::Any))
-                || (beside && left == Some(&Atom::Any))
-                || (both && one(left, right));
+                || (above && left == Some(&GlobAtom::Any))
+                || (beside && right == Some(&GlobAtom::Any))
+                || (above && right == Some(&GlobAtom::Any))
+                || (beside && left == Some(&GlobAtom::Any))
+                || (both && glob_atoms_overlap(left, right));
             if let Some(cell) = row.get_mut(j) {
                 *cell = here;
             }
@@ -47,28 +47,28 @@ pub(crate) fn meets(a: &str, b: &str) -> bool {
     reach.last().copied().unwrap_or(true)
 }
 
-fn one(left: Option<&Atom>, right: Option<&Atom>) -> bool {
+fn glob_atoms_overlap(left: Option<&GlobAtom>, right: Option<&GlobAtom>) -> bool {
     match (left, right) {
-        (Some(Atom::Char(a)), Some(Atom::Char(b))) => a == b,
+        (Some(GlobAtom::Char(a)), Some(GlobAtom::Char(b))) => a == b,
         (Some(_), Some(_)) => true,
         _ => false,
     }
 }
 
 #[derive(PartialEq, Eq)]
-enum Atom {
+enum GlobAtom {
     Char(char),
     One,
     Any,
 }
 
-fn atoms(text: &str) -> Vec<Atom> {
+fn parse_glob_atoms(text: &str) -> Vec<GlobAtom> {
     let mut atoms = Vec::new();
     let mut chars = text.chars();
     while let Some(c) = chars.next() {
         atoms.push(match c {
-            '*' => Atom::Any,
-            '?' => Atom::One,
+            '*' => GlobAtom::Any,
+            '?' => GlobAtom::One,
             '[' if chars.clone().any(|c| c == ']') => {
                 // `[]x]`: a bracket that comes first is one of the class.
                 for (at, c) in chars.by_ref().enumerate() {
@@ -76,89 +76,101 @@ fn atoms(text: &str) -> Vec<Atom> {
                         break;
                     }
                 }
-                Atom::One
+                GlobAtom::One
             }
-            c => Atom::Char(c),
+            c => GlobAtom::Char(c),
         });
     }
     atoms
 }
 
 /// Whether a component is a pattern.
-pub(crate) fn wild(text: &str) -> bool {
+pub(crate) fn is_glob(text: &str) -> bool {
     text.contains(['*', '?', '['])
 }
 
 /// How surely a path is one that a pattern names.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Hit {
+pub(crate) enum GlobMatchCertainty {
     /// Not at all.
     No,
     /// It can be.
-    May,
+    Possible,
     /// It is.
-    Sure,
+    Certain,
 }
 
 /// Whether the path of these components is one that the pattern means. `below`: whatever lies
 /// under the path is meant, too, as with `rm -r`.
-pub(crate) fn names(pattern: &[&str], path: &[&str], below: bool) -> Hit {
-    let fixed = path.iter().take_while(|part| !wild(part)).count();
+pub(crate) fn match_path_pattern(
+    pattern: &[&str],
+    path: &[&str],
+    below: bool,
+) -> GlobMatchCertainty {
+    let fixed = path.iter().take_while(|part| !is_glob(part)).count();
     let known = path.get(..fixed).unwrap_or(&[]);
     if fixed == path.len() {
-        if reaches(pattern, path) {
-            return Hit::Sure;
+        if path_patterns_intersect(pattern, path) {
+            return GlobMatchCertainty::Certain;
         }
-    } else if everything_below(pattern, known) {
-        return Hit::Sure;
-    } else if reaches(pattern, path) {
-        return Hit::May;
+    } else if glob_covers_subtree(pattern, known) {
+        return GlobMatchCertainty::Certain;
+    } else if path_patterns_intersect(pattern, path) {
+        return GlobMatchCertainty::Possible;
     }
-    if below && above(pattern, path) {
+    if below && may_match_below(pattern, path) {
         // `tests/**` has a folder that is certainly under it; `**/*.snap` may have none.
-        let certain = fixed == path.len() && !pattern.first().is_some_and(|part| wild(part));
-        return if certain { Hit::Sure } else { Hit::May };
+        let certain = fixed == path.len() && !pattern.first().is_some_and(|part| is_glob(part));
+        return if certain {
+            GlobMatchCertainty::Certain
+        } else {
+            GlobMatchCertainty::Possible
+        };
     }
-    Hit::No
+    GlobMatchCertainty::No
 }
 
 /// Whether the two can mean one path; `**` stands for any number of components.
-fn reaches(pattern: &[&str], path: &[&str]) -> bool {
+fn path_patterns_intersect(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (None, None) => true,
         (Some((&"**", rest)), _) => {
-            reaches(rest, path)
+            path_patterns_intersect(rest, path)
                 || path
                     .split_first()
-                    .is_some_and(|(_, path)| reaches(pattern, path))
+                    .is_some_and(|(_, path)| path_patterns_intersect(pattern, path))
         }
         (_, Some((&"**", rest))) => {
-            reaches(pattern, rest)
+            path_patterns_intersect(pattern, rest)
                 || pattern
                     .split_first()
-                    .is_some_and(|(_, pattern)| reaches(pattern, path))
+                    .is_some_and(|(_, pattern)| path_patterns_intersect(pattern, path))
         }
-        (Some((a, pattern)), Some((b, path))) => meets(a, b) && reaches(pattern, path),
+        (Some((a, pattern)), Some((b, path))) => {
+            globs_intersect(a, b) && path_patterns_intersect(pattern, path)
+        }
         _ => false,
     }
 }
 
 /// Whether the pattern means every path below this folder.
-fn everything_below(pattern: &[&str], folder: &[&str]) -> bool {
+fn glob_covers_subtree(pattern: &[&str], folder: &[&str]) -> bool {
     match (pattern.split_first(), folder.split_first()) {
         (Some((&"**", [])), _) => true,
         (Some((a, pattern)), Some((b, folder))) => {
-            meets(a, b) && !wild(b) && everything_below(pattern, folder)
+            globs_intersect(a, b) && !is_glob(b) && glob_covers_subtree(pattern, folder)
         }
         _ => false,
     }
 }
 
 /// Whether something that the pattern means can lie under this path.
-fn above(pattern: &[&str], path: &[&str]) -> bool {
+fn may_match_below(pattern: &[&str], path: &[&str]) -> bool {
     match (pattern.split_first(), path.split_first()) {
         (_, None) | (Some((&"**", _)), _) | (_, Some((&"**", _))) => true,
-        (Some((a, pattern)), Some((b, path))) => meets(a, b) && above(pattern, path),
+        (Some((a, pattern)), Some((b, path))) => {
+            globs_intersect(a, b) && may_match_below(pattern, path)
+        }
         (None, Some(_)) => false,
     }
 }
@@ -181,8 +193,8 @@ mod tests {
             ("id_*", "*.pub", true),
             ("a*b", "b*a", false),
         ] {
-            assert_eq!(meets(a, b), expected, "{a} {b}");
-            assert_eq!(meets(b, a), expected, "{b} {a}");
+            assert_eq!(globs_intersect(a, b), expected, "{a} {b}");
+            assert_eq!(globs_intersect(b, a), expected, "{b} {a}");
         }
     }
 
@@ -190,24 +202,47 @@ mod tests {
     fn paths_and_patterns() {
         let split = |text: &'static str| -> Vec<&str> { text.split('/').collect() };
         for (pattern, path, below, expected) in [
-            ("tests/**", "tests/a.py", false, Hit::Sure),
-            ("tests/**", "tests/a/b.py", false, Hit::Sure),
-            ("tests/**", "src/a.py", true, Hit::No),
-            ("tests/**", "tests/*.py", false, Hit::Sure),
-            ("tests/**", "t*/a.py", false, Hit::May),
-            ("tests/**", "tests", true, Hit::Sure),
-            ("tests/**/*.snap", "tests/a", true, Hit::Sure),
-            ("**/*.snap", "src", true, Hit::May),
-            ("**/*.snap", "src/a.snap", false, Hit::Sure),
-            ("**/*.snap", "src/*.rs", false, Hit::No),
-            ("Cargo.lock", "Cargo.lock", false, Hit::Sure),
-            ("Cargo.lock", "Cargo.toml", true, Hit::No),
-            ("tests/**", "**", false, Hit::May),
-            ("a/b/c", "a/b", true, Hit::Sure),
+            ("tests/**", "tests/a.py", false, GlobMatchCertainty::Certain),
+            (
+                "tests/**",
+                "tests/a/b.py",
+                false,
+                GlobMatchCertainty::Certain,
+            ),
+            ("tests/**", "src/a.py", true, GlobMatchCertainty::No),
+            ("tests/**", "tests/*.py", false, GlobMatchCertainty::Certain),
+            ("tests/**", "t*/a.py", false, GlobMatchCertainty::Possible),
+            ("tests/**", "tests", true, GlobMatchCertainty::Certain),
+            (
+                "tests/**/*.snap",
+                "tests/a",
+                true,
+                GlobMatchCertainty::Certain,
+            ),
+            ("**/*.snap", "src", true, GlobMatchCertainty::Possible),
+            (
+                "**/*.snap",
+                "src/a.snap",
+                false,
+                GlobMatchCertainty::Certain,
+            ),
+            ("**/*.snap", "src/*.rs", false, GlobMatchCertainty::No),
+            (
+                "Cargo.lock",
+                "Cargo.lock",
+                false,
+                GlobMatchCertainty::Certain,
+            ),
+            ("Cargo.lock", "Cargo.toml", true, GlobMatchCertainty::No),
+            ("tests/**", "**", false, GlobMatchCertainty::Possible),
+            ("a/b/c", "a/b", true, GlobMatchCertainty::Certain),
         ] {
-            let hit = names(&split(pattern), &split(path), below);
+            let hit = match_path_pattern(&split(pattern), &split(path), below);
             assert_eq!(hit, expected, "{pattern} {path} {below}");
         }
-        assert_eq!(names(&["tests", "**"], &[], true), Hit::Sure);
+        assert_eq!(
+            match_path_pattern(&["tests", "**"], &[], true),
+            GlobMatchCertainty::Certain
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! What stays on this machine: a registry, a cluster of one's own under which things are tried out.
 //! What a program hands to it nobody else feels, so that this is no hazard.
 
-use super::table::is_local;
-use crate::shell::Word;
+use super::table::is_local_server_url;
+use crate::shell::CommandWord;
 
 /// Names of clusters that tools make for development.
 const OWN_CLUSTERS: &[&str] = &["minikube", "docker-desktop", "rancher-desktop", "orbstack"];
@@ -10,31 +10,35 @@ const OWN_CLUSTERS: &[&str] = &["minikube", "docker-desktop", "rancher-desktop",
 const OWN_CLUSTERS_BEGIN: &[&str] = &["kind-", "k3d-"];
 
 /// Whether these words name a place of this machine, and no other.
-pub(super) fn is_meant(program: &str, words: &[Word]) -> bool {
+pub(super) fn command_targets_only_localhost(program: &str, words: &[CommandWord]) -> bool {
     let own = words
         .iter()
-        .take_while(|word| word.as_fixed() != Some("--"));
-    let texts: Option<Vec<&str>> = own.map(Word::as_fixed).collect();
+        .take_while(|word| word.as_literal() != Some("--"));
+    let texts: Option<Vec<&str>> = own.map(CommandWord::as_literal).collect();
     let Some(texts) = texts else { return false };
     match program {
-        "npm" | "pnpm" | "yarn" | "bun" => all(&texts, &["--registry"], is_address),
-        "twine" => all(&texts, &["--repository-url"], is_address),
-        "docker" | "podman" | "nerdctl" => pushes_here(&texts),
+        "npm" | "pnpm" | "yarn" | "bun" => {
+            all_option_values_match(&texts, &["--registry"], is_local_url)
+        }
+        "twine" => all_option_values_match(&texts, &["--repository-url"], is_local_url),
+        "docker" | "podman" | "nerdctl" => pushes_to_local_registry(&texts),
         "kubectl" | "oc" | "kubecolor" => {
             // They say where the cluster is, whatever the context says.
             let elsewhere = ["-s", "--server", "--cluster", "--kubeconfig", "--user"];
-            all(&texts, &["--context"], is_own_cluster) && !any(&texts, &elsewhere)
+            all_option_values_match(&texts, &["--context"], is_local_cluster)
+                && !has_any_option(&texts, &elsewhere)
         }
         "helm" => {
             let elsewhere = ["--kube-apiserver", "--kubeconfig"];
-            all(&texts, &["--kube-context"], is_own_cluster) && !any(&texts, &elsewhere)
+            all_option_values_match(&texts, &["--kube-context"], is_local_cluster)
+                && !has_any_option(&texts, &elsewhere)
         }
         _ => false,
     }
 }
 
 /// Whether one of these options is there, and each time with such a value.
-fn all(words: &[&str], names: &[&str], is_such: fn(&str) -> bool) -> bool {
+fn all_option_values_match(words: &[&str], names: &[&str], is_such: fn(&str) -> bool) -> bool {
     let mut found = false;
     for (at, word) in words.iter().enumerate() {
         let value = match word.split_once('=') {
@@ -50,7 +54,7 @@ fn all(words: &[&str], names: &[&str], is_such: fn(&str) -> bool) -> bool {
     found
 }
 
-fn any(words: &[&str], names: &[&str]) -> bool {
+fn has_any_option(words: &[&str], names: &[&str]) -> bool {
     words.iter().any(|word| {
         let long = word.split('=').next().unwrap_or(word);
         // A letter can hang on its value.
@@ -62,11 +66,11 @@ fn any(words: &[&str], names: &[&str]) -> bool {
     })
 }
 
-fn is_address(text: &str) -> bool {
-    text.contains("://") && is_local(text)
+fn is_local_url(text: &str) -> bool {
+    text.contains("://") && is_local_server_url(text)
 }
 
-fn is_own_cluster(name: &str) -> bool {
+fn is_local_cluster(name: &str) -> bool {
     OWN_CLUSTERS.contains(&name)
         || OWN_CLUSTERS_BEGIN
             .iter()
@@ -74,13 +78,13 @@ fn is_own_cluster(name: &str) -> bool {
 }
 
 /// `docker push localhost:5000/image`
-fn pushes_here(words: &[&str]) -> bool {
+fn pushes_to_local_registry(words: &[&str]) -> bool {
     match words {
         [_, "push", image] | [_, "image", "push", image] => {
             image.contains(':')
                 && image
                     .split_once('/')
-                    .is_some_and(|(host, _)| is_local(host))
+                    .is_some_and(|(host, _)| is_local_server_url(host))
         }
         _ => false,
     }

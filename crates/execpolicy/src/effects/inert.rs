@@ -1,12 +1,12 @@
 //! Options with which a program only says what it would do. One removes effects, so it has to be
 //! certain that the program reads it: its value, what undoes it and where it stands all count.
 
-use super::row::{On, Row};
-use crate::shell::Word;
+use super::row::{OptionMeaning, ProgramSpec};
+use crate::shell::CommandWord;
 
 /// What a program's own reader makes of such an option.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct InertOption {
+pub(crate) struct DryRunOption {
     /// Values, attached with `=`, with which it still is one.
     pub(super) values: &'static [&'static str],
     /// Options that undo it, or do something beside it.
@@ -17,14 +17,14 @@ pub(crate) struct InertOption {
     pub(super) anywhere: bool,
 }
 
-const PLAIN: InertOption = InertOption {
+const PLAIN: DryRunOption = DryRunOption {
     values: &[],
     undone_by: &[],
     flags: &["v", "verbose", "q", "quiet", "f", "force"],
     anywhere: true,
 };
 
-pub(super) const GIT_APPLY: InertOption = InertOption {
+pub(super) const GIT_APPLY: DryRunOption = DryRunOption {
     undone_by: &["apply", "build-fake-ancestor"],
     flags: &[
         "v",
@@ -47,7 +47,7 @@ pub(super) const GIT_APPLY: InertOption = InertOption {
     ..PLAIN
 };
 /// `git rm`, `git clean`: `-n` in a cluster of letters without values.
-pub(super) const GIT_FILES: InertOption = InertOption {
+pub(super) const GIT_FILES: DryRunOption = DryRunOption {
     flags: &[
         "r",
         "f",
@@ -61,7 +61,7 @@ pub(super) const GIT_FILES: InertOption = InertOption {
     ],
     ..PLAIN
 };
-pub(super) const GIT_PUSH: InertOption = InertOption {
+pub(super) const GIT_PUSH: DryRunOption = DryRunOption {
     undone_by: &["receive-pack", "exec"],
     flags: &[
         "f",
@@ -88,7 +88,7 @@ pub(super) const GIT_PUSH: InertOption = InertOption {
     ],
     ..PLAIN
 };
-pub(super) const CARGO: InertOption = InertOption {
+pub(super) const CARGO: DryRunOption = DryRunOption {
     undone_by: &["x", "execute"],
     flags: &[
         "v",
@@ -107,7 +107,7 @@ pub(super) const CARGO: InertOption = InertOption {
     ],
     ..PLAIN
 };
-pub(super) const PACKAGES: InertOption = InertOption {
+pub(super) const PACKAGES: DryRunOption = DryRunOption {
     values: &["true"],
     flags: &[
         "v",
@@ -122,7 +122,7 @@ pub(super) const PACKAGES: InertOption = InertOption {
     ],
     ..PLAIN
 };
-pub(super) const HELM: InertOption = InertOption {
+pub(super) const HELM: DryRunOption = DryRunOption {
     values: &["client", "server", "true"],
     undone_by: &["post-renderer", "post-renderer-args", "output-dir"],
     flags: &[
@@ -137,7 +137,7 @@ pub(super) const HELM: InertOption = InertOption {
     ],
     ..PLAIN
 };
-pub(super) const KUBECTL: InertOption = InertOption {
+pub(super) const KUBECTL: DryRunOption = DryRunOption {
     values: &["client", "server"],
     flags: &[
         "all",
@@ -151,7 +151,7 @@ pub(super) const KUBECTL: InertOption = InertOption {
     ],
     ..PLAIN
 };
-pub(super) const PATCH: InertOption = InertOption {
+pub(super) const PATCH: DryRunOption = DryRunOption {
     undone_by: &["o", "output", "r", "reject-file"],
     flags: &[
         "f", "force", "N", "forward", "R", "reverse", "s", "silent", "quiet", "E", "l", "t", "u",
@@ -160,7 +160,7 @@ pub(super) const PATCH: InertOption = InertOption {
     anywhere: false,
     ..PLAIN
 };
-pub(super) const RSYNC: InertOption = InertOption {
+pub(super) const RSYNC: DryRunOption = DryRunOption {
     undone_by: &["write-batch", "only-write-batch"],
     flags: &[
         "a",
@@ -208,30 +208,32 @@ pub(super) const RSYNC: InertOption = InertOption {
     ..PLAIN
 };
 /// Options that print something and end.
-pub(super) const PRINTS: InertOption = InertOption {
+pub(super) const PRINTS: DryRunOption = DryRunOption {
     flags: &["F", "s", "fixed-strings"],
     ..PLAIN
 };
 
 /// Whether one of the options of this row that say so makes these words do nothing.
-pub(super) fn is_inert(row: &Row, words: &[Word]) -> bool {
+pub(super) fn is_dry_run_call(row: &ProgramSpec, words: &[CommandWord]) -> bool {
     let mut names = Vec::new();
     let mut meaning = None;
-    for (name, on) in row.options {
-        if let On::Inert(how) = on {
+    for (name, on) in row.option_meanings {
+        if let OptionMeaning::Inert(how) = on {
             names.push(*name);
             meaning = Some(*how);
         }
     }
-    meaning.is_some_and(|how| holds(words, &names, how, row.values, row.words))
+    meaning.is_some_and(|how| {
+        has_certain_dry_run_option(words, &names, how, row.value_letters, row.single_dash)
+    })
 }
 
 /// Whether one of these options is read for certain and none undoes it. `values`: letters that take
 /// a value; `one_dash`: long names stand behind one dash.
-pub(super) fn holds(
-    words: &[Word],
+pub(super) fn has_certain_dry_run_option(
+    words: &[CommandWord],
     names: &[&str],
-    how: &InertOption,
+    how: &DryRunOption,
     values: &str,
     one_dash: bool,
 ) -> bool {
@@ -240,9 +242,9 @@ pub(super) fn holds(
     // Whether the word before this one cannot take it for its value.
     let mut free = true;
     for (at, word) in words.iter().enumerate().skip(1) {
-        let Some(text) = word.as_fixed() else {
+        let Some(text) = word.as_literal() else {
             // It may become any option.
-            if word.lead().is_empty() || word.lead().starts_with('-') {
+            if word.known_word_prefix().is_empty() || word.known_word_prefix().starts_with('-') {
                 return false;
             }
             (operands, free) = (true, true);
@@ -264,13 +266,13 @@ pub(super) fn holds(
                 Some((name, value)) => (name, Some(value)),
                 None => (long, None),
             };
-            if undoes(name, names, how) {
+            if undoes_dry_run_option(name, names, how) {
                 return false;
             }
             free = value.is_some() || how.flags.contains(&name);
             if names.contains(&name) {
                 let said = value.is_none_or(|value| how.values.contains(&value));
-                if !said || value.is_none() && words.get(at + 1).is_some_and(is_no) {
+                if !said || value.is_none() && words.get(at + 1).is_some_and(may_be_falsy_value) {
                     return false;
                 }
                 found |= counts;
@@ -303,7 +305,7 @@ pub(super) fn holds(
 }
 
 /// Whether a long option, which may be cut short, takes it back or does something beside it.
-fn undoes(name: &str, names: &[&str], how: &InertOption) -> bool {
+fn undoes_dry_run_option(name: &str, names: &[&str], how: &DryRunOption) -> bool {
     let negated = |known: &&str| {
         let no = format!("no-{known}");
         name.len() > 3 && no.starts_with(name)
@@ -314,7 +316,7 @@ fn undoes(name: &str, names: &[&str], how: &InertOption) -> bool {
 }
 
 /// A value that some readers take for a switch that stands before it.
-fn is_no(word: &Word) -> bool {
+fn may_be_falsy_value(word: &CommandWord) -> bool {
     let off = ["false", "none", "null", "no", "off", "0"];
-    word.as_fixed().is_none_or(|text| off.contains(&text))
+    word.as_literal().is_none_or(|text| off.contains(&text))
 }

@@ -3,178 +3,188 @@
 
 use checkrein_core::input::RuleDecision;
 
-use super::means::{Hole, Names};
-use super::place::{Ground, Place, Spot};
-use super::{Act, Deed, Effect, Language, glob};
-use crate::policy::{Bounds, Unmatched};
-use crate::shell::{Dir, Word};
+use super::means::{KnownShellVariables, WordPlaceholder};
+use super::place::{PathLocation, ProjectRoots, ResolvedPath};
+use super::{CodeLanguage, CommandEffect, EffectKind, FileAccess, glob};
+use crate::policy::{EffectPolicy, UnmatchedDecision};
+use crate::shell::{CommandWord, WorkingDir};
 
 /// Spots of one word that are told apart.
 const MOST: usize = 64;
 
 /// Why a person is asked about a file system on a loop device: a file lies behind it, and which one
 /// only the machine knows.
-const LOOP: &str = "replaces all that is in the file behind a loop device: make the file system in \
+const LOOP_DEVICE_REASON: &str = "replaces all that is in the file behind a loop device: make the file system in \
                     the file itself, or leave that to the person";
 
 /// What stands around a command.
-pub(crate) struct Scene<'a> {
+pub(crate) struct EffectEvalContext<'a> {
     /// Where the project is.
-    pub(crate) ground: &'a Ground,
+    pub(crate) roots: &'a ProjectRoots,
     /// Variables.
-    pub(crate) names: &'a Names,
+    pub(crate) variables: &'a KnownShellVariables,
     /// Where it can run.
-    pub(crate) dirs: &'a [Dir],
+    pub(crate) dirs: &'a [WorkingDir],
     /// Its placeholder.
-    pub(crate) hole: Option<&'a Hole>,
+    pub(crate) placeholder: Option<&'a WordPlaceholder>,
     /// Whether a container runs it: homes and the system are its own there, disks are not.
     pub(crate) contained: bool,
 }
 
 /// Code that runs in turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Run {
+pub(crate) enum NestedCommandOrCode {
     /// A text that a shell reads.
-    Script(Word),
+    Script(CommandWord),
     /// Another command.
-    Command(Vec<Word>),
+    Command(Vec<CommandWord>),
     /// A program that the project or a registry brings.
-    Tool(Vec<Word>),
+    ProjectTool(Vec<CommandWord>),
     /// A command in a file system of its own.
-    Inside(Vec<Word>),
+    ContainerCommand(Vec<CommandWord>),
     /// Whatever stands on its input.
-    Fed(Language),
+    StdinCode(CodeLanguage),
 }
 
 /// What came of it.
 #[derive(Debug, Default)]
-pub(crate) struct Judged {
+pub(crate) struct EvaluatedEffects {
     /// Why a person is asked.
-    pub(crate) asks: Option<String>,
+    pub(crate) prompt_reason: Option<String>,
     /// What protects a path, and why.
     pub(crate) protected: Option<(RuleDecision, String)>,
     /// What it destroys that nobody means to.
-    pub(crate) destroys: Option<String>,
+    pub(crate) destruction_reason: Option<String>,
     /// Why a person is asked, whatever else is ordinary, and what to do instead.
     pub(crate) hazard: Option<&'static str>,
     /// What it runs in turn.
-    pub(crate) runs: Vec<Run>,
+    pub(crate) spawned: Vec<NestedCommandOrCode>,
     /// Files that it puts something into.
-    pub(crate) made: Vec<Spot>,
+    pub(crate) written_files: Vec<ResolvedPath>,
     /// Folders that it puts files into under names that are not known.
-    pub(crate) filled: Vec<Spot>,
+    pub(crate) filled_folders: Vec<ResolvedPath>,
     /// Those of them of which nobody will see the names.
-    pub(crate) unseen: Vec<Spot>,
+    pub(crate) unlisted_folders: Vec<ResolvedPath>,
     /// Files and folders that it reads.
-    pub(crate) read: Vec<Spot>,
+    pub(crate) read: Vec<ResolvedPath>,
     /// From where to where it copies or moves.
-    pub(crate) copied: Vec<(Spot, Spot)>,
+    pub(crate) copied: Vec<(ResolvedPath, ResolvedPath)>,
     /// Files whose code it runs.
-    pub(crate) started: Vec<Spot>,
+    pub(crate) started_files: Vec<ResolvedPath>,
     /// Places that it writes, also in, or gives another name.
-    pub(crate) written: Vec<Spot>,
+    pub(crate) written: Vec<ResolvedPath>,
     /// Places that a program names which writes something, and cannot be read.
-    pub(crate) perhaps_written: Vec<Spot>,
+    pub(crate) perhaps_written: Vec<ResolvedPath>,
     /// Places that it removes.
-    pub(crate) removed: Vec<Spot>,
+    pub(crate) removed: Vec<ResolvedPath>,
     /// Other names for places.
-    pub(crate) links: Vec<(Spot, Spot)>,
+    pub(crate) links: Vec<(ResolvedPath, ResolvedPath)>,
 }
 
 /// Judges the effects of one command.
-pub(crate) fn judge(
-    effects: &[Effect],
-    scene: &Scene<'_>,
-    bounds: &Bounds,
-    links: &[(Spot, Spot)],
-) -> Judged {
-    let mut sight = Sight {
-        scene,
-        bounds,
+pub(crate) fn evaluate_effects(
+    effects: &[CommandEffect],
+    scene: &EffectEvalContext<'_>,
+    bounds: &EffectPolicy,
+    links: &[(ResolvedPath, ResolvedPath)],
+) -> EvaluatedEffects {
+    let mut sight = EffectEvaluator {
+        context: scene,
+        policy: bounds,
         links,
         from: scene
             .dirs
             .iter()
-            .flat_map(|dir| spots(scene, dir))
+            .flat_map(|dir| possible_working_dirs(scene, dir))
             .take(MOST)
             .collect(),
-        spoils: effects.contains(&Effect::Deed(Deed::Modes)),
-        judged: Judged::default(),
+        changes_modes: effects.contains(&CommandEffect::Kind(EffectKind::ChangesModes)),
+        result: EvaluatedEffects::default(),
     };
     for effect in effects {
-        sight.effect(effect);
+        sight.evaluate_effect(effect);
     }
-    sight.judged
+    sight.result
 }
 
 /// The folders that a chain of `cd` can lead to.
-fn spots(scene: &Scene<'_>, dir: &Dir) -> Vec<Spot> {
+fn possible_working_dirs(scene: &EffectEvalContext<'_>, dir: &WorkingDir) -> Vec<ResolvedPath> {
     let mut steps = Vec::new();
     let mut at = dir;
     while let Some(step) = at {
         steps.push(&step.to);
         at = &step.from;
     }
-    let mut now = vec![scene.ground.start()];
+    let mut now = vec![scene.roots.initial_working_dir()];
     for word in steps.into_iter().rev() {
-        let paths = scene.names.paths(word, None);
-        if !scene.names.burn(now.len() * paths.len() * 8) {
-            return vec![scene.ground.unknown()];
+        let paths = scene.variables.possible_paths(word, None);
+        if !scene
+            .variables
+            .consume_expansion_budget(now.len() * paths.len() * 8)
+        {
+            return vec![scene.roots.unknown_path()];
         }
         now = now
             .iter()
-            .flat_map(|from| paths.iter().map(|path| scene.ground.spot(from, path)))
+            .flat_map(|from| {
+                paths
+                    .iter()
+                    .map(|path| scene.roots.resolve_path_named_in_command(from, path))
+            })
             .take(MOST)
             .collect();
     }
     now
 }
 
-struct Sight<'a, 's> {
-    scene: &'a Scene<'s>,
-    bounds: &'a Bounds,
-    links: &'a [(Spot, Spot)],
-    from: Vec<Spot>,
+struct EffectEvaluator<'a, 's> {
+    context: &'a EffectEvalContext<'s>,
+    policy: &'a EffectPolicy,
+    links: &'a [(ResolvedPath, ResolvedPath)],
+    from: Vec<ResolvedPath>,
     /// Whether it changes the rights of all that lies below what it writes.
-    spoils: bool,
-    judged: Judged,
+    changes_modes: bool,
+    result: EvaluatedEffects,
 }
 
-impl Sight<'_, '_> {
-    fn asks(&mut self, why: &str) {
-        if self.judged.asks.is_none() {
-            self.judged.asks = Some(why.to_owned());
+impl EffectEvaluator<'_, '_> {
+    fn require_asking_person(&mut self, why: &str) {
+        if self.result.prompt_reason.is_none() {
+            self.result.prompt_reason = Some(why.to_owned());
         }
     }
 
-    fn asks_at(&mut self, spot: &Spot, why: &str) {
-        if self.judged.asks.is_none() {
-            self.judged.asks = Some(format!("{why}: {}", shown(spot)));
+    fn record_ask_reason_for_path(&mut self, spot: &ResolvedPath, why: &str) {
+        if self.result.prompt_reason.is_none() {
+            self.result.prompt_reason = Some(format!("{why}: {}", display_path(spot)));
         }
     }
 
-    fn destroys(&mut self, why: impl FnOnce() -> String) {
-        if self.bounds.forbids_destruction && self.judged.destroys.is_none() {
-            self.judged.destroys = Some(why());
+    fn record_forbidden_destruction(&mut self, why: impl FnOnce() -> String) {
+        if self.policy.forbids_destruction && self.result.destruction_reason.is_none() {
+            self.result.destruction_reason = Some(why());
         }
     }
 
     /// Where a word can point, and through links made before where that leads.
-    fn spots(&self, word: &Word) -> Vec<Spot> {
-        let paths = self.scene.names.paths(word, self.scene.hole);
-        let mut found: Vec<Spot> = Vec::new();
+    fn resolve_word_paths(&self, word: &CommandWord) -> Vec<ResolvedPath> {
+        let paths = self
+            .context
+            .variables
+            .possible_paths(word, self.context.placeholder);
+        let mut found: Vec<ResolvedPath> = Vec::new();
         let cost = self.from.len() * paths.len() * (self.links.len() + 4);
-        if !self.scene.names.burn(cost) {
-            return vec![self.scene.ground.unknown()];
+        if !self.context.variables.consume_expansion_budget(cost) {
+            return vec![self.context.roots.unknown_path()];
         }
         for from in &self.from {
             for path in &paths {
                 if found.len() >= MOST {
                     return found;
                 }
-                let spot = self.scene.ground.spot(from, path);
+                let spot = self.context.roots.resolve_path_named_in_command(from, path);
                 for (name, place) in self.links {
-                    found.extend(spot.through(name, place));
+                    found.extend(spot.resolve_path_alias(name, place));
                 }
                 found.push(spot);
             }
@@ -182,332 +192,433 @@ impl Sight<'_, '_> {
         found
     }
 
-    fn effect(&mut self, effect: &Effect) {
+    fn evaluate_effect(&mut self, effect: &CommandEffect) {
         match effect {
-            Effect::Deed(deed) => {
-                if let Some(why) = deed.destroys() {
-                    self.destroys(|| why.to_owned());
+            CommandEffect::Kind(deed) => {
+                if let Some(why) = deed.destruction_reason() {
+                    self.record_forbidden_destruction(|| why.to_owned());
                 }
-                if self.bounds.hazard_asks {
-                    self.judged.hazard = self.judged.hazard.or_else(|| deed.hazard());
+                if self.policy.hazard_asks {
+                    self.result.hazard = self.result.hazard.or_else(|| deed.hazard_reason());
                 }
-                if let Some(why) = deed.asks(self.bounds.opaque_asks) {
-                    self.asks(why);
-                } else if self.bounds.reach_asks && deed.reaches() {
-                    self.asks("reaches beyond the project's files");
-                }
-            }
-            Effect::File(act, word) => {
-                for spot in self.spots(word) {
-                    self.file(*act, &spot);
+                if let Some(why) = deed.prompt_reason(self.policy.opaque_asks) {
+                    self.require_asking_person(why);
+                } else if self.policy.reach_asks && deed.reaches_beyond_project() {
+                    self.require_asking_person("reaches beyond the project's files");
                 }
             }
-            Effect::PutInto(folder, sources) => self.put(folder, sources),
-            Effect::Link(source, target, symbolic) => self.link(source, target, *symbolic),
-            Effect::Patch(folder) => {
-                let folder = folder.clone().unwrap_or_else(|| Word::fixed("."));
+            CommandEffect::File(act, word) => {
+                for spot in self.resolve_word_paths(word) {
+                    self.evaluate_file_access(*act, &spot);
+                }
+            }
+            CommandEffect::PutInto(folder, sources) => {
+                self.evaluate_copy_into_folder(folder, sources)
+            }
+            CommandEffect::Link(source, target, symbolic) => {
+                self.evaluate_link(source, target, *symbolic)
+            }
+            CommandEffect::Patch(folder) => {
+                let folder = folder
+                    .clone()
+                    .unwrap_or_else(|| CommandWord::new_literal_word("."));
                 // Which files it names is seen where files are read.
-                let before = self.judged.unseen.len();
-                for spot in self.spots(&folder) {
-                    self.file(Act::Unpack, &spot);
+                let before = self.result.unlisted_folders.len();
+                for spot in self.resolve_word_paths(&folder) {
+                    self.evaluate_file_access(FileAccess::Unpack, &spot);
                 }
-                self.judged.unseen.truncate(before);
+                self.result.unlisted_folders.truncate(before);
             }
-            Effect::At(word) => self.from = self.spots(word),
-            Effect::Runs(word) => self.judged.runs.push(Run::Script(word.clone())),
-            Effect::RunsFile(word) => {
-                for spot in self.spots(word) {
-                    match self.scene.ground.place(&spot) {
-                        Place::Nowhere | Place::Unknown | Place::Device => {
-                            self.asks("runs code that cannot be read beforehand")
+            CommandEffect::ChangeDir(word) => self.from = self.resolve_word_paths(word),
+            CommandEffect::RunsScript(word) => self
+                .result
+                .spawned
+                .push(NestedCommandOrCode::Script(word.clone())),
+            CommandEffect::RunsFile(word) => {
+                for spot in self.resolve_word_paths(word) {
+                    match self.context.roots.classify_path_location(&spot) {
+                        PathLocation::NoStorage | PathLocation::Unknown | PathLocation::Device => {
+                            self.require_asking_person("runs code that cannot be read beforehand")
                         }
-                        _ if self.bounds.opaque_asks => {
-                            self.asks("runs code that is not read beforehand")
+                        _ if self.policy.opaque_asks => {
+                            self.require_asking_person("runs code that is not read beforehand")
                         }
-                        _ => self.judged.started.push(spot),
+                        _ => self.result.started_files.push(spot),
                     }
                 }
             }
-            Effect::Sends(word) => {
-                let names = self.scene.names;
+            CommandEffect::Sends(word) => {
+                let names = self.context.variables;
                 let open = |path: &String| path.contains(super::place::UNKNOWN);
                 let told = word.text.contains(['(', '`'])
-                    || names.paths(word, self.scene.hole).iter().any(open)
-                        && names.is_partly_set(&word.text);
+                    || names
+                        .possible_paths(word, self.context.placeholder)
+                        .iter()
+                        .any(open)
+                        && names.has_computed_value(&word.text);
                 if told
-                    && names.paths(word, self.scene.hole).iter().any(open)
-                    && let Some(why) = Deed::Uploads.asks(true)
+                    && names
+                        .possible_paths(word, self.context.placeholder)
+                        .iter()
+                        .any(open)
+                    && let Some(why) = EffectKind::Uploads.prompt_reason(true)
                 {
-                    self.asks(why);
+                    self.require_asking_person(why);
                 }
             }
-            Effect::Option(word) => {
-                let hole = self.scene.hole;
-                if self.scene.names.may_be_option(word, hole)
-                    && let Some(why) = Deed::Unclear.asks(true)
+            CommandEffect::PossibleOption(word) => {
+                let hole = self.context.placeholder;
+                if self.context.variables.may_be_option(word, hole)
+                    && let Some(why) = EffectKind::UnknownOptions.prompt_reason(true)
                 {
-                    self.asks(why);
+                    self.require_asking_person(why);
                 }
             }
-            Effect::Starts(word) => {
-                let spots = self.spots(word);
-                self.judged.started.extend(spots);
+            CommandEffect::StartsFile(word) => {
+                let spots = self.resolve_word_paths(word);
+                self.result.started_files.extend(spots);
             }
-            Effect::Fed(language) => self.judged.runs.push(Run::Fed(*language)),
-            Effect::Command(words) => self.judged.runs.push(Run::Command(words.clone())),
-            Effect::Tool(words) => self.judged.runs.push(Run::Tool(words.clone())),
-            Effect::Inside(words) => self.judged.runs.push(Run::Inside(words.clone())),
+            CommandEffect::StdinCode(language) => self
+                .result
+                .spawned
+                .push(NestedCommandOrCode::StdinCode(*language)),
+            CommandEffect::Command(words) => self
+                .result
+                .spawned
+                .push(NestedCommandOrCode::Command(words.clone())),
+            CommandEffect::ProjectTool(words) => self
+                .result
+                .spawned
+                .push(NestedCommandOrCode::ProjectTool(words.clone())),
+            CommandEffect::ContainerCommand(words) => self
+                .result
+                .spawned
+                .push(NestedCommandOrCode::ContainerCommand(words.clone())),
         }
     }
 
-    fn file(&mut self, act: Act, spot: &Spot) {
-        let ground = self.scene.ground;
-        let place = ground.place(spot);
+    fn evaluate_file_access(&mut self, act: FileAccess, spot: &ResolvedPath) {
+        let ground = self.context.roots;
+        let place = ground.classify_path_location(spot);
         match act {
-            Act::List => {}
-            Act::Use => self.judged.read.push(spot.clone()),
-            Act::Read | Act::ReadBelow => {
-                self.judged.read.push(spot.clone());
-                if ground.is_secret(spot, act == Act::ReadBelow) {
-                    self.asks_at(spot, "reads what may be a secret");
-                } else if place == Place::Device {
-                    self.asks_at(spot, "reads a device");
+            FileAccess::List => {}
+            FileAccess::ReadUnshown => self.result.read.push(spot.clone()),
+            FileAccess::Read | FileAccess::ReadBelow => {
+                self.result.read.push(spot.clone());
+                if ground.is_secret_path(spot, act == FileAccess::ReadBelow) {
+                    self.record_ask_reason_for_path(spot, "reads what may be a secret");
+                } else if place == PathLocation::Device {
+                    self.record_ask_reason_for_path(spot, "reads a device");
                 }
             }
-            Act::Format => {
-                self.protected(spot, Below::Nothing);
-                self.judged.written.push(spot.clone());
-                if ground.is_loop(spot) {
-                    if self.bounds.hazard_asks {
-                        self.judged.hazard = self.judged.hazard.or(Some(LOOP));
+            FileAccess::Format => {
+                self.check_protected_write(spot, SubtreeExtent::Nothing);
+                self.result.written.push(spot.clone());
+                if ground.is_loop_device(spot) {
+                    if self.policy.hazard_asks {
+                        self.result.hazard = self.result.hazard.or(Some(LOOP_DEVICE_REASON));
                     }
-                    return self.asks_at(spot, "writes a device");
+                    return self.record_ask_reason_for_path(spot, "writes a device");
                 }
                 // A file of any other name is an image, wherever it lies.
-                let disk = matches!(place, Place::Device | Place::Unknown) || ground.is_disk(spot);
+                let disk = matches!(place, PathLocation::Device | PathLocation::Unknown)
+                    || ground.is_disk_device_path(spot);
                 if disk {
-                    self.destroys(|| format!("destroys what is on a disk: {}", shown(spot)));
+                    self.record_forbidden_destruction(|| {
+                        format!("destroys what is on a disk: {}", display_path(spot))
+                    });
                 }
             }
-            Act::Write | Act::WriteBelow | Act::Unpack => {
-                if ground.is_disk(spot) {
-                    self.destroys(|| format!("overwrites a disk: {}", shown(spot)));
-                } else if spot.path() == "/proc/sysrq-trigger" {
-                    self.destroys(|| format!("stops the machine: {}", shown(spot)));
+            FileAccess::Write | FileAccess::WriteBelow | FileAccess::Unpack => {
+                if ground.is_disk_device_path(spot) {
+                    self.record_forbidden_destruction(|| {
+                        format!("overwrites a disk: {}", display_path(spot))
+                    });
+                } else if spot.absolute_path_text() == "/proc/sysrq-trigger" {
+                    self.record_forbidden_destruction(|| {
+                        format!("stops the machine: {}", display_path(spot))
+                    });
                 }
-                if self.spoils && self.is_system(spot) && !ground.is_for_additions(spot) {
-                    self.destroys(|| {
-                        format!("changes the rights of a system folder: {}", shown(spot))
+                if self.changes_modes
+                    && self.is_host_system_folder(spot)
+                    && !ground.is_user_managed_system_folder(spot)
+                {
+                    self.record_forbidden_destruction(|| {
+                        format!(
+                            "changes the rights of a system folder: {}",
+                            display_path(spot)
+                        )
                     });
                 }
                 match act {
-                    Act::Write => self.protected(spot, Below::Nothing),
+                    FileAccess::Write => self.check_protected_write(spot, SubtreeExtent::Nothing),
                     // Which of the names in it those are is not known.
-                    _ => self.protected(spot, Below::Some),
+                    _ => self.check_protected_write(spot, SubtreeExtent::Some),
                 }
-                self.guarded(spot);
-                if !ground.is_passing(spot) {
-                    self.writes(place, spot);
+                self.prompt_if_guarded_path(spot);
+                if !ground.is_scratch_root(spot) {
+                    self.ask_about_write_location(place, spot);
                 }
                 match act {
-                    Act::Write => self.judged.made.push(spot.clone()),
+                    FileAccess::Write => self.result.written_files.push(spot.clone()),
                     _ => {
-                        self.judged.filled.push(spot.clone());
-                        self.judged.unseen.push(spot.clone());
+                        self.result.filled_folders.push(spot.clone());
+                        self.result.unlisted_folders.push(spot.clone());
                     }
                 }
                 // `<>` of Perl runs it.
-                if spot.name().is_some_and(|name| name.trim().ends_with('|')) {
-                    self.asks_at(spot, "makes a file whose name reads as a command");
+                if spot
+                    .file_name()
+                    .is_some_and(|name| name.trim().ends_with('|'))
+                {
+                    self.record_ask_reason_for_path(
+                        spot,
+                        "makes a file whose name reads as a command",
+                    );
                 }
                 if spot
-                    .name()
+                    .file_name()
                     .is_some_and(|name| name.len() > 1 && name.starts_with('-'))
                 {
-                    self.asks_at(spot, "makes a file whose name reads as an option");
+                    self.record_ask_reason_for_path(
+                        spot,
+                        "makes a file whose name reads as an option",
+                    );
                 }
-                self.judged.written.push(spot.clone());
+                self.result.written.push(spot.clone());
             }
-            Act::Replace => {
-                self.replaced(spot);
-                self.file(Act::Write, spot);
+            FileAccess::Replace => {
+                self.record_account_file_overwrite(spot);
+                self.evaluate_file_access(FileAccess::Write, spot);
             }
-            Act::Clear => {
-                if self.is_home(spot) {
-                    self.destroys(|| format!("removes what is in a home folder: {}", shown(spot)));
-                } else if self.is_system(spot) {
-                    self.destroys(|| format!("removes a part of the system: {}", shown(spot)));
-                }
-            }
-            Act::Spoil => {
-                if self.is_home(spot) {
-                    self.destroys(|| {
-                        format!("changes the rights of a home folder: {}", shown(spot))
+            FileAccess::ClearContents => {
+                if self.is_host_home(spot) {
+                    self.record_forbidden_destruction(|| {
+                        format!("removes what is in a home folder: {}", display_path(spot))
+                    });
+                } else if self.is_host_system_folder(spot) {
+                    self.record_forbidden_destruction(|| {
+                        format!("removes a part of the system: {}", display_path(spot))
                     });
                 }
             }
-            Act::Named => self.named(spot),
-            Act::MayWrite => self.judged.perhaps_written.push(spot.clone()),
-            Act::Remove => {
-                if self.is_home(spot) {
-                    self.destroys(|| format!("removes a home folder: {}", shown(spot)));
-                } else if self.is_system(spot) || ground.is_disk(spot) {
-                    self.destroys(|| format!("removes a part of the system: {}", shown(spot)));
+            FileAccess::BreakPermissions => {
+                if self.is_host_home(spot) {
+                    self.record_forbidden_destruction(|| {
+                        format!(
+                            "changes the rights of a home folder: {}",
+                            display_path(spot)
+                        )
+                    });
                 }
-                self.protected(spot, Below::All);
-                self.guarded(spot);
-                self.judged.removed.push(spot.clone());
+            }
+            FileAccess::NamedInCode => self.record_protected_path_mention(spot),
+            FileAccess::MayWrite => self.result.perhaps_written.push(spot.clone()),
+            FileAccess::Remove => {
+                if self.is_host_home(spot) {
+                    self.record_forbidden_destruction(|| {
+                        format!("removes a home folder: {}", display_path(spot))
+                    });
+                } else if self.is_host_system_folder(spot) || ground.is_disk_device_path(spot) {
+                    self.record_forbidden_destruction(|| {
+                        format!("removes a part of the system: {}", display_path(spot))
+                    });
+                }
+                self.check_protected_write(spot, SubtreeExtent::All);
+                self.prompt_if_guarded_path(spot);
+                self.result.removed.push(spot.clone());
                 match place {
-                    Place::Tree { sure: true } if ground.is_everything(spot) => {
-                        self.asks("removes all that is in the project's tree")
+                    PathLocation::Tree { sure: true } if ground.matches_all_project_files(spot) => {
+                        self.require_asking_person("removes all that is in the project's tree")
                     }
-                    Place::Tree { sure: true } | Place::Scratch { sure: true } | Place::Nowhere => {
+                    PathLocation::Tree { sure: true }
+                    | PathLocation::Scratch { sure: true }
+                    | PathLocation::NoStorage => {}
+                    PathLocation::Tree { sure: false }
+                    | PathLocation::Scratch { sure: false }
+                    | PathLocation::Unknown => {
+                        self.require_asking_person("removes what only the run knows")
                     }
-                    Place::Tree { sure: false }
-                    | Place::Scratch { sure: false }
-                    | Place::Unknown => self.asks("removes what only the run knows"),
-                    Place::WholeTree => self.asks("removes all that is in the project's tree"),
-                    Place::Git => self.asks_at(spot, "removes Git's own files"),
-                    Place::Device | Place::Startup | Place::Outside => {
-                        self.asks_at(spot, "removes what lies outside the project's tree")
+                    PathLocation::WholeTree => {
+                        self.require_asking_person("removes all that is in the project's tree")
                     }
+                    PathLocation::Git => {
+                        self.record_ask_reason_for_path(spot, "removes Git's own files")
+                    }
+                    PathLocation::Device | PathLocation::Startup | PathLocation::Outside => self
+                        .record_ask_reason_for_path(
+                            spot,
+                            "removes what lies outside the project's tree",
+                        ),
                 }
             }
         }
     }
 
-    fn is_home(&self, spot: &Spot) -> bool {
-        !self.scene.contained && self.scene.ground.is_home(spot)
+    fn is_host_home(&self, spot: &ResolvedPath) -> bool {
+        !self.context.contained && self.context.roots.is_home(spot)
     }
 
-    fn is_system(&self, spot: &Spot) -> bool {
-        !self.scene.contained && self.scene.ground.is_system(spot)
+    fn is_host_system_folder(&self, spot: &ResolvedPath) -> bool {
+        !self.context.contained && self.context.roots.is_system_folder(spot)
     }
 
     /// Whether nobody logs in without what was there.
-    fn replaced(&mut self, spot: &Spot) {
-        if !self.scene.contained && self.scene.ground.is_login(spot) {
-            self.destroys(|| format!("overwrites the accounts of the system: {}", shown(spot)));
+    fn record_account_file_overwrite(&mut self, spot: &ResolvedPath) {
+        if !self.context.contained && self.context.roots.is_account_file(spot) {
+            self.record_forbidden_destruction(|| {
+                format!(
+                    "overwrites the accounts of the system: {}",
+                    display_path(spot)
+                )
+            });
         }
     }
 
-    fn writes(&mut self, place: Place, spot: &Spot) {
+    fn ask_about_write_location(&mut self, place: PathLocation, spot: &ResolvedPath) {
         match place {
-            Place::Tree { .. } | Place::WholeTree | Place::Nowhere | Place::Scratch { .. } => {}
-            Place::Git => self.asks_at(spot, "writes Git's own files"),
-            Place::Device => self.asks_at(spot, "writes a device"),
-            Place::Startup => {
-                self.asks_at(spot, "writes what a login or a scheduler starts by itself")
+            PathLocation::Tree { .. }
+            | PathLocation::WholeTree
+            | PathLocation::NoStorage
+            | PathLocation::Scratch { .. } => {}
+            PathLocation::Git => self.record_ask_reason_for_path(spot, "writes Git's own files"),
+            PathLocation::Device => self.record_ask_reason_for_path(spot, "writes a device"),
+            PathLocation::Startup => self.record_ask_reason_for_path(
+                spot,
+                "writes what a login or a scheduler starts by itself",
+            ),
+            PathLocation::Outside => {
+                self.record_ask_reason_for_path(spot, "writes outside the project's tree")
             }
-            Place::Outside => self.asks_at(spot, "writes outside the project's tree"),
-            Place::Unknown => self.asks("writes where only the run knows"),
+            PathLocation::Unknown => self.require_asking_person("writes where only the run knows"),
         }
     }
 
     /// Files that go into a folder under their own names.
-    fn put(&mut self, folder: &Word, sources: &[Word]) {
-        let folders = self.spots(folder);
+    fn evaluate_copy_into_folder(&mut self, folder: &CommandWord, sources: &[CommandWord]) {
+        let folders = self.resolve_word_paths(folder);
         for source in sources {
-            for inner in self.spots(source) {
-                let Some(name) = inner.name() else { continue };
+            for inner in self.resolve_word_paths(source) {
+                let Some(name) = inner.file_name() else {
+                    continue;
+                };
                 for folder in &folders {
-                    let spot = folder.with(name);
-                    self.judged.read.push(inner.clone());
-                    self.judged.copied.push((inner.clone(), spot.clone()));
-                    self.judged.copied.push((inner.clone(), folder.clone()));
-                    self.protected(&spot, Below::Nothing);
-                    self.guarded(&spot);
-                    self.replaced(&spot);
-                    if self.scene.ground.place(&spot) == Place::Git {
-                        self.asks_at(&spot, "writes Git's own files");
+                    let spot = folder.join_path_part(name);
+                    self.result.read.push(inner.clone());
+                    self.result.copied.push((inner.clone(), spot.clone()));
+                    self.result.copied.push((inner.clone(), folder.clone()));
+                    self.check_protected_write(&spot, SubtreeExtent::Nothing);
+                    self.prompt_if_guarded_path(&spot);
+                    self.record_account_file_overwrite(&spot);
+                    if self.context.roots.classify_path_location(&spot) == PathLocation::Git {
+                        self.record_ask_reason_for_path(&spot, "writes Git's own files");
                     }
-                    self.judged.written.push(spot.clone());
-                    self.judged.made.push(spot);
+                    self.result.written.push(spot.clone());
+                    self.result.written_files.push(spot);
                 }
             }
         }
     }
 
-    fn link(&mut self, source: &Word, target: &Word, symbolic: bool) {
-        let targets = self.spots(target);
-        let mut sources = self.spots(source);
+    fn evaluate_link(&mut self, source: &CommandWord, target: &CommandWord, symbolic: bool) {
+        let targets = self.resolve_word_paths(target);
+        let mut sources = self.resolve_word_paths(source);
         if symbolic && !source.text.starts_with(['/', '~', '$']) {
             // From where the link lies, not from here.
             for target in &targets {
-                let paths = self.scene.names.paths(source, self.scene.hole);
-                sources.extend(
-                    paths
-                        .iter()
-                        .map(|path| self.scene.ground.spot(&target.parent(), path)),
-                );
+                let paths = self
+                    .context
+                    .variables
+                    .possible_paths(source, self.context.placeholder);
+                sources.extend(paths.iter().map(|path| {
+                    self.context
+                        .roots
+                        .resolve_path_named_in_command(&target.parent_folder(), path)
+                }));
             }
         }
         for spot in &sources {
-            self.protected(spot, Below::All);
-            self.judged.written.push(spot.clone());
-            if self.scene.ground.is_secret(spot, false) {
-                self.asks_at(spot, "gives another name to what may be a secret");
+            self.check_protected_write(spot, SubtreeExtent::All);
+            self.result.written.push(spot.clone());
+            if self.context.roots.is_secret_path(spot, false) {
+                self.record_ask_reason_for_path(spot, "gives another name to what may be a secret");
             }
-            let place = self.scene.ground.place(spot);
-            if !symbolic && !matches!(place, Place::Tree { .. } | Place::Scratch { .. })
-                || place == Place::Git
-                || place == Place::Device
-                || place == Place::Startup
+            let place = self.context.roots.classify_path_location(spot);
+            if !symbolic
+                && !matches!(
+                    place,
+                    PathLocation::Tree { .. } | PathLocation::Scratch { .. }
+                )
+                || place == PathLocation::Git
+                || place == PathLocation::Device
+                || place == PathLocation::Startup
             {
-                self.writes(place, spot);
+                self.ask_about_write_location(place, spot);
             }
             for target in &targets {
-                let within = spot.name().map(|name| (target.with(name), spot.clone()));
-                self.judged.links.push((target.clone(), spot.clone()));
-                self.judged.links.extend(within);
+                let within = spot
+                    .file_name()
+                    .map(|name| (target.join_path_part(name), spot.clone()));
+                self.result.links.push((target.clone(), spot.clone()));
+                self.result.links.extend(within);
             }
         }
-        self.judged.links.truncate(MOST);
+        self.result.links.truncate(MOST);
     }
 
     /// Whether a path that is written is one that nobody writes.
-    fn protected(&mut self, spot: &Spot, below: Below) {
-        if self.bounds.protect.is_empty() {
+    fn check_protected_write(&mut self, spot: &ResolvedPath, below: SubtreeExtent) {
+        if self.policy.protect.is_empty() {
             return;
         }
-        let open = spot.is_open();
-        let Some(parts) = self.parts(spot) else {
-            if matches!(self.scene.ground.place(spot), Place::Unknown) {
-                self.may_protect(spot);
+        let open = spot.path_has_unknown_part();
+        let Some(parts) = self.project_relative_path_parts(spot) else {
+            if matches!(
+                self.context.roots.classify_path_location(spot),
+                PathLocation::Unknown
+            ) {
+                self.record_possibly_protected_path(spot);
             }
             return;
         };
-        for pattern in &self.bounds.protect {
-            match hit(pattern, &parts, below) {
-                glob::Hit::Sure if !open => {
+        for pattern in &self.policy.protect {
+            match match_protected_pattern(pattern, &parts, below) {
+                glob::GlobMatchCertainty::Certain if !open => {
                     let why = format!(
                         "{} is protected by `{pattern}`: leave it as it is, or ask the person",
-                        shown(spot)
+                        display_path(spot)
                     );
-                    self.judged.protected = Some((RuleDecision::Forbidden, why));
+                    self.result.protected = Some((RuleDecision::Forbidden, why));
                     return;
                 }
-                glob::Hit::No => {}
-                glob::Hit::Sure | glob::Hit::May => self.may_protect(spot),
+                glob::GlobMatchCertainty::No => {}
+                glob::GlobMatchCertainty::Certain | glob::GlobMatchCertainty::Possible => {
+                    self.record_possibly_protected_path(spot)
+                }
             }
         }
     }
 
     /// Whether a path that unreadable code names is one that nobody writes.
-    fn named(&mut self, spot: &Spot) {
-        let parts = self.parts(spot).filter(|parts| !parts.is_empty());
+    fn record_protected_path_mention(&mut self, spot: &ResolvedPath) {
+        let parts = self
+            .project_relative_path_parts(spot)
+            .filter(|parts| !parts.is_empty());
         let meant = |parts: &Vec<String>| {
-            let mut patterns = self.bounds.protect.iter();
-            patterns.any(|pattern| hit(pattern, parts, Below::All) == glob::Hit::Sure)
+            let mut patterns = self.policy.protect.iter();
+            patterns.any(|pattern| {
+                match_protected_pattern(pattern, parts, SubtreeExtent::All)
+                    == glob::GlobMatchCertainty::Certain
+            })
         };
         if parts.as_ref().is_some_and(meant) {
-            self.may_protect(spot);
+            self.record_possibly_protected_path(spot);
         }
     }
 
     /// The path from the top of the project.
-    fn parts(&self, spot: &Spot) -> Option<Vec<String>> {
-        let parts = self.scene.ground.below_top(spot)?;
+    fn project_relative_path_parts(&self, spot: &ResolvedPath) -> Option<Vec<String>> {
+        let parts = self.context.roots.project_relative_parts(spot)?;
         let part = |part: &String| match part.contains(super::place::UNKNOWN) {
             true => "**".to_owned(),
             false => part.clone(),
@@ -516,17 +627,21 @@ impl Sight<'_, '_> {
     }
 
     /// Whether this is what checks the work: settings of agents, our own.
-    fn guarded(&mut self, spot: &Spot) {
-        let path = spot.path();
+    fn prompt_if_guarded_path(&mut self, spot: &ResolvedPath) {
+        let path = spot.absolute_path_text();
         let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
         let Some((name, above)) = parts.split_last() else {
             return;
         };
-        let meant = |own: &&str| *name != "?*" && glob::meets(own, name);
+        let meant = |own: &&str| *name != "?*" && glob::globs_intersect(own, name);
         let agents = |part: &&str| matches!(*part, ".claude" | ".codex");
         // A folder that is named goes with all that is in it, as if it were removed itself.
-        let top = self.scene.ground.below_top(spot).unwrap_or_default();
-        let named = top.first().is_some_and(|first| !glob::wild(first));
+        let top = self
+            .context
+            .roots
+            .project_relative_parts(spot)
+            .unwrap_or_default();
+        let named = top.first().is_some_and(|first| !glob::is_glob(first));
         let open = above.contains(&"**") && !named || above.iter().any(agents);
         let settings = [
             "settings.json",
@@ -537,24 +652,25 @@ impl Sight<'_, '_> {
         if agents(name)
             || above.iter().any(agents) && *name == "?*"
             || above.iter().any(agents) && settings.iter().any(meant)
-            || open && glob::wild(name) && settings.iter().any(meant)
-            || ["checkrein.toml"].iter().any(meant) && (!glob::wild(name) || name.starts_with('c'))
+            || open && glob::is_glob(name) && settings.iter().any(meant)
+            || ["checkrein.toml"].iter().any(meant)
+                && (!glob::is_glob(name) || name.starts_with('c'))
         {
-            self.asks_at(spot, "changes what checks this work");
+            self.record_ask_reason_for_path(spot, "changes what checks this work");
         }
     }
 
-    fn may_protect(&mut self, spot: &Spot) {
-        if self.judged.protected.is_none() {
-            let why = format!("this may write a protected path: {}", shown(spot));
-            self.judged.protected = Some((RuleDecision::Prompt, why));
+    fn record_possibly_protected_path(&mut self, spot: &ResolvedPath) {
+        if self.result.protected.is_none() {
+            let why = format!("this may write a protected path: {}", display_path(spot));
+            self.result.protected = Some((RuleDecision::Prompt, why));
         }
     }
 }
 
 /// What of a folder is meant beside the folder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Below {
+enum SubtreeExtent {
     /// Nothing.
     Nothing,
     /// Some of what lies under it.
@@ -563,29 +679,34 @@ enum Below {
     All,
 }
 
-fn hit(pattern: &str, path: &[String], below: Below) -> glob::Hit {
+fn match_protected_pattern(
+    pattern: &str,
+    path: &[String],
+    below: SubtreeExtent,
+) -> glob::GlobMatchCertainty {
     let pattern: Vec<&str> = pattern
         .split('/')
         .filter(|part| !part.is_empty() && *part != ".")
         .collect();
     let path: Vec<&str> = path.iter().map(String::as_str).collect();
-    let itself = glob::names(&pattern, &path, false);
+    let itself = glob::match_path_pattern(&pattern, &path, false);
     match below {
-        Below::Nothing => itself,
-        Below::All => glob::names(&pattern, &path, true),
-        Below::Some => {
+        SubtreeExtent::Nothing => itself,
+        SubtreeExtent::All => glob::match_path_pattern(&pattern, &path, true),
+        SubtreeExtent::Some => {
             // Whatever it is called, or only some of it.
             let any = [path.as_slice(), &["?*"]].concat();
-            let whole = glob::names(&pattern, &any, false);
-            let part = glob::names(&pattern, &path, true).min(glob::Hit::May);
+            let whole = glob::match_path_pattern(&pattern, &any, false);
+            let part = glob::match_path_pattern(&pattern, &path, true)
+                .min(glob::GlobMatchCertainty::Possible);
             itself.max(whole).max(part)
         }
     }
 }
 
 /// A path for people.
-pub(crate) fn shown(spot: &Spot) -> String {
-    let path = spot.path();
+pub(crate) fn display_path(spot: &ResolvedPath) -> String {
+    let path = spot.absolute_path_text();
     let path = path
         .strip_prefix(super::place::TREE)
         .map_or(path.as_str(), |rest| rest.trim_start_matches('/'));
@@ -596,8 +717,8 @@ pub(crate) fn shown(spot: &Spot) -> String {
 }
 
 /// Whether effects are worth finding out.
-pub(crate) fn matter(bounds: &Bounds) -> bool {
-    bounds.unmatched == Unmatched::ByEffect
+pub(crate) fn policy_needs_command_effects(bounds: &EffectPolicy) -> bool {
+    bounds.unmatched == UnmatchedDecision::ByEffect
         || bounds.forbids_destruction
         || bounds.hazard_asks
         || !bounds.protect.is_empty()

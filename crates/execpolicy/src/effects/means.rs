@@ -4,65 +4,65 @@
 use std::cell::Cell;
 use std::collections::HashMap;
 
-use super::glob::wild;
+use super::glob::is_glob;
 use super::place::{PIECE, ROOT, UNKNOWN};
 use super::table;
-use crate::shell::{Known, Word};
+use crate::shell::{CommandWord, WordKnowledge};
 
 /// Meanings of one word that are told apart.
 const MOST: usize = 16;
 /// Stands for what a script or a function is given, `$1` as well as `$@`.
-pub(crate) const GIVEN: &str = "@";
+pub(crate) const POSITIONAL_ARGS: &str = "@";
 /// Bytes of all the meanings of one word.
 const LONGEST: usize = 16 << 10;
 /// Bytes that are made, and places that are worked out, for one request.
-const FUEL: usize = 4 << 20;
+const VALUE_BUDGET: usize = 4 << 20;
 /// Variables in values of variables.
 const DEEPEST: usize = 6;
 
 /// What names stand for where a command stands.
 #[derive(Debug, Clone)]
-pub(crate) struct Names {
+pub(crate) struct KnownShellVariables {
     /// What may still be worked out: a script can ask for any amount.
-    fuel: Cell<usize>,
+    budget: Cell<usize>,
     /// Variables; `None` among the values if one is not known.
-    variables: HashMap<String, Vec<Option<Word>>>,
+    variables: HashMap<String, Vec<Option<CommandWord>>>,
 }
 
 /// A placeholder in the words of one command, with what it stands for.
-pub(crate) type Hole = (String, Vec<Word>);
+pub(crate) type WordPlaceholder = (String, Vec<CommandWord>);
 
-impl Default for Names {
+impl Default for KnownShellVariables {
     fn default() -> Self {
         Self {
-            fuel: Cell::new(FUEL),
+            budget: Cell::new(VALUE_BUDGET),
             variables: HashMap::new(),
         }
     }
 }
 
-impl Names {
+impl KnownShellVariables {
     /// Takes so much of what may be worked out; `false` if there is no more.
-    pub(crate) fn burn(&self, amount: usize) -> bool {
-        let left = self.fuel.get().saturating_sub(amount);
-        self.fuel.set(left);
+    pub(crate) fn consume_expansion_budget(&self, amount: usize) -> bool {
+        let left = self.budget.get().saturating_sub(amount);
+        self.budget.set(left);
         left > 0
     }
 
     /// Whether all of it has been used.
-    pub(crate) fn is_spent(&self) -> bool {
-        self.fuel.get() == 0
+    pub(crate) fn is_expansion_budget_spent(&self) -> bool {
+        self.budget.get() == 0
     }
 
     /// A variable is set, somewhere.
-    pub(crate) fn set(&mut self, name: &str, value: Option<Word>) {
+    pub(crate) fn record_shell_variable_value(&mut self, name: &str, value: Option<CommandWord>) {
         // What functions hand on to one another was set before.
-        let handed_on = |word: &Word| {
+        let handed_on = |word: &CommandWord| {
             ["$@", "$*", "${@", "$1", "${1"]
                 .iter()
                 .any(|own| word.text.contains(own))
         };
-        if name == GIVEN && value.as_ref().is_some_and(handed_on) {
+        if name == POSITIONAL_ARGS && value.as_ref().is_some_and(handed_on) {
             return;
         }
         let values = self.variables.entry(name.to_owned()).or_default();
@@ -75,21 +75,25 @@ impl Names {
     }
 
     /// Whether a variable is set.
-    pub(crate) fn is_set(&self, name: &str) -> bool {
+    pub(crate) fn is_variable_set(&self, name: &str) -> bool {
         self.variables.contains_key(name)
     }
 
     /// The paths that a word can be. What is not known of them holds [`UNKNOWN`].
-    pub(crate) fn paths(&self, word: &Word, hole: Option<&Hole>) -> Vec<String> {
+    pub(crate) fn possible_paths(
+        &self,
+        word: &CommandWord,
+        hole: Option<&WordPlaceholder>,
+    ) -> Vec<String> {
         let mut found = Vec::new();
-        for filled in fill(word, hole) {
-            if !self.burn(filled.text.len() + 1) {
+        for filled in fill_word_placeholder(word, hole) {
+            if !self.consume_expansion_budget(filled.text.len() + 1) {
                 break;
             }
             // What `xargs` adds, of which nothing is known: not the folder that it runs in.
-            match filled.text.is_empty() && filled.known == Known::Many {
+            match filled.text.is_empty() && filled.knowledge == WordKnowledge::Unbounded {
                 true => found.push(UNKNOWN.to_string()),
-                false => self.expand(&filled, 0, &mut found),
+                false => self.collect_possible_word_values(&filled, 0, &mut found),
             }
         }
         let open = found.len() > MOST || found.is_empty();
@@ -101,84 +105,113 @@ impl Names {
     }
 
     /// The words that this one becomes, if that can be told; `None` if it is as it stands.
-    pub(crate) fn settled(&self, word: &Word, hole: Option<&Hole>) -> Option<Vec<Word>> {
-        if word.known == Known::Fixed {
+    pub(crate) fn expand_to_literal_words(
+        &self,
+        word: &CommandWord,
+        hole: Option<&WordPlaceholder>,
+    ) -> Option<Vec<CommandWord>> {
+        if word.knowledge == WordKnowledge::Literal {
             return None;
         }
-        let filled = fill(word, hole);
+        let filled = fill_word_placeholder(word, hole);
         let [word] = filled.as_slice() else {
             return None;
         };
         let sure = |text: &String| !text.contains([UNKNOWN, ROOT]) && !text.contains(PIECE);
-        if word.known == Known::Fixed {
+        if word.knowledge == WordKnowledge::Literal {
             return Some(vec![word.clone()]);
         }
-        let fixed = |texts: Vec<String>| -> Option<Vec<Word>> {
+        let fixed = |texts: Vec<String>| -> Option<Vec<CommandWord>> {
             let all = texts.iter().all(sure);
-            all.then(|| texts.into_iter().map(Word::fixed).collect())
+            all.then(|| {
+                texts
+                    .into_iter()
+                    .map(CommandWord::new_literal_word)
+                    .collect()
+            })
         };
         if !word.text.contains(['$', '`']) {
-            let only_braces = word.text.contains('{') && !wild(&word.text);
-            return only_braces.then(|| fixed(braces(&word.text))).flatten();
+            let only_braces = word.text.contains('{') && !is_glob(&word.text);
+            return only_braces
+                .then(|| fixed(expand_braces(&word.text)))
+                .flatten();
         }
         let mut found = Vec::new();
-        self.expand(&Word::open(&word.text, Known::One), 0, &mut found);
+        self.collect_possible_word_values(
+            &CommandWord::word_from_unresolved_text(&word.text, WordKnowledge::SingleWord),
+            0,
+            &mut found,
+        );
         let [text] = found.as_slice() else {
             return None;
         };
-        let known = match is_list(&word.text) {
-            true => Known::Many,
-            false => word.known,
+        let known = match is_array_expansion(&word.text) {
+            true => WordKnowledge::Unbounded,
+            false => word.knowledge,
         };
         match known {
-            Known::Many if wild(text) => None,
-            Known::Many => fixed(text.split_whitespace().map(str::to_owned).collect()),
-            Known::One | Known::Fixed => fixed(vec![text.clone()]),
+            WordKnowledge::Unbounded if is_glob(text) => None,
+            WordKnowledge::Unbounded => fixed(text.split_whitespace().map(str::to_owned).collect()),
+            WordKnowledge::SingleWord | WordKnowledge::Literal => fixed(vec![text.clone()]),
         }
     }
 
     /// The texts that a word can become, as far as they are wholly known.
-    pub(crate) fn constants(&self, word: &Word) -> Vec<String> {
+    pub(crate) fn known_texts_of_word(&self, word: &CommandWord) -> Vec<String> {
         let open = |text: &String| text.contains([UNKNOWN, ROOT]) || text.contains(PIECE);
         // A list as one text: its words are one command.
-        let text = match is_list(&word.text) {
+        let text = match is_array_expansion(&word.text) {
             true => word.text.replace("[@]", "[*]"),
             false => word.text.clone(),
         };
         let mut found = Vec::new();
-        self.expand(&Word::open(text, Known::One), 0, &mut found);
+        self.collect_possible_word_values(
+            &CommandWord::word_from_unresolved_text(text, WordKnowledge::SingleWord),
+            0,
+            &mut found,
+        );
         found.retain(|text| !text.is_empty() && !open(text));
         found.truncate(MOST);
         found
     }
 
     /// A word with its placeholder filled; `None` for what is not known.
-    pub(crate) fn filled(&self, word: &Word, hole: Option<&Hole>) -> Vec<Option<Word>> {
-        let known =
-            |word: Word| (!word.text.is_empty() || word.known != Known::Many).then_some(word);
-        fill(word, hole).into_iter().map(known).collect()
+    pub(crate) fn fill_word_placeholder(
+        &self,
+        word: &CommandWord,
+        hole: Option<&WordPlaceholder>,
+    ) -> Vec<Option<CommandWord>> {
+        let known = |word: CommandWord| {
+            (!word.text.is_empty() || word.knowledge != WordKnowledge::Unbounded).then_some(word)
+        };
+        fill_word_placeholder(word, hole)
+            .into_iter()
+            .map(known)
+            .collect()
     }
 
     /// Whether a word could be an option to the program that gets it.
-    pub(crate) fn may_be_option(&self, word: &Word, hole: Option<&Hole>) -> bool {
+    pub(crate) fn may_be_option(&self, word: &CommandWord, hole: Option<&WordPlaceholder>) -> bool {
         // What `xargs` adds.
-        if word.text.is_empty() && word.known == Known::Many && hole.is_none() {
+        if word.text.is_empty() && word.knowledge == WordKnowledge::Unbounded && hole.is_none() {
             return true;
         }
         // Between quotes, what the environment holds is none; nothing of this script set it.
-        if word.known == Known::One && self.is_inherited(&word.text) {
+        if word.knowledge == WordKnowledge::SingleWord
+            && self.begins_with_inherited_variable(&word.text)
+        {
             return false;
         }
         let begins = |path: &String| path.starts_with(['-', UNKNOWN]);
-        self.paths(word, hole).iter().any(begins)
+        self.possible_paths(word, hole).iter().any(begins)
     }
 
     /// Whether a text holds something that the script worked out: a variable alone may be where it
     /// goes, but not what a command printed.
-    pub(crate) fn is_partly_set(&self, text: &str) -> bool {
+    pub(crate) fn has_computed_value(&self, text: &str) -> bool {
         let named =
             |name: &str| text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"));
-        let printed = |word: &Word| word.text.contains(['`']) || word.text.contains("$(");
+        let printed = |word: &CommandWord| word.text.contains(['`']) || word.text.contains("$(");
         let letter = |c: char| c.is_ascii_alphanumeric() || "_{}".contains(c);
         let alone = text.starts_with('$') && text.chars().skip(1).all(letter);
         self.variables
@@ -187,36 +220,45 @@ impl Names {
     }
 
     /// Whether the variable that a text begins with is set to something like this.
-    pub(crate) fn sets(&self, text: &str, is_like: impl Fn(&Word) -> bool) -> bool {
-        let values = first_name(text).and_then(|name| self.variables.get(name));
+    pub(crate) fn leading_variable_matches(
+        &self,
+        text: &str,
+        is_like: impl Fn(&CommandWord) -> bool,
+    ) -> bool {
+        let values = leading_variable(text).and_then(|name| self.variables.get(name));
         values.is_some_and(|values| values.iter().flatten().any(is_like))
     }
 
     /// Whether a text begins with a variable that the script does not set.
-    fn is_inherited(&self, text: &str) -> bool {
-        let Some(name) = first_name(text) else {
+    fn begins_with_inherited_variable(&self, text: &str) -> bool {
+        let Some(name) = leading_variable(text) else {
             return false;
         };
         name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && !self.variables.contains_key(name)
     }
 
-    fn expand(&self, word: &Word, depth: usize, found: &mut Vec<String>) {
-        if word.known == Known::Fixed {
+    fn collect_possible_word_values(
+        &self,
+        word: &CommandWord,
+        depth: usize,
+        found: &mut Vec<String>,
+    ) {
+        if word.knowledge == WordKnowledge::Literal {
             found.push(word.text.clone());
             return;
         }
-        if depth > DEEPEST || !self.burn(word.text.len() + 1) {
+        if depth > DEEPEST || !self.consume_expansion_budget(word.text.len() + 1) {
             found.push(UNKNOWN.to_string());
             return;
         }
         // Bare, a value can become many words; between other text only the edges are more.
-        let alone = word.known == Known::Many || is_list(&word.text);
+        let alone = word.knowledge == WordKnowledge::Unbounded || is_array_expansion(&word.text);
         let mut texts = vec![String::new()];
         let mut rest = word.text.as_str();
         while let Some(at) = rest.find(['$', '`']) {
             let made: usize = texts.iter().map(String::len).sum();
-            if made > LONGEST || !self.burn(made + 1) {
+            if made > LONGEST || !self.consume_expansion_budget(made + 1) {
                 found.push(UNKNOWN.to_string());
                 return;
             }
@@ -224,7 +266,7 @@ impl Names {
             for text in &mut texts {
                 text.push_str(before);
             }
-            let (values, left) = self.expansion(after, depth);
+            let (values, left) = self.leading_expansion_values(after, depth);
             let mut next = Vec::new();
             for text in &texts {
                 for value in &values {
@@ -239,7 +281,7 @@ impl Names {
             text.push_str(rest);
         }
         for text in texts {
-            for text in braces(&text) {
+            for text in expand_braces(&text) {
                 if alone && text.contains(char::is_whitespace) {
                     found.extend(text.split_whitespace().map(str::to_owned));
                 } else if text.contains(['(', ')', '|']) && alone {
@@ -252,23 +294,23 @@ impl Names {
     }
 
     /// What an expansion at the start of a text can be, and what follows it.
-    fn expansion<'t>(&self, text: &'t str, depth: usize) -> (Vec<String>, &'t str) {
+    fn leading_expansion_values<'t>(&self, text: &'t str, depth: usize) -> (Vec<String>, &'t str) {
         let open = || vec![UNKNOWN.to_string()];
         if let Some(inner) = text.strip_prefix("$((") {
             let end = inner.find("))").map_or(inner.len(), |at| at + 2);
             return (vec![PIECE.to_owned()], inner.get(end..).unwrap_or(""));
         }
         if let Some(inner) = text.strip_prefix("$(") {
-            let (command, rest) = closed(inner, '(', ')');
-            return (substituted(self, command, depth), rest);
+            let (command, rest) = split_at_closing_bracket(inner, '(', ')');
+            return (command_substitution_outputs(self, command, depth), rest);
         }
         if let Some(inner) = text.strip_prefix('`') {
             let (command, rest) = inner.split_once('`').unwrap_or((inner, ""));
-            return (substituted(self, command, depth), rest);
+            return (command_substitution_outputs(self, command, depth), rest);
         }
         if let Some(inner) = text.strip_prefix("${") {
-            let (inner, rest) = closed(inner, '{', '}');
-            return (self.braced(inner, depth), rest);
+            let (inner, rest) = split_at_closing_bracket(inner, '{', '}');
+            return (self.expand_braced_variable(inner, depth), rest);
         }
         let after = text.get(1..).unwrap_or("");
         let end = match after.chars().next() {
@@ -280,13 +322,13 @@ impl Names {
             _ => return (vec!["$".to_owned()], after),
         };
         let (name, rest) = after.split_at(end);
-        let values = self.value(name, depth);
+        let values = self.variable_values(name, depth);
         (if values.is_empty() { open() } else { values }, rest)
     }
 
-    fn value(&self, name: &str, depth: usize) -> Vec<String> {
+    fn variable_values(&self, name: &str, depth: usize) -> Vec<String> {
         let given = name == "*" || name.chars().all(|c| c.is_ascii_digit()) && !name.is_empty();
-        let name = if given { GIVEN } else { name };
+        let name = if given { POSITIONAL_ARGS } else { name };
         let known = self.variables.get(name);
         let own = match name {
             "HOME" => Some("~"),
@@ -304,7 +346,9 @@ impl Names {
                 let mut found = Vec::new();
                 for value in values {
                     match value {
-                        Some(word) => self.expand(word, depth + 1, &mut found),
+                        Some(word) => {
+                            self.collect_possible_word_values(word, depth + 1, &mut found)
+                        }
                         None => found.push(UNKNOWN.to_string()),
                     }
                     if found.len() > MOST {
@@ -319,7 +363,7 @@ impl Names {
     }
 
     /// The inside of `${...}`.
-    fn braced(&self, inner: &str, depth: usize) -> Vec<String> {
+    fn expand_braced_variable(&self, inner: &str, depth: usize) -> Vec<String> {
         if inner.starts_with('#') && inner.len() > 1 {
             return vec![PIECE.to_owned()];
         }
@@ -327,7 +371,7 @@ impl Names {
             .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
             .unwrap_or(inner.len());
         let (name, action) = inner.split_at(end);
-        let values = self.value(name, depth);
+        let values = self.variable_values(name, depth);
         // All of a list, which is kept as its words.
         if matches!(action, "[@]" | "[*]") {
             return values;
@@ -341,7 +385,7 @@ impl Names {
                 let pattern = rest.trim_start_matches(sign);
                 values
                     .iter()
-                    .map(|value| cut(value, sign, pattern))
+                    .map(|value| trim_by_pattern(value, sign, pattern))
                     .collect()
             }
             ':' | '-' | '=' | '+' | '?' => {
@@ -349,7 +393,12 @@ impl Names {
                     text if text.starts_with(['-', '=', '+']) => text.get(1..).unwrap_or(""),
                     text if text.starts_with('?') => return values,
                     // A piece of it: `${x:0:7}`.
-                    _ => return values.iter().map(|value| piece(value)).collect(),
+                    _ => {
+                        return values
+                            .iter()
+                            .map(|value| unknown_substring_marker(value))
+                            .collect();
+                    }
                 };
                 let mut all = match self.variables.contains_key(name) {
                     true => values,
@@ -357,18 +406,22 @@ impl Names {
                     false => Vec::new(),
                 };
                 let default = default.trim_matches(['"', '\'']);
-                let word = Word::open(default, Known::One);
-                self.expand(&word, depth + 1, &mut all);
+                let word =
+                    CommandWord::word_from_unresolved_text(default, WordKnowledge::SingleWord);
+                self.collect_possible_word_values(&word, depth + 1, &mut all);
                 all
             }
-            '^' | ',' | '@' => values.iter().map(|value| piece(value)).collect(),
+            '^' | ',' | '@' => values
+                .iter()
+                .map(|value| unknown_substring_marker(value))
+                .collect(),
             _ => vec![UNKNOWN.to_string()],
         }
     }
 }
 
 /// Whether a text is all of a list, a word for each of its own: `${a[@]}`.
-fn is_list(text: &str) -> bool {
+fn is_array_expansion(text: &str) -> bool {
     let name = text
         .strip_prefix("${")
         .and_then(|text| text.strip_suffix("[@]}"));
@@ -376,7 +429,7 @@ fn is_list(text: &str) -> bool {
 }
 
 /// The name of the variable that a text begins with.
-fn first_name(text: &str) -> Option<&str> {
+fn leading_variable(text: &str) -> Option<&str> {
     let name = text.strip_prefix('$')?.trim_start_matches('{');
     let end = name
         .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
@@ -385,7 +438,7 @@ fn first_name(text: &str) -> Option<&str> {
 }
 
 /// A value of which some has been cut: its folder stays if only the name was.
-fn cut(value: &str, sign: char, pattern: &str) -> String {
+fn trim_by_pattern(value: &str, sign: char, pattern: &str) -> String {
     let within = !pattern.contains(['/', '*', '$', '?']);
     match (sign, value.rsplit_once('/')) {
         _ if value.contains(UNKNOWN) && !within => UNKNOWN.to_string(),
@@ -394,13 +447,13 @@ fn cut(value: &str, sign: char, pattern: &str) -> String {
         ('#', _) if pattern == "*/" => PIECE.to_owned(),
         // `${x%.*}`
         ('%', Some((folder, _))) if pattern == ".*" => format!("{folder}/{PIECE}"),
-        (_, None) => piece(value),
+        (_, None) => unknown_substring_marker(value),
         _ => UNKNOWN.to_string(),
     }
 }
 
 /// Some of a value: no slash comes in if there was none.
-fn piece(value: &str) -> String {
+fn unknown_substring_marker(value: &str) -> String {
     if value.contains(['/', '~', UNKNOWN]) {
         UNKNOWN.to_string()
     } else {
@@ -409,7 +462,7 @@ fn piece(value: &str) -> String {
 }
 
 /// What stands before the bracket that closes, and what follows it.
-fn closed(text: &str, open: char, close: char) -> (&str, &str) {
+fn split_at_closing_bracket(text: &str, open: char, close: char) -> (&str, &str) {
     let mut depth = 0_usize;
     for (at, c) in text.char_indices() {
         if c == open {
@@ -428,7 +481,11 @@ fn closed(text: &str, open: char, close: char) -> (&str, &str) {
 }
 
 /// What a command in a substitution prints, as far as it is a path or holds no slash.
-fn substituted(names: &Names, command: &str, depth: usize) -> Vec<String> {
+fn command_substitution_outputs(
+    names: &KnownShellVariables,
+    command: &str,
+    depth: usize,
+) -> Vec<String> {
     let open = vec![UNKNOWN.to_string()];
     let first = command.split('|').next().unwrap_or(command);
     let Some(words) = shlex::split(first.trim()) else {
@@ -466,7 +523,11 @@ fn substituted(names: &Names, command: &str, depth: usize) -> Vec<String> {
         }
         ["dirname", path] if !path.contains(['`', '(']) => {
             let mut found = Vec::new();
-            names.expand(&Word::open(*path, Known::One), depth + 1, &mut found);
+            names.collect_possible_word_values(
+                &CommandWord::word_from_unresolved_text(*path, WordKnowledge::SingleWord),
+                depth + 1,
+                &mut found,
+            );
             found
                 .iter()
                 .map(|path| match path.rsplit_once('/') {
@@ -479,17 +540,27 @@ fn substituted(names: &Names, command: &str, depth: usize) -> Vec<String> {
         }
         ["echo", path] if !path.contains(['`', '(']) => {
             let mut found = Vec::new();
-            names.expand(&Word::open(*path, Known::One), depth + 1, &mut found);
+            names.collect_possible_word_values(
+                &CommandWord::word_from_unresolved_text(*path, WordKnowledge::SingleWord),
+                depth + 1,
+                &mut found,
+            );
             let cut = command.contains('|');
             if cut {
-                found.iter().map(|value| piece(value)).collect()
+                found
+                    .iter()
+                    .map(|value| unknown_substring_marker(value))
+                    .collect()
             } else {
                 found
             }
         }
-        _ if plain && filtered(command) => {
-            let words: Vec<Word> = words.iter().map(|word| Word::fixed(*word)).collect();
-            match table::names_printed(&words) {
+        _ if plain && pipeline_keeps_lines(command) => {
+            let words: Vec<CommandWord> = words
+                .iter()
+                .map(|word| CommandWord::new_literal_word(*word))
+                .collect();
+            match table::printed_file_names(&words) {
                 Some(found) => found.into_iter().map(|word| word.text).collect(),
                 None => open,
             }
@@ -499,7 +570,7 @@ fn substituted(names: &Names, command: &str, depth: usize) -> Vec<String> {
 }
 
 /// Whether the rest of a pipe leaves the lines as they are.
-fn filtered(command: &str) -> bool {
+fn pipeline_keeps_lines(command: &str) -> bool {
     command.split('|').skip(1).all(|part| {
         matches!(
             part.split_whitespace().next(),
@@ -509,8 +580,9 @@ fn filtered(command: &str) -> bool {
 }
 
 /// A word with a placeholder filled.
-fn fill(word: &Word, hole: Option<&Hole>) -> Vec<Word> {
-    let Some((placeholder, values)) = hole.filter(|_| word.known != Known::Fixed) else {
+fn fill_word_placeholder(word: &CommandWord, hole: Option<&WordPlaceholder>) -> Vec<CommandWord> {
+    let Some((placeholder, values)) = hole.filter(|_| word.knowledge != WordKnowledge::Literal)
+    else {
         return vec![word.clone()];
     };
     if placeholder.is_empty() {
@@ -528,16 +600,18 @@ fn fill(word: &Word, hole: Option<&Hole>) -> Vec<Word> {
             // Text around it makes another name: `{}.bak`.
             let mut text = word.text.clone();
             text.replace_range(at..at + placeholder.len(), &value.text);
-            match value.known {
-                Known::Fixed | Known::Many if !text.contains(['$', '`']) => Word::fixed(text),
-                _ => Word::open(text, Known::One),
+            match value.knowledge {
+                WordKnowledge::Literal | WordKnowledge::Unbounded if !text.contains(['$', '`']) => {
+                    CommandWord::new_literal_word(text)
+                }
+                _ => CommandWord::word_from_unresolved_text(text, WordKnowledge::SingleWord),
             }
         })
         .collect()
 }
 
 /// `a{b,c}d` as the shell makes words of it; `{1..3}` is some piece.
-fn braces(text: &str) -> Vec<String> {
+fn expand_braces(text: &str) -> Vec<String> {
     let mut done = Vec::new();
     let mut open = vec![text.to_owned()];
     let mut rounds = 0;

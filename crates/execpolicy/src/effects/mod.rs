@@ -18,20 +18,20 @@ mod told;
 pub(crate) mod variables;
 mod vital;
 
-pub(crate) use code::Language;
-pub(crate) use row::Deed;
-pub(crate) use table::{found_by, loads, names_printed};
+pub(crate) use code::CodeLanguage;
+pub(crate) use row::EffectKind;
+pub(crate) use table::{files_autoloaded_by_program, paths_found_by_find, printed_file_names};
 
 use crate::rules::basename;
-use crate::shell::Word;
+use crate::shell::CommandWord;
 
 /// What happens to a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Act {
+pub(crate) enum FileAccess {
     /// Its text is read, and may be shown.
     Read,
     /// Its text is handed to a program and not shown.
-    Use,
+    ReadUnshown,
     /// Its name is seen, and those of all that lies below it.
     List,
     /// A folder is read with all that is in it.
@@ -49,134 +49,152 @@ pub(crate) enum Act {
     /// It is removed or moved away, with all that is in it.
     Remove,
     /// What nothing else keeps a record of is removed from a folder: `git clean`.
-    Clear,
+    ClearContents,
     /// Its owner cannot use it any more, or everybody can change it, with all that is in it.
-    Spoil,
+    BreakPermissions,
     /// It is named in code that cannot be read.
-    Named,
+    NamedInCode,
     /// The same, as a text of its own in code that writes some file.
     MayWrite,
 }
 
 /// One thing that a command does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Effect {
+pub(crate) enum CommandEffect {
     /// Something happens to the file that a word names.
-    File(Act, Word),
+    File(FileAccess, CommandWord),
     /// If the first is a folder, it is written into under the names of the others.
-    PutInto(Word, Vec<Word>),
+    PutInto(CommandWord, Vec<CommandWord>),
     /// The second becomes another name of the first; or, if a symbolic one, a name for whatever
     /// lies there.
-    Link(Word, Word, bool),
+    Link(CommandWord, CommandWord, bool),
     /// The files that a patch names are changed, below this folder.
-    Patch(Option<Word>),
+    Patch(Option<CommandWord>),
     /// The files of all that follows are named from this folder.
-    At(Word),
+    ChangeDir(CommandWord),
     /// A text that a shell reads.
-    Runs(Word),
+    RunsScript(CommandWord),
     /// A file of code.
-    RunsFile(Word),
+    RunsFile(CommandWord),
     /// A program by its path, which may have been put there just now.
-    Starts(Word),
+    StartsFile(CommandWord),
     /// It could be an option, where one does something.
-    Option(Word),
+    PossibleOption(CommandWord),
     /// It goes to another machine, with what stands in it.
-    Sends(Word),
+    Sends(CommandWord),
     /// What it is fed is code.
-    Fed(Language),
+    StdinCode(CodeLanguage),
     /// The words of another command.
-    Command(Vec<Word>),
+    Command(Vec<CommandWord>),
     /// The words of a command that runs in a file system of its own.
-    Inside(Vec<Word>),
+    ContainerCommand(Vec<CommandWord>),
     /// The words of a program that the project, or a registry, brings.
-    Tool(Vec<Word>),
+    ProjectTool(Vec<CommandWord>),
     /// Anything else.
-    Deed(Deed),
+    Kind(EffectKind),
 }
 
-impl Effect {
+impl CommandEffect {
     /// Whether files are changed that only a patch names.
-    pub(crate) fn is_patch(&self) -> bool {
-        matches!(self, Self::Patch(_) | Self::File(Act::WriteBelow, _))
+    pub(crate) fn is_patch_write_effect(&self) -> bool {
+        matches!(self, Self::Patch(_) | Self::File(FileAccess::WriteBelow, _))
     }
 }
 
 /// What the command of these words does; the first names the program.
 /// `brought`: by the project or a registry, so that any name is a program of theirs.
-pub(crate) fn of(program: &str, words: &[Word], brought: bool) -> Vec<Effect> {
+pub(crate) fn command_effects(
+    program: &str,
+    words: &[CommandWord],
+    brought: bool,
+) -> Vec<CommandEffect> {
     let mut out = Vec::new();
     let name = basename(program);
-    match table::find(name) {
+    match table::find_program_spec(name) {
         Some(row) => {
-            call::judge(row, words, &mut out);
-            if here::is_meant(name, words) {
-                let felt = [Deed::Publishes, Deed::Deploys, Deed::Forces].map(Effect::Deed);
+            call::add_command_effects(row, words, &mut out);
+            if here::command_targets_only_localhost(name, words) {
+                let felt = [
+                    EffectKind::Publishes,
+                    EffectKind::Deploys,
+                    EffectKind::OverwritesShared,
+                ]
+                .map(CommandEffect::Kind);
                 out.retain(|effect| !felt.contains(effect));
             }
             // A script that is called `reboot` stops nothing that is known of.
             if program.contains('/') && !program.starts_with('/') {
-                out.retain(|effect| *effect != Effect::Deed(Deed::Stops));
+                out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::ShutsDownMachine));
             }
             // It may be another one of the same name.
             if program.contains('/') {
-                out.extend(words.first().cloned().map(Effect::Starts));
+                out.extend(words.first().cloned().map(CommandEffect::StartsFile));
             }
         }
         // A loader starts what it is given.
         None if name.starts_with("ld-linux") || name.starts_with("ld-musl") => {
-            out.push(Effect::Tool(words.get(1..).unwrap_or(&[]).to_vec()));
+            out.push(CommandEffect::ProjectTool(
+                words.get(1..).unwrap_or(&[]).to_vec(),
+            ));
         }
-        None if brought => out.push(Effect::Deed(Deed::Opaque)),
+        None if brought => out.push(CommandEffect::Kind(EffectKind::Opaque)),
         // A program that the project brings, or built.
-        None if program.contains('/') => out.push(Effect::RunsFile(
+        None if program.contains('/') => out.push(CommandEffect::RunsFile(
             words
                 .first()
                 .cloned()
-                .unwrap_or_else(|| Word::fixed(program)),
+                .unwrap_or_else(|| CommandWord::new_literal_word(program)),
         )),
         // A script of the environment, by its name.
         None if [".py", ".sh", ".js", ".mjs", ".ts", ".pl", ".rb"]
             .iter()
             .any(|end| name.ends_with(end)) =>
         {
-            out.push(Effect::Deed(Deed::Opaque))
+            out.push(CommandEffect::Kind(EffectKind::Opaque))
         }
-        None if only_asks(words) => {}
-        None => out.push(Effect::Deed(Deed::Unknown)),
+        None if is_version_query(words) => {}
+        None => out.push(CommandEffect::Kind(EffectKind::UnknownProgram)),
     }
     out
 }
 
 /// Whether these words of `git apply` or `patch`, the name first, change nothing.
-pub(crate) fn only_shows_patch(words: &[&str]) -> bool {
+pub(crate) fn is_patch_dry_run(words: &[&str]) -> bool {
     let row = match words.first() {
         Some(&"apply") => {
-            let git = table::find("git");
-            git.and_then(|git| git.subs.iter().find(|sub| sub.names.contains(&"apply")))
+            let git = table::find_program_spec("git");
+            git.and_then(|git| {
+                git.subcommands
+                    .iter()
+                    .find(|sub| sub.names.contains(&"apply"))
+            })
         }
-        Some(&name) => table::find(name),
+        Some(&name) => table::find_program_spec(name),
         None => None,
     };
-    let words: Vec<Word> = words.iter().map(|word| Word::fixed(*word)).collect();
-    row.is_some_and(|row| inert::is_inert(row, &words))
+    let words: Vec<CommandWord> = words
+        .iter()
+        .map(|word| CommandWord::new_literal_word(*word))
+        .collect();
+    row.is_some_and(|row| inert::is_dry_run_call(row, &words))
 }
 
 /// Whether a row says what this program does.
-pub(crate) fn is_known(program: &str) -> bool {
-    table::find(basename(program)).is_some()
+pub(crate) fn is_known_program(program: &str) -> bool {
+    table::find_program_spec(basename(program)).is_some()
 }
 
 /// Whether what a program writes is what its words, its input or other files say, and not what
 /// it builds from the project.
-pub(crate) fn carries(name: &str) -> bool {
+pub(crate) fn writes_content_it_is_given(name: &str) -> bool {
     const EMPTY: &[&str] = &[
         "mkdir", "gmkdir", "touch", "gtouch", "mkfifo", "chmod", "gchmod",
     ];
-    !EMPTY.contains(&name) && !table::builds(name)
+    !EMPTY.contains(&name) && !table::is_build_program(name)
 }
 
 /// `PROGRAM --version`: whatever it is, it says so and ends.
-fn only_asks(words: &[Word]) -> bool {
-    let asks = |word: &Word| matches!(word.as_fixed(), Some("--version" | "--help"));
+fn is_version_query(words: &[CommandWord]) -> bool {
+    let asks = |word: &CommandWord| matches!(word.as_literal(), Some("--version" | "--help"));
     matches!(words, [_, word] if asks(word))
 }

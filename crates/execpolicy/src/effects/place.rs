@@ -2,7 +2,7 @@
 //! that only the run knows. No file system is asked, so a symlink is taken for what it is called.
 
 use super::credentials;
-use super::glob::{meets, wild};
+use super::glob::{globs_intersect, is_glob};
 use super::vital;
 
 /// The project's tree where its path is not known.
@@ -18,13 +18,13 @@ pub(crate) const PIECE: &str = "?*";
 
 /// A path as far as it can be worked out: absolute, without `.` and `..`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Spot {
+pub(crate) struct ResolvedPath {
     parts: Vec<String>,
 }
 
 /// What lies at a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum PathLocation {
     /// A file or folder of the project, below its top; not `sure` if only where it begins is known.
     Tree {
         /// Whether all of the path is known.
@@ -35,7 +35,7 @@ pub(crate) enum Place {
     /// Git's own files.
     Git,
     /// Where nothing is kept: `/dev/null`, the terminal, a pipe.
-    Nowhere,
+    NoStorage,
     /// A folder for passing files.
     Scratch {
         /// Whether all of the path is known.
@@ -53,17 +53,17 @@ pub(crate) enum Place {
 
 /// Where the project and the home of its person are.
 #[derive(Debug, Clone)]
-pub(crate) struct Ground {
+pub(crate) struct ProjectRoots {
     roots: Vec<Vec<String>>,
     home: Vec<String>,
 }
 
-impl Ground {
+impl ProjectRoots {
     /// From the folders of the project, the first of which commands start in.
     pub(crate) fn new(roots: &[String]) -> Self {
-        let mut split: Vec<Vec<String>> = roots.iter().map(|root| parts_of(root)).collect();
+        let mut split: Vec<Vec<String>> = roots.iter().map(|root| split_path(root)).collect();
         if split.is_empty() {
-            split.push(parts_of(TREE));
+            split.push(split_path(TREE));
         }
         let first = split.first().map_or(&[][..], Vec::as_slice);
         let home = match first {
@@ -71,23 +71,27 @@ impl Ground {
                 vec![base.clone(), name.clone()]
             }
             [base, ..] if base == "root" => vec![base.clone()],
-            _ => parts_of(HOME),
+            _ => split_path(HOME),
         };
         Self { roots: split, home }
     }
 
     /// Where commands start.
-    pub(crate) fn start(&self) -> Spot {
-        Spot {
+    pub(crate) fn initial_working_dir(&self) -> ResolvedPath {
+        ResolvedPath {
             parts: self.roots.first().cloned().unwrap_or_default(),
         }
     }
 
     /// The spot that a text names for a command that runs at `from`.
-    pub(crate) fn spot(&self, from: &Spot, text: &str) -> Spot {
+    pub(crate) fn resolve_path_named_in_command(
+        &self,
+        from: &ResolvedPath,
+        text: &str,
+    ) -> ResolvedPath {
         let text = text.strip_prefix("file://").unwrap_or(text);
         let (mut parts, rest) = if let Some(rest) = text.strip_prefix(ROOT) {
-            (self.start().parts, rest)
+            (self.initial_working_dir().parts, rest)
         } else if let Some(rest) = text.strip_prefix('/') {
             (Vec::new(), rest)
         } else if text == "~" || text.starts_with("~/") {
@@ -114,79 +118,85 @@ impl Ground {
                 part => parts.push(part.to_owned()),
             }
         }
-        Spot { parts }
+        ResolvedPath { parts }
     }
 
     /// A spot of which nothing is known.
-    pub(crate) fn unknown(&self) -> Spot {
-        Spot {
+    pub(crate) fn unknown_path(&self) -> ResolvedPath {
+        ResolvedPath {
             parts: vec![UNKNOWN.to_string()],
         }
     }
 
     /// What lies there.
-    pub(crate) fn place(&self, spot: &Spot) -> Place {
+    pub(crate) fn classify_path_location(&self, spot: &ResolvedPath) -> PathLocation {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         let unknown = parts.iter().position(|part| part.contains(UNKNOWN));
         let known = parts.get(..unknown.unwrap_or(parts.len())).unwrap_or(&[]);
         let sure = unknown.is_none();
-        if let Some(below) = self.below_root(known) {
+        if let Some(below) = self.strip_project_root(known) {
             return match below {
                 // The top itself, or all that lies in it.
-                [] if sure => Place::WholeTree,
-                [only] if sure && is_all(only) => Place::WholeTree,
-                [one, rest @ ..] if is_all(one) && rest.iter().all(|part| is_all(part)) && sure => {
-                    Place::WholeTree
+                [] if sure => PathLocation::WholeTree,
+                [only] if sure && matches_every_name(only) => PathLocation::WholeTree,
+                [one, rest @ ..]
+                    if matches_every_name(one)
+                        && rest.iter().all(|part| matches_every_name(part))
+                        && sure =>
+                {
+                    PathLocation::WholeTree
                 }
-                [] => Place::Unknown,
-                _ if below.contains(&".git") => Place::Git,
-                _ => Place::Tree { sure },
+                [] => PathLocation::Unknown,
+                _ if below.contains(&".git") => PathLocation::Git,
+                _ => PathLocation::Tree { sure },
             };
         }
         match known {
-            [] if !sure => Place::Unknown,
+            [] if !sure => PathLocation::Unknown,
             [
                 "dev",
                 "null" | "zero" | "full" | "random" | "urandom" | "tty" | "stdin" | "stdout"
                 | "stderr" | "ptmx",
             ]
             | ["dev", "fd", ..]
-            | ["proc", "self", "fd", ..] => Place::Nowhere,
-            ["dev", "shm", ..] => Place::Scratch { sure },
-            ["dev", ..] => Place::Device,
+            | ["proc", "self", "fd", ..] => PathLocation::NoStorage,
+            ["dev", "shm", ..] => PathLocation::Scratch { sure },
+            ["dev", ..] => PathLocation::Device,
             // The folder itself, or all that everybody has in it.
-            ["tmp" | "var", ..] | ["private", ..] if self.scratch(known).is_some() => {
-                match self.scratch(known) {
-                    Some([]) if !sure => Place::Scratch { sure },
-                    Some([]) | None => Place::Outside,
-                    Some([only]) if is_all(only) => Place::Outside,
-                    Some(_) => Place::Scratch { sure },
+            ["tmp" | "var", ..] | ["private", ..]
+                if self.path_parts_below_scratch_dir(known).is_some() =>
+            {
+                match self.path_parts_below_scratch_dir(known) {
+                    Some([]) if !sure => PathLocation::Scratch { sure },
+                    Some([]) | None => PathLocation::Outside,
+                    Some([only]) if matches_every_name(only) => PathLocation::Outside,
+                    Some(_) => PathLocation::Scratch { sure },
                 }
             }
-            _ if self.starts_by_itself(known) => Place::Startup,
-            _ => Place::Outside,
+            _ if self.is_autostart_file(known) => PathLocation::Startup,
+            _ => PathLocation::Outside,
         }
     }
 
-    fn below_root<'p, 'q>(&self, known: &'q [&'p str]) -> Option<&'q [&'p str]> {
+    fn strip_project_root<'p, 'q>(&self, known: &'q [&'p str]) -> Option<&'q [&'p str]> {
         self.roots.iter().find_map(|root| {
             let begins = known.len() >= root.len()
                 && root.iter().zip(known).all(|(root, part)| root == part)
-                && !self.is_foreign(root.len(), known);
+                && !self.is_foreign_to_project(root.len(), known);
             begins.then(|| known.get(root.len()..)).flatten()
         })
     }
 
     /// Whether what lies below a root of so many parts is not the project's for all that: a
     /// container's `/` also holds the system, a home its person's settings.
-    fn is_foreign(&self, root: usize, known: &[&str]) -> bool {
+    fn is_foreign_to_project(&self, root: usize, known: &[&str]) -> bool {
         let home = || self.home.iter().map(String::as_str);
         let at_home =
             known.len() > self.home.len() && home().eq(known.iter().copied().take(self.home.len()));
         match (root, known) {
             (0, []) => true,
             (0, [first, ..]) => {
-                let system = SYSTEM.iter().any(|folder| meets(folder, first));
+                let system = SYSTEM.iter().any(|folder| globs_intersect(folder, first));
                 first.starts_with('\u{2}') || *first != PIECE && system
             }
             (_, _) if root <= self.home.len() && at_home => known
@@ -196,7 +206,7 @@ impl Ground {
         }
     }
 
-    fn scratch<'p, 'q>(&self, known: &'q [&'p str]) -> Option<&'q [&'p str]> {
+    fn path_parts_below_scratch_dir<'p, 'q>(&self, known: &'q [&'p str]) -> Option<&'q [&'p str]> {
         match known {
             ["tmp", rest @ ..] | ["var", "tmp", rest @ ..] | ["private", "tmp", rest @ ..] => {
                 Some(rest)
@@ -207,7 +217,7 @@ impl Ground {
         }
     }
 
-    fn starts_by_itself(&self, known: &[&str]) -> bool {
+    fn is_autostart_file(&self, known: &[&str]) -> bool {
         let home = self.home.iter().map(String::as_str);
         let at_home =
             known.len() > self.home.len() && home.zip(known).all(|(home, part)| home == *part);
@@ -245,62 +255,63 @@ impl Ground {
     }
 
     /// Whether a secret is read there; `deep`: with whatever lies below.
-    pub(crate) fn is_secret(&self, spot: &Spot, deep: bool) -> bool {
+    pub(crate) fn is_secret_path(&self, spot: &ResolvedPath, deep: bool) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
-        let inside = self.below_root(&parts).is_some();
-        credentials::read_at(&parts, &home, inside, deep)
+        let inside = self.strip_project_root(&parts).is_some();
+        credentials::is_secret_path(&parts, &home, inside, deep)
     }
 
     /// Whether it is somebody's home, or all that lies in it.
-    pub(crate) fn is_home(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_home(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
-        vital::is_home(&parts, &home)
+        vital::is_home_path(&parts, &home)
     }
 
     /// Whether the path of these parts may be somebody's home: it is one, or lies neither in the
     /// project nor in a folder for passing files.
     pub(crate) fn may_be_home(&self, parts: &[&str]) -> bool {
         let home: Vec<&str> = self.home.iter().map(String::as_str).collect();
-        let elsewhere = self.below_root(parts).is_none() && self.scratch(parts).is_none();
-        elsewhere || vital::is_home(parts, &home)
+        let elsewhere = self.strip_project_root(parts).is_none()
+            && self.path_parts_below_scratch_dir(parts).is_none();
+        elsewhere || vital::is_home_path(parts, &home)
     }
 
     /// Whether it is a folder without which the system does not run, or all that lies in it, and
     /// no project has its top there.
-    pub(crate) fn is_system(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_system_folder(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
-        vital::is_system(&parts) && self.below_root(&parts).is_none()
+        vital::is_system_path(&parts) && self.strip_project_root(&parts).is_none()
     }
 
     /// Whether it is a loop device, or a part of one: a file that is looked at as a disk.
-    pub(crate) fn is_loop(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_loop_device(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
-        vital::is_loop(&parts)
+        vital::is_loop_device_path(&parts)
     }
 
     /// Whether it is a folder of the system into which people put programs and data of their own:
     /// whom it belongs to is theirs to say.
-    pub(crate) fn is_for_additions(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_user_managed_system_folder(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
-        vital::is_for_additions(&parts)
+        vital::is_user_managed_system_path(&parts)
     }
 
     /// Whether it is a file without which nobody logs in.
-    pub(crate) fn is_login(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_account_file(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
-        vital::is_login(&parts)
+        vital::is_account_file_path(&parts)
     }
 
     /// Whether it is a disk.
-    pub(crate) fn is_disk(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_disk_device_path(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
-        vital::is_disk(&parts)
+        vital::is_disk_path(&parts)
     }
 
     /// Whether it is a folder for passing files itself, into which something is put.
-    pub(crate) fn is_passing(&self, spot: &Spot) -> bool {
+    pub(crate) fn is_scratch_root(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
         matches!(
             parts.as_slice(),
@@ -309,13 +320,16 @@ impl Ground {
     }
 
     /// Whether all files are meant, by names that leave none out.
-    pub(crate) fn is_everything(&self, spot: &Spot) -> bool {
+    pub(crate) fn matches_all_project_files(&self, spot: &ResolvedPath) -> bool {
         let parts: Vec<&str> = spot.parts.iter().map(String::as_str).collect();
-        matches!(self.below_root(&parts), Some(["**", "?*" | "*" | "*.*"]))
+        matches!(
+            self.strip_project_root(&parts),
+            Some(["**", "?*" | "*" | "*.*"])
+        )
     }
 
     /// The path from the top of the project, if it lies in it.
-    pub(crate) fn below_top(&self, spot: &Spot) -> Option<Vec<String>> {
+    pub(crate) fn project_relative_parts(&self, spot: &ResolvedPath) -> Option<Vec<String>> {
         self.roots.iter().find_map(|root| {
             spot.parts
                 .strip_prefix(root.as_slice())
@@ -381,21 +395,21 @@ const STARTUP: &[&str] = &[
     ".npmrc",
 ];
 
-impl Spot {
+impl ResolvedPath {
     /// As an absolute path.
-    pub(crate) fn path(&self) -> String {
+    pub(crate) fn absolute_path_text(&self) -> String {
         format!("/{}", self.parts.join("/"))
     }
 
     /// The folder it lies in.
-    pub(crate) fn parent(&self) -> Self {
+    pub(crate) fn parent_folder(&self) -> Self {
         let mut parts = self.parts.clone();
         parts.pop();
         Self { parts }
     }
 
     /// Where it leads if `name` is another name of `place`.
-    pub(crate) fn through(&self, name: &Self, place: &Self) -> Option<Self> {
+    pub(crate) fn resolve_path_alias(&self, name: &Self, place: &Self) -> Option<Self> {
         let rest = self.parts.strip_prefix(name.parts.as_slice())?;
         let mut parts = place.parts.clone();
         parts.extend_from_slice(rest);
@@ -403,24 +417,24 @@ impl Spot {
     }
 
     /// With one more part.
-    pub(crate) fn with(&self, part: &str) -> Self {
+    pub(crate) fn join_path_part(&self, part: &str) -> Self {
         let mut parts = self.parts.clone();
         parts.push(part.to_owned());
         Self { parts }
     }
 
     /// Its last part.
-    pub(crate) fn name(&self) -> Option<&str> {
+    pub(crate) fn file_name(&self) -> Option<&str> {
         self.parts.last().map(String::as_str)
     }
 
     /// Whether some of it is only known to the run.
-    pub(crate) fn is_open(&self) -> bool {
+    pub(crate) fn path_has_unknown_part(&self) -> bool {
         self.parts.iter().any(|part| part.contains(UNKNOWN))
     }
 }
 
-fn parts_of(path: &str) -> Vec<String> {
+fn split_path(path: &str) -> Vec<String> {
     path.split('/')
         .filter(|part| !part.is_empty() && *part != ".")
         .map(str::to_owned)
@@ -428,8 +442,8 @@ fn parts_of(path: &str) -> Vec<String> {
 }
 
 /// A pattern that leaves nothing out.
-fn is_all(part: &str) -> bool {
-    wild(part)
+fn matches_every_name(part: &str) -> bool {
+    is_glob(part)
         && !part.ends_with('.')
         && part.chars().all(|c| matches!(c, '*' | '.'))
         && !part.is_empty()
@@ -441,12 +455,16 @@ mod tests {
 
     #[test]
     fn a_root_above_the_system_does_not_own_it() {
-        let check = |root: &str, text: &str, expected: Place| {
-            let ground = Ground::new(&[root.to_owned()]);
-            let spot = ground.spot(&ground.start(), text);
-            assert_eq!(ground.place(&spot), expected, "{root}: {text}");
+        let check = |root: &str, text: &str, expected: PathLocation| {
+            let ground = ProjectRoots::new(&[root.to_owned()]);
+            let spot = ground.resolve_path_named_in_command(&ground.initial_working_dir(), text);
+            assert_eq!(
+                ground.classify_path_location(&spot),
+                expected,
+                "{root}: {text}"
+            );
         };
-        let tree = Place::Tree { sure: true };
+        let tree = PathLocation::Tree { sure: true };
         for own in ["/app/x", "x", "*.tmp"] {
             check("/", own, tree);
         }
@@ -461,32 +479,32 @@ mod tests {
             "~",
             "~/x",
         ] {
-            check("/", foreign, Place::Outside);
+            check("/", foreign, PathLocation::Outside);
         }
-        check("/", "/dev/sda", Place::Device);
-        check("/", "/tmp/x", Place::Scratch { sure: true });
-        check("/", "/etc/crontab", Place::Startup);
+        check("/", "/dev/sda", PathLocation::Device);
+        check("/", "/tmp/x", PathLocation::Scratch { sure: true });
+        check("/", "/etc/crontab", PathLocation::Startup);
         check("/home/dev", "notes/x", tree);
-        check("/home/dev", ".git/config", Place::Git);
-        check("/home/dev", ".bashrc", Place::Startup);
-        check("/home/dev", ".aws/x", Place::Outside);
+        check("/home/dev", ".git/config", PathLocation::Git);
+        check("/home/dev", ".bashrc", PathLocation::Startup);
+        check("/home/dev", ".aws/x", PathLocation::Outside);
     }
 
     #[test]
     fn where_a_path_points() {
-        let tree = Place::Tree { sure: true };
-        let known = Ground::new(&["/home/dev/repo".to_owned()]);
-        let check = |ground: &Ground, text: &str, expected: Place| {
-            let spot = ground.spot(&ground.start(), text);
-            assert_eq!(ground.place(&spot), expected, "{text}");
+        let tree = PathLocation::Tree { sure: true };
+        let known = ProjectRoots::new(&["/home/dev/repo".to_owned()]);
+        let check = |ground: &ProjectRoots, text: &str, expected: PathLocation| {
+            let spot = ground.resolve_path_named_in_command(&ground.initial_working_dir(), text);
+            assert_eq!(ground.classify_path_location(&spot), expected, "{text}");
         };
-        for ground in [&Ground::new(&[]), &known] {
+        for ground in [&ProjectRoots::new(&[]), &known] {
             check(ground, "a", tree);
             check(ground, "./a/../b", tree);
             check(ground, "*.tmp", tree);
             check(ground, "build/*", tree);
             for whole in [".", "./", "*", "./*", "a/..", ".*", "**/*"] {
-                check(ground, whole, Place::WholeTree);
+                check(ground, whole, PathLocation::WholeTree);
             }
             for outside in [
                 "..",
@@ -500,32 +518,36 @@ mod tests {
                 "/tmp",
                 "/tmp/*",
             ] {
-                check(ground, outside, Place::Outside);
+                check(ground, outside, PathLocation::Outside);
             }
-            check(ground, ".git", Place::Git);
-            check(ground, "sub/.git/config", Place::Git);
-            check(ground, "/tmp/x", Place::Scratch { sure: true });
-            check(ground, "/dev/null", Place::Nowhere);
-            check(ground, "/dev/sda", Place::Device);
+            check(ground, ".git", PathLocation::Git);
+            check(ground, "sub/.git/config", PathLocation::Git);
+            check(ground, "/tmp/x", PathLocation::Scratch { sure: true });
+            check(ground, "/dev/null", PathLocation::NoStorage);
+            check(ground, "/dev/sda", PathLocation::Device);
             for startup in [
                 "~/.bashrc",
                 "~/.ssh/authorized_keys",
                 "/etc/cron.d/x",
                 "~/.config/autostart/x",
             ] {
-                check(ground, startup, Place::Startup);
+                check(ground, startup, PathLocation::Startup);
             }
-            check(ground, "\u{1}", Place::Unknown);
-            check(ground, "\u{1}/x", Place::Unknown);
-            check(ground, "build/\u{1}", Place::Tree { sure: false });
-            check(ground, "/tmp/\u{1}", Place::Scratch { sure: false });
-            check(ground, "/\u{1}", Place::Unknown);
-            check(ground, "build/\u{1}/../..", Place::Tree { sure: false });
+            check(ground, "\u{1}", PathLocation::Unknown);
+            check(ground, "\u{1}/x", PathLocation::Unknown);
+            check(ground, "build/\u{1}", PathLocation::Tree { sure: false });
+            check(ground, "/tmp/\u{1}", PathLocation::Scratch { sure: false });
+            check(ground, "/\u{1}", PathLocation::Unknown);
+            check(
+                ground,
+                "build/\u{1}/../..",
+                PathLocation::Tree { sure: false },
+            );
         }
         check(&known, "/home/dev/repo/a", tree);
-        check(&known, "/home/dev/repo", Place::WholeTree);
-        check(&known, "/home/dev/repo/../other", Place::Outside);
+        check(&known, "/home/dev/repo", PathLocation::WholeTree);
+        check(&known, "/home/dev/repo/../other", PathLocation::Outside);
         check(&known, "~/repo/a", tree);
-        check(&known, "/home/dev/.bashrc", Place::Startup);
+        check(&known, "/home/dev/.bashrc", PathLocation::Startup);
     }
 }

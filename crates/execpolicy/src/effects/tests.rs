@@ -2,14 +2,16 @@
 
 use checkrein_core::input::RuleDecision::{Allow, Forbidden, Prompt};
 
-use crate::{Bounds, RuleSet, Unmatched, judge_argv, judge_script, judge_writes};
+use crate::{
+    EffectPolicy, RuleSet, UnmatchedDecision, evaluate_argv, evaluate_file_writes, evaluate_script,
+};
 
 fn rules(protect: &[&str]) -> RuleSet {
-    RuleSet::default().bounded(Bounds {
-        unmatched: Unmatched::ByEffect,
+    RuleSet::default().with_effect_policy(EffectPolicy {
+        unmatched: UnmatchedDecision::ByEffect,
         protect: protect.iter().map(|glob| (*glob).to_owned()).collect(),
         roots: vec!["/home/dev/repo".to_owned()],
-        ..Bounds::default()
+        ..EffectPolicy::default()
     })
 }
 
@@ -19,7 +21,7 @@ fn check(ordinary: &[&str], asked: &[&str]) {
     let mut wrong = Vec::new();
     for (scripts, expected) in [(ordinary, Allow), (asked, Prompt)] {
         for script in scripts {
-            let facts = judge_script(&rules, script);
+            let facts = evaluate_script(&rules, script);
             if facts.rule != Some(expected) {
                 wrong.push(format!("{script} -> {:?} {:?}", facts.rule, facts.reason));
             }
@@ -191,10 +193,10 @@ fn builds_and_packages() {
             "gdb -batch -ex 'shell x'",
         ],
     );
-    let strict = RuleSet::default().bounded(Bounds {
-        unmatched: Unmatched::ByEffect,
+    let strict = RuleSet::default().with_effect_policy(EffectPolicy {
+        unmatched: UnmatchedDecision::ByEffect,
         opaque_asks: true,
-        ..Bounds::default()
+        ..EffectPolicy::default()
     });
     for script in [
         "make test",
@@ -203,10 +205,18 @@ fn builds_and_packages() {
         "./run.sh",
         "sh x.sh",
     ] {
-        assert_eq!(judge_script(&strict, script).rule, Some(Prompt), "{script}");
+        assert_eq!(
+            evaluate_script(&strict, script).rule,
+            Some(Prompt),
+            "{script}"
+        );
     }
     for script in ["ls", "npm install", "git status", "cat Makefile"] {
-        assert_eq!(judge_script(&strict, script).rule, Some(Allow), "{script}");
+        assert_eq!(
+            evaluate_script(&strict, script).rule,
+            Some(Allow),
+            "{script}"
+        );
     }
 }
 
@@ -445,24 +455,27 @@ fn folders_variables_and_functions() {
 
 #[test]
 fn unmatched_asks_or_has_no_opinion() {
-    let asks = RuleSet::default().bounded(Bounds {
-        unmatched: Unmatched::Prompt,
-        ..Bounds::default()
+    let asks = RuleSet::default().with_effect_policy(EffectPolicy {
+        unmatched: UnmatchedDecision::Prompt,
+        ..EffectPolicy::default()
     });
-    assert_eq!(judge_script(&asks, "ls").rule, Some(Prompt));
-    assert_eq!(judge_argv(&asks, &["ls"]).rule, Some(Prompt));
-    assert_eq!(judge_script(&RuleSet::default(), "ls; frob").rule, None);
-    let text = asks.to_text();
-    assert_eq!(RuleSet::from_text(&text).unwrap(), asks);
+    assert_eq!(evaluate_script(&asks, "ls").rule, Some(Prompt));
+    assert_eq!(evaluate_argv(&asks, &["ls"]).rule, Some(Prompt));
+    assert_eq!(evaluate_script(&RuleSet::default(), "ls; frob").rule, None);
+    let text = asks.rules_to_json();
+    assert_eq!(RuleSet::deserialize_rule_set(&text).unwrap(), asks);
     let old = r#"{"v":1,"rules":[]}"#;
-    assert_eq!(RuleSet::from_text(old).unwrap(), RuleSet::default());
+    assert_eq!(
+        RuleSet::deserialize_rule_set(old).unwrap(),
+        RuleSet::default()
+    );
 }
 
 #[test]
 fn protected_paths_by_whatever_tool() {
     let rules = rules(&["tests/**", "**/*.snap", "Cargo.lock"]);
     let check = |script: &str, expected| {
-        let facts = judge_script(&rules, script);
+        let facts = evaluate_script(&rules, script);
         assert_eq!(facts.rule, Some(expected), "{script}: {:?}", facts.reason);
     };
     for script in [
@@ -509,7 +522,7 @@ fn protected_paths_by_whatever_tool() {
         "patch -p1 < x",
         "cd src && git apply ../x",
     ] {
-        let facts = judge_script(&rules, script);
+        let facts = evaluate_script(&rules, script);
         assert!(facts.rule < Some(Forbidden), "{script}: {facts:?}");
     }
     for script in [
@@ -521,7 +534,7 @@ fn protected_paths_by_whatever_tool() {
         "sed -i s/a/b/ *",
         "tar xf a.tgz",
     ] {
-        let facts = judge_script(&rules, script);
+        let facts = evaluate_script(&rules, script);
         assert!(facts.rule > Some(Allow), "{script}: {facts:?}");
     }
     for script in [
@@ -534,7 +547,7 @@ fn protected_paths_by_whatever_tool() {
     ] {
         check(script, Allow);
     }
-    let writes = |path: &str| judge_writes(&rules, &[path.to_owned()]).rule;
+    let writes = |path: &str| evaluate_file_writes(&rules, &[path.to_owned()]).rule;
     assert_eq!(writes("/home/dev/repo/tests/a.py"), Some(Forbidden));
     assert_eq!(writes("tests/../tests/a.py"), Some(Forbidden));
     assert_eq!(writes("src/a.rs"), Some(Allow));
@@ -545,14 +558,14 @@ fn protected_paths_by_whatever_tool() {
 /// where nobody will see what comes.
 #[test]
 fn protected_paths_where_only_they_restrict() {
-    let rules = RuleSet::default().bounded(Bounds {
+    let rules = RuleSet::default().with_effect_policy(EffectPolicy {
         protect: vec!["tests/**".to_owned(), "**/*.snap".to_owned()],
         roots: vec!["/home/dev/repo".to_owned()],
-        ..Bounds::default()
+        ..EffectPolicy::default()
     });
     let check = |scripts: &[&str], expected| {
         for script in scripts {
-            let facts = judge_script(&rules, script);
+            let facts = evaluate_script(&rules, script);
             assert_eq!(facts.rule, expected, "{script}: {:?}", facts.reason);
         }
     };

@@ -1,13 +1,17 @@
 //! What the words of a command tell other programs: a runner what to run, another machine what
 //! stands in them.
 
-use super::call::Call;
-use super::row::Row;
-use super::{Deed, Effect, Language, table};
-use crate::shell::{Known, Word};
+use super::call::ParsedArgs;
+use super::row::ProgramSpec;
+use super::{CodeLanguage, CommandEffect, EffectKind, table};
+use crate::shell::{CommandWord, WordKnowledge};
 
 /// What runs the project's programs may be told which: `hatch run rm x`.
-pub(super) fn runs(program: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
+pub(super) fn add_runner_effects(
+    program: &str,
+    call: &ParsedArgs<'_>,
+    out: &mut Vec<CommandEffect>,
+) {
     const DESTROYS: &[&str] = &[
         "db:drop",
         "db:reset",
@@ -31,23 +35,23 @@ pub(super) fn runs(program: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
         "ocaml", "memray", "nx", "rails", "m4", "prove", "pnpm", "tcc", "yarn",
     ];
     let coder = CODE.contains(&program);
-    let text = |word: &Word| word.text.clone();
+    let text = |word: &CommandWord| word.text.clone();
     let words: Vec<String> = call.words.iter().skip(1).map(text).collect();
     let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
-    let file = |effect: &Effect| matches!(effect, Effect::RunsFile(_));
-    let opaque = out.contains(&Effect::Deed(Deed::Opaque));
-    if (opaque || out.iter().any(file)) && any(DESTROYS) || call.name() == "yank" {
-        out.push(Effect::Deed(Deed::Destroys));
+    let file = |effect: &CommandEffect| matches!(effect, CommandEffect::RunsFile(_));
+    let opaque = out.contains(&CommandEffect::Kind(EffectKind::Opaque));
+    if (opaque || out.iter().any(file)) && any(DESTROYS) || call.command_name() == "yank" {
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
     if !coder && !opaque {
         return;
     }
     let checks = matches!(program, "husky" | "pre-commit" | "lefthook");
-    if checks && call.operand(0) == Some("uninstall") {
-        out.push(Effect::Deed(Deed::Unchecked));
+    if checks && call.literal_operand(0) == Some("uninstall") {
+        out.push(CommandEffect::Kind(EffectKind::SkipsChecks));
     }
-    if call.operand(0) == Some("publish") {
-        out.push(Effect::Deed(Deed::Publishes));
+    if call.literal_operand(0) == Some("publish") {
+        out.push(CommandEffect::Kind(EffectKind::Publishes));
     }
     let flagged = words.iter().any(|word| {
         [
@@ -63,8 +67,10 @@ pub(super) fn runs(program: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
         .iter()
         .any(|flag| word == flag || word.starts_with(&format!("{flag}=")))
     });
-    let told =
-        matches!(call.operand(0), Some("runner" | "console" | "exec:exec")) && call.name() != "php";
+    let told = matches!(
+        call.literal_operand(0),
+        Some("runner" | "console" | "exec:exec")
+    ) && call.command_name() != "php";
     if coder
         && (flagged
             || words
@@ -73,13 +79,16 @@ pub(super) fn runs(program: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
         || told
         || words.iter().any(|word| word.starts_with("--run_under"))
     {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     if coder && call.operands.is_empty() {
-        out.push(Effect::Fed(Language::Other));
+        out.push(CommandEffect::StdinCode(CodeLanguage::Unread));
     }
     // What runs in a container is judged there.
-    if out.iter().any(|effect| matches!(effect, Effect::Inside(_))) {
+    if out
+        .iter()
+        .any(|effect| matches!(effect, CommandEffect::ContainerCommand(_)))
+    {
         return;
     }
     for operand in call.operands.iter().take(3) {
@@ -87,25 +96,25 @@ pub(super) fn runs(program: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
         const TASKS: &[&str] = &[
             "format", "install", "test", "reset", "watch", "link", "start",
         ];
-        let name = operand.as_fixed().filter(|name| !TASKS.contains(name));
-        let known = name.and_then(table::find);
-        if known.is_some_and(|row| !row.does.contains(&Deed::Opaque)) {
-            let before = |word: &&Word| !std::ptr::eq(*word, *operand);
+        let name = operand.as_literal().filter(|name| !TASKS.contains(name));
+        let known = name.and_then(table::find_program_spec);
+        if known.is_some_and(|row| !row.effects.contains(&EffectKind::Opaque)) {
+            let before = |word: &&CommandWord| !std::ptr::eq(*word, *operand);
             let words = call.words.iter().skip_while(before).cloned().collect();
-            out.push(Effect::Tool(words));
+            out.push(CommandEffect::ProjectTool(words));
         }
     }
 }
 
 /// The machine that an address names.
-fn host(text: &str) -> Option<&str> {
+fn url_host(text: &str) -> Option<&str> {
     let (_, rest) = text.split_once("://")?;
     rest.split(['/', '?', '#', ':']).next()
 }
 
 /// Whether a text has a variable that is called like a secret, and not like the one service that
 /// it goes to: `$GITHUB_TOKEN` is for github.com.
-fn names_secret(text: &str, hosts: &[&str]) -> bool {
+fn references_secret_variable(text: &str, hosts: &[&str]) -> bool {
     text.split('$').skip(1).any(|rest| {
         let rest = rest.trim_start_matches('{');
         let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
@@ -138,37 +147,46 @@ fn names_secret(text: &str, hosts: &[&str]) -> bool {
 }
 
 /// What goes to another machine: what only the run knows, and what is called like a secret.
-pub(super) fn sent(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
+pub(super) fn add_upload_effects(
+    row: &ProgramSpec,
+    call: &ParsedArgs<'_>,
+    out: &mut Vec<CommandEffect>,
+) {
     // A name that is looked up is a message to whoever answers.
     let asks = matches!(
-        call.name(),
+        call.command_name(),
         "dig" | "nslookup" | "host" | "drill" | "kdig" | "whois" | "ping" | "getent"
     );
-    let made = |word: &Word| {
-        word.known == Known::One
+    let made = |word: &CommandWord| {
+        word.knowledge == WordKnowledge::SingleWord
             && word.text.len() > 1
             && (!word.text.starts_with('$') || word.text.starts_with("$("))
     };
     if asks && call.words.iter().skip(1).any(made) {
-        out.push(Effect::Deed(Deed::Uploads));
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
-    let near = |word: &Word| word.text.contains("localhost") || word.text.contains("127.0.0.1");
-    if row.does.contains(&Deed::Network) && !call.words.iter().any(near) {
+    let near =
+        |word: &CommandWord| word.text.contains("localhost") || word.text.contains("127.0.0.1");
+    if row.effects.contains(&EffectKind::Network) && !call.words.iter().any(near) {
         let open = call
             .words
             .iter()
             .skip(1)
-            .filter(|word| word.known != Known::Fixed);
+            .filter(|word| word.knowledge != WordKnowledge::Literal);
         let hosts: Vec<&str> = call
             .words
             .iter()
-            .filter_map(|word| host(&word.text))
+            .filter_map(|word| url_host(&word.text))
             .collect();
-        if open.clone().any(|word| names_secret(&word.text, &hosts)) {
-            out.push(Effect::Deed(Deed::Secret));
+        if open
+            .clone()
+            .any(|word| references_secret_variable(&word.text, &hosts))
+        {
+            out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
         }
         // Of a sub-command, only where it goes: `git clone URL`.
-        let whole = table::find(call.name()).is_some_and(|own| std::ptr::eq(own, row));
+        let whole =
+            table::find_program_spec(call.command_name()).is_some_and(|own| std::ptr::eq(own, row));
         let dumps = |text: &str| {
             ["$(env", "$(printenv", "$(export", "`env", "`printenv"]
                 .iter()
@@ -181,6 +199,6 @@ pub(super) fn sent(row: &Row, call: &Call<'_>, out: &mut Vec<Effect>) {
             head.contains("://") || tail.is_some_and(|tail| tail.contains("://"))
         };
         let open = open.filter(|word| whole || names_place(&word.text) || dumps(&word.text));
-        out.extend(open.map(|word| Effect::Sends(word.clone())));
+        out.extend(open.map(|word| CommandEffect::Sends(word.clone())));
     }
 }

@@ -1,8 +1,8 @@
 //! Variables that programs run, or that change what programs are.
 
-use super::judge::Run;
-use super::row::Deed;
-use crate::shell::{Known, Word};
+use super::judge::NestedCommandOrCode;
+use super::row::EffectKind;
+use crate::shell::{CommandWord, WordKnowledge};
 
 /// Their values are commands.
 const COMMANDS: &[&str] = &[
@@ -102,7 +102,7 @@ const TOOLS: &[&str] = &[
 ];
 
 /// Whether a build runs more than a compiler because of this setting.
-pub(crate) fn runs(name: &str, value: &str) -> bool {
+pub(crate) fn build_variable_runs_program(name: &str, value: &str) -> bool {
     let tool = TOOLS.contains(&name)
         || ["COMPILE.", "LINK.", "PREPROCESS."]
             .iter()
@@ -125,25 +125,30 @@ pub(crate) fn runs(name: &str, value: &str) -> bool {
 }
 
 /// What setting a variable does.
-pub(crate) enum Sets {
+pub(crate) enum EnvVariableHazard {
     /// It is a command that something runs.
-    Runs(Run),
+    Runs(NestedCommandOrCode),
     /// A person is asked.
-    Asks(&'static str),
+    Prompts(&'static str),
 }
 
 /// `name`, set to this.
-pub(crate) fn set(name: &str, value: Option<&Word>) -> Option<Sets> {
+pub(crate) fn hazard_of_setting_variable(
+    name: &str,
+    value: Option<&CommandWord>,
+) -> Option<EnvVariableHazard> {
     let text = value.map_or("", |word| word.text.as_str());
     if COMMANDS.contains(&name)
         || (name.starts_with("CARGO_TARGET_")
             && (name.ends_with("_RUNNER") || name.ends_with("_LINKER")))
     {
         let value = value.filter(|word| !word.text.is_empty())?;
-        return Some(Sets::Runs(Run::Script(value.clone())));
+        return Some(EnvVariableHazard::Runs(NestedCommandOrCode::Script(
+            value.clone(),
+        )));
     }
     let loads = CODE.contains(&name)
-        || runs(name, text)
+        || build_variable_runs_program(name, text)
         || name == "GOFLAGS" && text.contains("exec")
         || matches!(
             name,
@@ -159,10 +164,12 @@ pub(crate) fn set(name: &str, value: Option<&Word>) -> Option<Sets> {
             && (["--require", "-r ", "--import", "--loader", "--eval"]
                 .iter()
                 .any(|flag| text.contains(flag))
-                || value.is_none_or(|word| word.known != Known::Fixed))
+                || value.is_none_or(|word| word.knowledge != WordKnowledge::Literal))
         || name == "JAVA_TOOL_OPTIONS" && (text.contains("agent") || text.contains("OnError"))
         || matches!(name, "MAKEFLAGS" | "GNUMAKEFLAGS")
             && (text.contains("eval") || text.contains("SHELL"))
         || name == "RUSTFLAGS" && text.contains("linker");
-    loads.then_some(Sets::Asks(Deed::Code.asks(true).unwrap_or("")))
+    loads.then_some(EnvVariableHazard::Prompts(
+        EffectKind::UnreadableCode.prompt_reason(true).unwrap_or(""),
+    ))
 }

@@ -1,11 +1,11 @@
 //! Homes, disks and the folders of a system, by their paths: what nobody means to lose. Ordinary
 //! files in them are none: `~/.cache/x` and `/etc/apt/sources.list.d/x.list` come and go.
 
-use super::glob::{meets, wild};
+use super::glob::{globs_intersect, is_glob};
 use super::place::{PIECE, UNKNOWN};
 
 /// Folders of which one is enough to lose the machine, each with all that lies right in it.
-const SYSTEM: &[&[&str]] = &[
+const SYSTEM_FOLDERS: &[&[&str]] = &[
     &[],
     &["Applications"],
     &["Library"],
@@ -63,33 +63,37 @@ const SAMPLES: &[&str] = &[
 ];
 
 /// Whether the path is a home, or means all that lies in one.
-pub(super) fn is_home(path: &[&str], home: &[&str]) -> bool {
+pub(super) fn is_home_path(path: &[&str], home: &[&str]) -> bool {
     let somebody = match path {
-        ["home" | "Users", name] => is_somebody(name),
-        ["home" | "Users", name, all] => is_somebody(name) && is_all(all),
+        ["home" | "Users", name] => is_user_home_folder_name(name),
+        ["home" | "Users", name, all] => {
+            is_user_home_folder_name(name) && matches_nearly_every_name(all)
+        }
         ["root"] => true,
-        ["root", all] | ["\u{2}home-of", _, all] => is_all(all),
+        ["root", all] | ["\u{2}home-of", _, all] => matches_nearly_every_name(all),
         // `~bob`
         ["\u{2}home-of", _] => true,
         _ => false,
     };
-    somebody || itself_or_all(path, home)
+    somebody || means_folder_or_all_inside(path, home)
 }
 
-fn is_somebody(name: &str) -> bool {
+fn is_user_home_folder_name(name: &str) -> bool {
     !name.contains(UNKNOWN) && !matches!(name, "Shared" | "**")
 }
 
 /// Whether the path is a folder of the system, or means all that lies in one.
-pub(super) fn is_system(path: &[&str]) -> bool {
-    SYSTEM.iter().any(|folder| itself_or_all(path, folder))
+pub(super) fn is_system_path(path: &[&str]) -> bool {
+    SYSTEM_FOLDERS
+        .iter()
+        .any(|folder| means_folder_or_all_inside(path, folder))
 }
 
 /// Whether the path is a folder of the system that is there for what people add to it, or all that
 /// lies in one.
-pub(super) fn is_for_additions(path: &[&str]) -> bool {
+pub(super) fn is_user_managed_system_path(path: &[&str]) -> bool {
     let folder = match path {
-        [folder @ .., all] if is_all(all) => folder,
+        [folder @ .., all] if matches_nearly_every_name(all) => folder,
         folder => folder,
     };
     matches!(
@@ -99,7 +103,7 @@ pub(super) fn is_for_additions(path: &[&str]) -> bool {
 }
 
 /// Whether the path is a file that says who can log in.
-pub(super) fn is_login(path: &[&str]) -> bool {
+pub(super) fn is_account_file_path(path: &[&str]) -> bool {
     matches!(
         path,
         ["etc", "passwd" | "shadow" | "group" | "sudoers"]
@@ -108,13 +112,13 @@ pub(super) fn is_login(path: &[&str]) -> bool {
 }
 
 /// Whether the path is a disk, or a pattern that means one.
-pub(super) fn is_disk(path: &[&str]) -> bool {
+pub(super) fn is_disk_path(path: &[&str]) -> bool {
     match path {
         ["dev", "mapper" | "disk" | "block", rest @ ..] => {
             rest.last().is_some_and(|name| *name != "control")
         }
         ["dev", name] if name.contains(UNKNOWN) || *name == PIECE => false,
-        ["dev", name] if wild(name) => SAMPLES.iter().any(|disk| meets(name, disk)),
+        ["dev", name] if is_glob(name) => SAMPLES.iter().any(|disk| globs_intersect(name, disk)),
         ["dev", name] => DISKS.iter().any(|begins| {
             let rest = name.strip_prefix(begins);
             // `sda`, `nvme0n1`, `mem`, but not `hdmi`.
@@ -134,7 +138,7 @@ pub(super) fn is_disk(path: &[&str]) -> bool {
 }
 
 /// Whether the path is a loop device, or a partition of one.
-pub(super) fn is_loop(path: &[&str]) -> bool {
+pub(super) fn is_loop_device_path(path: &[&str]) -> bool {
     let (["dev", name] | ["dev", "mapper", name]) = path else {
         return false;
     };
@@ -143,26 +147,27 @@ pub(super) fn is_loop(path: &[&str]) -> bool {
     number.starts_with(|c: char| c.is_ascii_digit()) && number.chars().all(part)
 }
 
-fn itself_or_all(path: &[&str], folder: &[&str]) -> bool {
+fn means_folder_or_all_inside(path: &[&str], folder: &[&str]) -> bool {
     let named = |path: &[&str]| {
         path.len() == folder.len()
-            && path
-                .iter()
-                .zip(folder)
-                .all(|(part, name)| !part.contains(UNKNOWN) && *part != "**" && meets(part, name))
+            && path.iter().zip(folder).all(|(part, name)| {
+                !part.contains(UNKNOWN) && *part != "**" && globs_intersect(part, name)
+            })
     };
     if named(path) {
         return true;
     }
     match path.split_last() {
         // What is found below a folder by a test is not all that is in it.
-        Some((last, above)) if above.last() != Some(&"**") => is_all(last) && named(above),
+        Some((last, above)) if above.last() != Some(&"**") => {
+            matches_nearly_every_name(last) && named(above)
+        }
         _ => false,
     }
 }
 
 /// Whether a pattern leaves out next to nothing: no letter of a name is asked for.
-fn is_all(part: &str) -> bool {
+fn matches_nearly_every_name(part: &str) -> bool {
     let mut rest = part;
     let mut outside = String::new();
     while let Some((before, class)) = rest.split_once('[') {
@@ -180,7 +185,7 @@ fn is_all(part: &str) -> bool {
         }
     }
     outside.push_str(rest);
-    wild(part) && outside.chars().all(|c| matches!(c, '*' | '?' | '.'))
+    is_glob(part) && outside.chars().all(|c| matches!(c, '*' | '?' | '.'))
 }
 
 #[cfg(test)]
@@ -206,7 +211,7 @@ mod tests {
             "/Users/you",
             "/h*/dev",
         ] {
-            assert!(is_home(&parts(path), &["home", "dev"]), "{path}");
+            assert!(is_home_path(&parts(path), &["home", "dev"]), "{path}");
         }
         for path in [
             "/home/dev/.cache",
@@ -219,9 +224,9 @@ mod tests {
             "/home/\u{1}",
             "/home/**/?*",
         ] {
-            assert!(!is_home(&parts(path), &["home", "dev"]), "{path}");
+            assert!(!is_home_path(&parts(path), &["home", "dev"]), "{path}");
         }
-        assert!(!is_home(&["Users", "Shared"], &["home", "dev"]));
+        assert!(!is_home_path(&["Users", "Shared"], &["home", "dev"]));
     }
 
     #[test]
@@ -244,7 +249,7 @@ mod tests {
             "/bin",
             "/etc/passwd",
         ] {
-            assert!(is_system(&parts(path)), "{path}");
+            assert!(is_system_path(&parts(path)), "{path}");
         }
         for path in [
             "/tmp",
@@ -265,7 +270,7 @@ mod tests {
             "/\u{1}",
             "/mnt/data",
         ] {
-            assert!(!is_system(&parts(path)), "{path}");
+            assert!(!is_system_path(&parts(path)), "{path}");
         }
     }
 
@@ -288,7 +293,7 @@ mod tests {
             "/dev/mem",
             "/dev/nvme?n1",
         ] {
-            assert!(is_disk(&parts(path)), "{path}");
+            assert!(is_disk_path(&parts(path)), "{path}");
         }
         for path in [
             "/dev/null",
@@ -303,7 +308,7 @@ mod tests {
             "/dev/video0",
             "/dev/sde2e",
         ] {
-            assert!(!is_disk(&parts(path)), "{path}");
+            assert!(!is_disk_path(&parts(path)), "{path}");
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// What becomes of the tests of a build.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum BuildTests {
+pub(super) enum MavenGradleTestStatus {
     /// They run, and their failure is the build's.
     Count,
     /// They run, and this keeps their failure from being the build's.
@@ -14,15 +14,15 @@ pub(super) enum BuildTests {
 }
 
 /// What `rest`, the arguments of this program, says of its tests.
-pub(super) fn build_tests(program: &str, rest: &[&str]) -> BuildTests {
+pub(super) fn test_handling_by_build_args(program: &str, rest: &[&str]) -> MavenGradleTestStatus {
     match program {
-        "mvn" | "mvnw" | "mvnd" => maven(rest),
-        "gradle" | "gradlew" => gradle(rest),
-        _ => BuildTests::Count,
+        "mvn" | "mvnw" | "mvnd" => classify_maven_test_arguments(rest),
+        "gradle" | "gradlew" => test_handling_by_gradle_args(rest),
+        _ => MavenGradleTestStatus::Count,
     }
 }
 
-fn maven(rest: &[&str]) -> BuildTests {
+fn classify_maven_test_arguments(rest: &[&str]) -> MavenGradleTestStatus {
     let on = |name: &str| {
         rest.iter().any(|word| {
             let property = word.strip_prefix("-D").unwrap_or(word);
@@ -31,24 +31,24 @@ fn maven(rest: &[&str]) -> BuildTests {
         })
     };
     if on("skipTests") || on("maven.test.skip") {
-        return left_out(rest, &["test", "integration-test", "verify"]);
+        return classify_excluded_build_tests(rest, &["test", "integration-test", "verify"]);
     }
     if let Some(word) = rest
         .iter()
         .find(|word| matches!(**word, "-fn" | "--fail-never"))
     {
-        return BuildTests::Ignored((*word).to_owned());
+        return MavenGradleTestStatus::Ignored((*word).to_owned());
     }
     match on("maven.test.failure.ignore") {
-        true => BuildTests::Ignored("-Dmaven.test.failure.ignore".to_owned()),
-        false => BuildTests::Count,
+        true => MavenGradleTestStatus::Ignored("-Dmaven.test.failure.ignore".to_owned()),
+        false => MavenGradleTestStatus::Count,
     }
 }
 
-fn gradle(rest: &[&str]) -> BuildTests {
+fn test_handling_by_gradle_args(rest: &[&str]) -> MavenGradleTestStatus {
     let dry = ["-m", "--dry-run", "--test-dry-run"];
     if rest.iter().any(|word| dry.contains(word)) {
-        return BuildTests::Skipped;
+        return MavenGradleTestStatus::Skipped;
     }
     let tests = |task: &str| task.rsplit(':').next() == Some("test");
     let excluded = rest
@@ -59,7 +59,7 @@ fn gradle(rest: &[&str]) -> BuildTests {
             .iter()
             .any(|word| *word == "-xtest" || *word == "--exclude-task=test");
     if !excluded {
-        return BuildTests::Count;
+        return MavenGradleTestStatus::Count;
     }
     let mut before = "";
     let asked: Vec<&str> = rest
@@ -71,12 +71,12 @@ fn gradle(rest: &[&str]) -> BuildTests {
         })
         .map(|word| word.rsplit(':').next().unwrap_or(word))
         .collect();
-    left_out(&asked, &["test"])
+    classify_excluded_build_tests(&asked, &["test"])
 }
 
-fn left_out(rest: &[&str], asked: &[&str]) -> BuildTests {
+fn classify_excluded_build_tests(rest: &[&str], asked: &[&str]) -> MavenGradleTestStatus {
     match rest.iter().any(|word| asked.contains(word)) {
-        true => BuildTests::Skipped,
-        false => BuildTests::LeftOut,
+        true => MavenGradleTestStatus::Skipped,
+        false => MavenGradleTestStatus::LeftOut,
     }
 }

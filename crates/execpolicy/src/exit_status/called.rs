@@ -2,16 +2,16 @@
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask};
 
-use super::expansion::Expansion;
-use super::flow::parsed_size;
+use super::expansion::WordExpansion;
+use super::flow::is_parsable_size;
 use super::known_programs::IDLE;
-use super::script::Script;
-use super::script_reader::read_code_apart;
-use super::{Position, Reader};
+use super::script::ParsedShellScript;
+use super::script_reader::read_script_without_positions;
+use super::{CommandStatusContext, ExitStatusAnalyzer};
 use crate::rules::basename;
 
 /// `path` as it is seen from `folder`, relative to the root; `None` if it leads outside.
-pub(super) fn joined(folder: &str, path: &str) -> Option<String> {
+pub(super) fn join_path_within_root(folder: &str, path: &str) -> Option<String> {
     if path.starts_with(['/', '~', '$', '\0']) {
         return None;
     }
@@ -68,7 +68,7 @@ const RUNS_NOTHING: &[&str] = &[
 ];
 
 /// What options given to a shell switch on before it reads anything.
-pub(super) fn with_options(options: &[&str], text: &str) -> String {
+pub(super) fn prepend_shell_options(options: &[&str], text: &str) -> String {
     let mut prelude = String::new();
     let mut words = options.iter();
     while let Some(word) = words.next() {
@@ -100,7 +100,7 @@ pub(super) fn with_options(options: &[&str], text: &str) -> String {
 }
 
 /// The program that the first line of a script names, if it is one that runs no scripts: `true`.
-fn idle_interpreter(text: &str) -> Option<&str> {
+fn noop_shebang_program(text: &str) -> Option<&str> {
     let line = text.strip_prefix("#!")?.lines().next()?;
     let mut words = line.split_whitespace();
     let name = words.find(|word| basename(word) != "env" && !word.starts_with('-'))?;
@@ -111,23 +111,26 @@ fn idle_interpreter(text: &str) -> Option<&str> {
 /// Files that a script takes functions from.
 const MAX_SOURCED: usize = 20;
 
-impl Reader<'_> {
+impl ExitStatusAnalyzer<'_> {
     /// Adds the functions of the files that a script reads in: `. ./lib.sh`.
-    pub(super) fn add_sourced(&self, script: &mut Script, folder: &str) {
-        let sourced = script.commands().into_iter().filter_map(|command| {
-            let mut words = command.words.iter().map(Expansion::literal);
+    pub(super) fn add_sourced_functions(&self, script: &mut ParsedShellScript, folder: &str) {
+        let sourced = script.all_commands().into_iter().filter_map(|command| {
+            let mut words = command.words.iter().map(WordExpansion::literal_text);
             let reads = matches!(words.next()??.as_str(), "." | "source");
             words.next().flatten().filter(|_| reads)
         });
         let files: Vec<String> = sourced.take(MAX_SOURCED).collect();
-        for text in files.iter().filter_map(|file| self.text_of(folder, file)) {
-            let tree = parsed_size(&text)
-                .then(|| self.scripts.tree(&text))
+        for text in files
+            .iter()
+            .filter_map(|file| self.project_file_text(folder, file))
+        {
+            let tree = is_parsable_size(&text)
+                .then(|| self.scripts.shell_syntax_tree(&text))
                 .flatten();
             let Some(tree) = tree else {
                 continue;
             };
-            let sourced = read_code_apart(tree.root_node(), &text);
+            let sourced = read_script_without_positions(tree.root_node(), &text);
             script.reads.extend(sourced.reads);
             for (name, function) in sourced.functions {
                 script.functions.entry(name).or_insert(function);
@@ -136,7 +139,7 @@ impl Reader<'_> {
     }
 
     /// Whether this shell knows what bash knows.
-    pub(super) fn knows_bash(&self, shell: &str) -> bool {
+    pub(super) fn supports_bash_syntax(&self, shell: &str) -> bool {
         match basename(shell) {
             "sh" => self.project.sh_is_bash,
             name => !matches!(name, "dash" | "ash"),
@@ -145,27 +148,27 @@ impl Reader<'_> {
 
     /// A shell script of the project, read by `shell` or by the one that it names. Whether it
     /// could be read as one.
-    pub(super) fn script_file(
+    pub(super) fn read_script_file(
         &mut self,
         path: &str,
         options: &[&str],
         shell: Option<&str>,
-        position: &Position,
+        position: &CommandStatusContext,
     ) -> bool {
         // One that is too large is a program like any other: `./configure`.
-        let text = self.text_of(&position.folder, path);
-        let Some(text) = text.filter(|text| parsed_size(text)) else {
+        let text = self.project_file_text(&position.folder, path);
+        let Some(text) = text.filter(|text| is_parsable_size(text)) else {
             return false;
         };
-        if let Some(name) = idle_interpreter(&text).filter(|_| shell.is_none()) {
+        if let Some(name) = noop_shebang_program(&text).filter(|_| shell.is_none()) {
             let hider = ExitStatusMask::mask_from_unreadable_context(format!(
                 "its first line names `{name}`"
             ));
-            self.note(
+            self.note_verdict_relevant_command(
                 path,
                 path,
                 CheckScriptCommandKind::Tests(None),
-                &position.hidden(hider),
+                &position.with_status_mask(hider),
             );
             return true;
         }
@@ -175,14 +178,16 @@ impl Reader<'_> {
         let named = shebang_shell(&text).map(str::to_owned);
         let shell = shell.or(named.as_deref());
         let own: Vec<&str> = shebang.split_whitespace().collect();
-        let text = with_options(options, &with_options(&own, &text));
-        let name = joined(&position.folder, path).unwrap_or_else(|| path.to_owned());
-        let within = Position {
+        let text = prepend_shell_options(options, &prepend_shell_options(&own, &text));
+        let name = join_path_within_root(&position.folder, path).unwrap_or_else(|| path.to_owned());
+        let within = CommandStatusContext {
             place: Some(name.clone()),
-            bash: shell.map_or(position.bash, |shell| self.knows_bash(shell)),
-            ..position.within(false)
+            bash: shell.map_or(position.bash, |shell| self.supports_bash_syntax(shell)),
+            ..position.status_context_in_subprocess(false)
         };
-        self.called(name, |reader| reader.script(&text, &within));
+        self.read_script_unless_recursive(name, |reader| {
+            reader.analyze_script_exit_statuses(&text, &within)
+        });
         true
     }
 }

@@ -3,12 +3,12 @@
 use checkrein_core::exit_status::ExitStatusMaskKind;
 use tree_sitter::Node;
 
-use super::flow::{Flow, Statement, is_statement};
-use super::{Position, Reach};
+use super::flow::{ExitStatusTracer, ScriptStatement, is_statement_kind};
+use super::{CommandStatusContext, StatusPropagation};
 use crate::shell::read_word;
 
-impl<'t> Flow<'_, '_, 't> {
-    pub(super) fn list(&mut self, node: Node<'t>, position: &Position) {
+impl<'t> ExitStatusTracer<'_, '_, 't> {
+    pub(super) fn visit_and_or_list(&mut self, node: Node<'t>, position: &CommandStatusContext) {
         let count = u32::try_from(node.named_child_count()).unwrap_or(0);
         let (Some(left), Some(right)) = (
             node.named_child(0),
@@ -16,35 +16,39 @@ impl<'t> Flow<'_, '_, 't> {
         ) else {
             return;
         };
-        let either = has_token(node, "||");
-        let mut first = Position {
-            heeds_errors: false,
-            ends_on_error: false,
+        let either = syntax_node_has_token(node, "||");
+        let mut first = CommandStatusContext {
+            errexit_applies: false,
+            errexit: false,
             ..position.clone()
         };
         if either {
-            first.value = self.alternative(right, position);
+            first.own_reach = self.failure_propagation_in_or_list(right, position);
         }
-        self.visit(left, &first);
-        let guards = self.guards(left, either);
+        self.trace_node_exit_status(left, &first);
+        let guards = self.presence_tested_programs(left, either);
         let from = self.guarded.len();
         self.guarded.extend(guards);
-        self.visit(right, position);
+        self.trace_node_exit_status(right, position);
         self.guarded.truncate(from);
     }
 
     /// What becomes of the failure of `a` in `a || right`.
-    fn alternative(&mut self, right: Node<'t>, position: &Position) -> Reach {
-        if self.ends_badly(right) {
-            return position.value.clone();
+    fn failure_propagation_in_or_list(
+        &mut self,
+        right: Node<'t>,
+        position: &CommandStatusContext,
+    ) -> StatusPropagation {
+        if self.script_part_always_fails(right) {
+            return position.own_reach.clone();
         }
         let (from, to) = (right.start_byte(), right.end_byte());
-        Err(self.hider(ExitStatusMaskKind::Alternative, "|| ", from, to))
+        Err(self.new_exit_status_mask(ExitStatusMaskKind::Alternative, "|| ", from, to))
     }
 
     /// The programs that `command -v x` asks for, where what follows runs only if they are there.
-    fn guards(&self, node: Node<'_>, either: bool) -> Vec<String> {
-        let source = self.source(node);
+    fn presence_tested_programs(&self, node: Node<'_>, either: bool) -> Vec<String> {
+        let source = self.node_text(node);
         let mut words = source
             .split_whitespace()
             .map(|word| word.trim_matches(['"', '\'', '&', '>']));
@@ -60,7 +64,7 @@ impl<'t> Flow<'_, '_, 't> {
         }
     }
 
-    pub(super) fn pipeline(&mut self, node: Node<'t>, position: &Position) {
+    pub(super) fn visit_pipeline(&mut self, node: Node<'t>, position: &CommandStatusContext) {
         let mut cursor = node.walk();
         let members: Vec<Node<'t>> = node
             .named_children(&mut cursor)
@@ -69,34 +73,34 @@ impl<'t> Flow<'_, '_, 't> {
         for (at, member) in members.iter().enumerate() {
             let mut here = position.clone();
             if let Some(next) = members.get(at + 1)
-                && !self.shell.fails_in_pipes
+                && !self.shell.pipefail
             {
-                here.heeds_errors = false;
-                here.ends_on_error = false;
-                here.value = Err(self.hider(
+                here.errexit_applies = false;
+                here.errexit = false;
+                here.own_reach = Err(self.new_exit_status_mask(
                     ExitStatusMaskKind::Pipe,
                     "| ",
                     next.start_byte(),
                     node.end_byte(),
                 ));
                 // What hid it already hides it still.
-                if let (Err(_), Err(outer)) = (&here.value, &position.reach()) {
-                    here.value = Err(outer.clone());
+                if let (Err(_), Err(outer)) = (&here.own_reach, &position.failure_reaches_check()) {
+                    here.own_reach = Err(outer.clone());
                 }
             }
             let saved = self.shell.clone();
-            let within = here.within(here.ends_on_error);
+            let within = here.status_context_in_subprocess(here.errexit);
             let before = at.checked_sub(1).and_then(|before| members.get(before));
-            self.fed_file = before.and_then(|before| self.shown_file(*before));
-            self.visit(*member, &within);
-            self.fed_file = None;
+            self.stdin_file = before.and_then(|before| self.file_shown_by_cat(*before));
+            self.trace_node_exit_status(*member, &within);
+            self.stdin_file = None;
             self.shell = saved;
         }
     }
 
     /// The file that `cat FILE` shows.
-    fn shown_file(&self, node: Node<'_>) -> Option<String> {
-        let words = shlex::split(self.source(node))?;
+    fn file_shown_by_cat(&self, node: Node<'_>) -> Option<String> {
+        let words = shlex::split(self.node_text(node))?;
         match words.as_slice() {
             [program, file] if program == "cat" && !file.starts_with(['-', '<']) => {
                 Some(file.clone())
@@ -105,7 +109,11 @@ impl<'t> Flow<'_, '_, 't> {
         }
     }
 
-    pub(super) fn redirected(&mut self, node: Node<'t>, position: &Position) {
+    pub(super) fn visit_redirected_statement(
+        &mut self,
+        node: Node<'t>,
+        position: &CommandStatusContext,
+    ) {
         let body = node.child_by_field_name("body");
         let mut here = position.clone();
         let mut cursor = node.walk();
@@ -119,53 +127,58 @@ impl<'t> Flow<'_, '_, 't> {
                 let parts: Vec<Node<'t>> = redirect.children(&mut cursor).collect();
                 for part in &parts {
                     match part.kind() {
-                        "heredoc_body" => self.fed = Some(self.source(*part).to_owned()),
+                        "heredoc_body" => self.stdin_text = Some(self.node_text(*part).to_owned()),
                         // `command <<END | cat`: the grammar puts the rest here.
                         "pipeline" => {
-                            if !self.shell.fails_in_pipes {
-                                here.value = Err(self.hider(
+                            if !self.shell.pipefail {
+                                here.own_reach = Err(self.new_exit_status_mask(
                                     ExitStatusMaskKind::Pipe,
                                     "| ",
                                     part.start_byte(),
                                     part.end_byte(),
                                 ));
                             }
-                            self.children(*part, position);
+                            self.trace_children_exit_statuses(*part, position);
                         }
                         _ => {}
                     }
                 }
                 if let Some(right) = redirect.child_by_field_name("right")
-                    && has_token(redirect, "||")
+                    && syntax_node_has_token(redirect, "||")
                 {
-                    here.value = self.alternative(right, position);
-                    here.heeds_errors = false;
-                    here.ends_on_error = false;
+                    here.own_reach = self.failure_propagation_in_or_list(right, position);
+                    here.errexit_applies = false;
+                    here.errexit = false;
                 }
             } else {
-                here.prints_elsewhere |= self.is_kept_away(redirect);
-                let input = self.source(redirect).strip_prefix('<');
+                here.prints_elsewhere |= self.redirect_hides_output(redirect);
+                let input = self.node_text(redirect).strip_prefix('<');
                 if let Some(file) = input.filter(|file| !file.starts_with(['<', '(', '&', '>'])) {
-                    self.fed_file = shlex::split(file).and_then(|words| words.into_iter().next());
+                    self.stdin_file = shlex::split(file).and_then(|words| words.into_iter().next());
                 }
-                if self.source(redirect).starts_with("&>") && !position.bash {
+                if self.node_text(redirect).starts_with("&>") && !position.bash {
                     let (from, to) = (redirect.start_byte(), redirect.end_byte());
-                    here = here.hidden(self.hider(ExitStatusMaskKind::Background, "", from, to));
-                    (here.heeds_errors, here.ends_on_error) = (false, false);
+                    here = here.with_status_mask(self.new_exit_status_mask(
+                        ExitStatusMaskKind::Background,
+                        "",
+                        from,
+                        to,
+                    ));
+                    (here.errexit_applies, here.errexit) = (false, false);
                 }
-                self.substitutions(redirect, position);
+                self.visit_substitutions(redirect, position);
             }
         }
         if let Some(body) = body {
-            self.visit(body, &here);
+            self.trace_node_exit_status(body, &here);
         }
-        self.fed = None;
-        self.fed_file = None;
+        self.stdin_text = None;
+        self.stdin_file = None;
     }
 
     /// Whether it sends the output to a file that the script does not print.
-    fn is_kept_away(&self, redirect: Node<'_>) -> bool {
-        let source = self.source(redirect);
+    fn redirect_hides_output(&self, redirect: Node<'_>) -> bool {
+        let source = self.node_text(redirect);
         let output = source.strip_prefix('1').unwrap_or(source);
         let output = output.strip_prefix('&').unwrap_or(output);
         let Some(file) = output
@@ -180,11 +193,11 @@ impl<'t> Flow<'_, '_, 't> {
         };
         let file = file.trim_start_matches('|').trim();
         let shown = matches!(file, "/dev/stdout" | "/dev/stderr" | "/dev/tty");
-        !shown && !self.shows_file(file)
+        !shown && !self.script_prints_file(file)
     }
 
-    pub(super) fn condition(&mut self, node: Node<'t>, position: &Position) {
-        let (mut condition, mut body): (Vec<Statement<'t>>, Vec<Statement<'t>>) =
+    pub(super) fn visit_if(&mut self, node: Node<'t>, position: &CommandStatusContext) {
+        let (mut condition, mut body): (Vec<ScriptStatement<'t>>, Vec<ScriptStatement<'t>>) =
             Default::default();
         let (mut elifs, mut otherwise) = (Vec::new(), None);
         let mut then = false;
@@ -195,7 +208,7 @@ impl<'t> Flow<'_, '_, 't> {
                 "then" => then = true,
                 "elif_clause" => elifs.push(child),
                 "else_clause" => otherwise = Some(child),
-                kind if child.is_named() && is_statement(kind) => match then {
+                kind if child.is_named() && is_statement_kind(kind) => match then {
                     true => body.push((child, false)),
                     false => condition.push((child, false)),
                 },
@@ -205,79 +218,89 @@ impl<'t> Flow<'_, '_, 't> {
         let Some((asked, _)) = condition.pop() else {
             return;
         };
-        self.statements(
+        self.trace_statement_exit_statuses(
             &condition,
-            &position.hidden(self.hider(ExitStatusMaskKind::Condition, "if", 0, 0)),
+            &position.with_status_mask(self.new_exit_status_mask(
+                ExitStatusMaskKind::Condition,
+                "if",
+                0,
+                0,
+            )),
         );
-        let here = Position {
-            value: position.value.clone().and_then(|()| {
+        let here = CommandStatusContext {
+            own_reach: position.own_reach.clone().and_then(|()| {
                 let (from, to) = (asked.start_byte(), asked.end_byte());
-                Err(self.hider(ExitStatusMaskKind::Condition, "if ", from, to))
+                Err(self.new_exit_status_mask(ExitStatusMaskKind::Condition, "if ", from, to))
             }),
-            heeds_errors: false,
-            ends_on_error: false,
+            errexit_applies: false,
+            errexit: false,
             ..position.clone()
         };
-        self.visit_condition(asked, &here);
+        self.trace_condition_exit_status(asked, &here);
         let from = self.guarded.len();
-        let guards = self.guards(asked, false);
+        let guards = self.presence_tested_programs(asked, false);
         self.guarded.extend(guards);
-        self.statements(&body, position);
+        self.trace_statement_exit_statuses(&body, position);
         self.guarded.truncate(from);
         for clause in elifs.into_iter().chain(otherwise) {
-            self.visit(clause, position);
+            self.trace_node_exit_status(clause, position);
         }
     }
 
     /// Of `! a` in a condition there is more to say than that it is negated.
-    fn visit_condition(&mut self, asked: Node<'t>, position: &Position) {
-        match negated_leaves(asked) {
+    fn trace_condition_exit_status(&mut self, asked: Node<'t>, position: &CommandStatusContext) {
+        match negated_commands(asked) {
             Some(leaves) => leaves
                 .into_iter()
-                .for_each(|leaf| self.children(leaf, position)),
-            None => self.visit(asked, position),
+                .for_each(|leaf| self.trace_children_exit_statuses(leaf, position)),
+            None => self.trace_node_exit_status(asked, position),
         }
     }
 
-    pub(super) fn while_loop(&mut self, node: Node<'t>, position: &Position) {
+    pub(super) fn visit_while(&mut self, node: Node<'t>, position: &CommandStatusContext) {
         let body = node.child_by_field_name("body");
         let condition = node.child_by_field_name("condition");
         if let Some(condition) = condition {
             let (from, to) = (condition.start_byte(), condition.end_byte());
-            let here = Position {
-                heeds_errors: false,
-                ends_on_error: false,
-                ..position.hidden(self.hider(ExitStatusMaskKind::Condition, "while ", from, to))
+            let here = CommandStatusContext {
+                errexit_applies: false,
+                errexit: false,
+                ..position.with_status_mask(self.new_exit_status_mask(
+                    ExitStatusMaskKind::Condition,
+                    "while ",
+                    from,
+                    to,
+                ))
             };
-            self.visit_condition(condition, &here);
+            self.trace_condition_exit_status(condition, &here);
         }
         if let Some(body) = body {
-            let here = position.hidden(self.hider(
+            let here = position.with_status_mask(self.new_exit_status_mask(
                 ExitStatusMaskKind::Loop,
                 "",
                 node.start_byte(),
                 body.start_byte(),
             ));
-            self.visit(body, &here);
+            self.trace_node_exit_status(body, &here);
         }
     }
 
-    pub(super) fn for_loop(&mut self, node: Node<'t>, position: &Position) {
+    pub(super) fn visit_shell_for_loop(&mut self, node: Node<'t>, position: &CommandStatusContext) {
         let Some(body) = node.child_by_field_name("body") else {
             return;
         };
         let mut cursor = node.walk();
         let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
         let literal = values.iter().all(|value| {
-            read_word(*value, self.text).is_some_and(|word| word.as_fixed().is_some())
+            read_word(*value, self.text).is_some_and(|word| word.as_literal().is_some())
         });
         for value in &values {
-            self.substitutions(*value, position);
+            self.visit_substitutions(*value, position);
         }
         if literal && values.len() == 1 {
-            return self.visit(body, position);
+            return self.trace_node_exit_status(body, position);
         }
-        let mut here = position.hidden(self.hider(
+        let mut here = position.with_status_mask(self.new_exit_status_mask(
             ExitStatusMaskKind::Loop,
             "",
             node.start_byte(),
@@ -285,27 +308,27 @@ impl<'t> Flow<'_, '_, 't> {
         ));
         if literal {
             let rounds = u32::try_from(values.len()).unwrap_or(u32::MAX).max(1);
-            here.times = here.times.saturating_mul(rounds);
+            here.run_count = here.run_count.saturating_mul(rounds);
         }
-        self.visit(body, &here);
+        self.trace_node_exit_status(body, &here);
     }
 }
 
-pub(super) fn has_token(node: Node<'_>, token: &str) -> bool {
+pub(super) fn syntax_node_has_token(node: Node<'_>, token: &str) -> bool {
     let mut cursor = node.walk();
     node.children(&mut cursor)
         .any(|child| child.kind() == token)
 }
 
 /// `! a` or `! a || ! b`: the commands of which one failing makes the whole succeed.
-fn negated_leaves(node: Node<'_>) -> Option<Vec<Node<'_>>> {
+fn negated_commands(node: Node<'_>) -> Option<Vec<Node<'_>>> {
     match node.kind() {
         "negated_command" => Some(vec![node]),
-        "list" if has_token(node, "||") => {
+        "list" if syntax_node_has_token(node, "||") => {
             let mut cursor = node.walk();
             let mut leaves = Vec::new();
             for child in node.named_children(&mut cursor) {
-                leaves.extend(negated_leaves(child)?);
+                leaves.extend(negated_commands(child)?);
             }
             Some(leaves)
         }

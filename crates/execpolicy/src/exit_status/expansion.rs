@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 /// A word, in pieces.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Expansion(Vec<Piece>);
+pub(super) struct WordExpansion(Vec<ExpansionPiece>);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Piece {
+enum ExpansionPiece {
     Text(String),
     /// `$name`; with what stands for it where it is empty: `${name:-0}`.
     Variable(String, Option<String>),
@@ -23,7 +23,7 @@ enum Piece {
 
 /// A value.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Value {
+pub(super) enum ShellValue {
     Text(String),
     /// A number above 0: the status of something that failed.
     Failure,
@@ -32,41 +32,41 @@ pub(super) enum Value {
 
 /// A status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Status {
+pub(super) enum CommandExitStatus {
     Zero,
     Failed,
 }
 
 /// What expansions look at.
-pub(super) struct Scope<'a> {
-    pub(super) variables: &'a BTreeMap<String, Value>,
-    pub(super) status: Status,
-    pub(super) pipe: &'a [Status],
+pub(super) struct ExpansionContext<'a> {
+    pub(super) variables: &'a BTreeMap<String, ShellValue>,
+    pub(super) status: CommandExitStatus,
+    pub(super) pipe_statuses: &'a [CommandExitStatus],
 }
 
-impl Status {
-    fn value(self) -> Value {
+impl CommandExitStatus {
+    fn exit_status_to_shell_value(self) -> ShellValue {
         match self {
-            Self::Zero => Value::Text("0".to_owned()),
-            Self::Failed => Value::Failure,
+            Self::Zero => ShellValue::Text("0".to_owned()),
+            Self::Failed => ShellValue::Failure,
         }
     }
 }
 
-impl Value {
+impl ShellValue {
     /// `exit VALUE`; `None`: either way.
-    pub(super) fn as_status(&self) -> Option<Status> {
+    pub(super) fn as_exit_status(&self) -> Option<CommandExitStatus> {
         match self {
             Self::Text(text) => Some(match text.trim().parse::<i64>() {
-                Ok(number) if number.rem_euclid(256) == 0 => Status::Zero,
-                _ => Status::Failed,
+                Ok(number) if number.rem_euclid(256) == 0 => CommandExitStatus::Zero,
+                _ => CommandExitStatus::Failed,
             }),
-            Self::Failure => Some(Status::Failed),
+            Self::Failure => Some(CommandExitStatus::Failed),
             Self::Unknown => None,
         }
     }
 
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(super) fn known_value_text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
             Self::Failure | Self::Unknown => None,
@@ -74,69 +74,74 @@ impl Value {
     }
 }
 
-impl Expansion {
-    pub(super) fn unknown() -> Self {
-        Self(vec![Piece::Unknown])
+impl WordExpansion {
+    pub(super) fn unknown_expansion() -> Self {
+        Self(vec![ExpansionPiece::Unknown])
     }
 
     /// The word, if nothing in it is expanded.
-    pub(super) fn literal(&self) -> Option<String> {
+    pub(super) fn literal_text(&self) -> Option<String> {
         let texts = self.0.iter().map(|piece| match piece {
-            Piece::Text(text) => Some(text.as_str()),
+            ExpansionPiece::Text(text) => Some(text.as_str()),
             _ => None,
         });
         texts.collect()
     }
 
-    pub(super) fn value(&self, scope: &Scope<'_>) -> Value {
+    pub(super) fn evaluate_expansion(&self, scope: &ExpansionContext<'_>) -> ShellValue {
         match self.0.as_slice() {
-            [] => Value::Text(String::new()),
-            [piece] => piece.value(scope),
+            [] => ShellValue::Text(String::new()),
+            [piece] => piece.evaluate_expansion_piece(scope),
             pieces => {
-                let texts = pieces.iter().map(|piece| match piece.value(scope) {
-                    Value::Text(text) => Some(text),
-                    Value::Failure | Value::Unknown => None,
-                });
+                let texts =
+                    pieces
+                        .iter()
+                        .map(|piece| match piece.evaluate_expansion_piece(scope) {
+                            ShellValue::Text(text) => Some(text),
+                            ShellValue::Failure | ShellValue::Unknown => None,
+                        });
                 let text: Option<String> = texts.collect();
-                text.map_or(Value::Unknown, Value::Text)
+                text.map_or(ShellValue::Unknown, ShellValue::Text)
             }
         }
     }
 }
 
-impl Piece {
-    fn value(&self, scope: &Scope<'_>) -> Value {
+impl ExpansionPiece {
+    fn evaluate_expansion_piece(&self, scope: &ExpansionContext<'_>) -> ShellValue {
         match self {
-            Self::Text(text) => Value::Text(text.clone()),
+            Self::Text(text) => ShellValue::Text(text.clone()),
             Self::Variable(name, default) => {
                 let known = scope.variables.get(name);
                 match (known, default) {
-                    (Some(Value::Text(text)), Some(default)) if text.is_empty() => {
-                        Value::Text(default.clone())
+                    (Some(ShellValue::Text(text)), Some(default)) if text.is_empty() => {
+                        ShellValue::Text(default.clone())
                     }
                     (Some(value), _) => value.clone(),
-                    (None, _) => Value::Unknown,
+                    (None, _) => ShellValue::Unknown,
                 }
             }
-            Self::Status => scope.status.value(),
+            Self::Status => scope.status.exit_status_to_shell_value(),
             Self::PipeStatus(at) => scope
-                .pipe
+                .pipe_statuses
                 .get(*at)
-                .map_or(Value::Unknown, |status| status.value()),
-            Self::Sum(text) => sum(text, scope),
-            Self::Unknown => Value::Unknown,
+                .map_or(ShellValue::Unknown, |status| {
+                    status.exit_status_to_shell_value()
+                }),
+            Self::Sum(text) => evaluate_arithmetic(text, scope),
+            Self::Unknown => ShellValue::Unknown,
         }
     }
 }
 
 /// The value of an arithmetic expression: sums and alternatives of numbers that are not negative.
-pub(super) fn sum(text: &str, scope: &Scope<'_>) -> Value {
+pub(super) fn evaluate_arithmetic(text: &str, scope: &ExpansionContext<'_>) -> ShellValue {
     // `$?` is no `a ? b : c`.
     if text
         .replace("$?", "")
         .contains(['-', '*', '/', '%', '&', '?', '<', '>', '=', '!', '^', '~'])
     {
-        return Value::Unknown;
+        return ShellValue::Unknown;
     }
     let parts = text
         .split(['+', '|'])
@@ -147,52 +152,62 @@ pub(super) fn sum(text: &str, scope: &Scope<'_>) -> Value {
             true => format!("${part}"),
             false => part.to_owned(),
         };
-        match read_expansion(&part).value(scope).as_status() {
-            Some(Status::Zero) => {}
-            Some(Status::Failed) => failed = true,
-            None => return Value::Unknown,
+        match parse_expansion(&part)
+            .evaluate_expansion(scope)
+            .as_exit_status()
+        {
+            Some(CommandExitStatus::Zero) => {}
+            Some(CommandExitStatus::Failed) => failed = true,
+            None => return ShellValue::Unknown,
         }
     }
     match failed {
-        true => Value::Failure,
-        false => Value::Text("0".to_owned()),
+        true => ShellValue::Failure,
+        false => ShellValue::Text("0".to_owned()),
     }
 }
 
 /// Whether a test holds; `None` if nobody knows. `exists` answers `-f NAME` and the like.
-pub(super) fn holds(words: &[Value], exists: &dyn Fn(&str, &str) -> Option<bool>) -> Option<bool> {
+pub(super) fn evaluate_test_command(
+    words: &[ShellValue],
+    exists: &dyn Fn(&str, &str) -> Option<bool>,
+) -> Option<bool> {
     match words {
-        [Value::Text(not), rest @ ..] if not == "!" && !rest.is_empty() => {
-            holds(rest, exists).map(|holds| !holds)
+        [ShellValue::Text(not), rest @ ..] if not == "!" && !rest.is_empty() => {
+            evaluate_test_command(rest, exists).map(|holds| !holds)
         }
         [] => Some(false),
-        [Value::Text(one)] => Some(!one.is_empty()),
-        [Value::Failure] => Some(true),
-        [Value::Text(operator), word] => match (operator.as_str(), word) {
-            ("-z", Value::Text(text)) => Some(text.is_empty()),
-            ("-n", Value::Text(text)) => Some(!text.is_empty()),
-            ("-z", Value::Failure) => Some(false),
-            ("-n", Value::Failure) => Some(true),
-            (operator, Value::Text(path)) => exists(operator, path),
+        [ShellValue::Text(one)] => Some(!one.is_empty()),
+        [ShellValue::Failure] => Some(true),
+        [ShellValue::Text(operator), word] => match (operator.as_str(), word) {
+            ("-z", ShellValue::Text(text)) => Some(text.is_empty()),
+            ("-n", ShellValue::Text(text)) => Some(!text.is_empty()),
+            ("-z", ShellValue::Failure) => Some(false),
+            ("-n", ShellValue::Failure) => Some(true),
+            (operator, ShellValue::Text(path)) => exists(operator, path),
             _ => None,
         },
-        [left, Value::Text(operator), right] => compared(left, operator, right),
+        [left, ShellValue::Text(operator), right] => compare_test_operands(left, operator, right),
         _ => {
             let at = |wanted: &[&str]| {
-                words
-                    .iter()
-                    .position(|word| word.text().is_some_and(|word| wanted.contains(&word)))
+                words.iter().position(|word| {
+                    word.known_value_text()
+                        .is_some_and(|word| wanted.contains(&word))
+                })
             };
             if words
                 .iter()
-                .any(|word| matches!(word.text(), Some("(" | ")")))
+                .any(|word| matches!(word.known_value_text(), Some("(" | ")")))
             {
                 return None;
             }
             if let Some(at) = at(&["-o", "||"]) {
                 let (left, right) = words.split_at(at);
                 let right = right.get(1..).unwrap_or(&[]);
-                return match (holds(left, exists), holds(right, exists)) {
+                return match (
+                    evaluate_test_command(left, exists),
+                    evaluate_test_command(right, exists),
+                ) {
                     (Some(true), _) | (_, Some(true)) => Some(true),
                     (Some(false), Some(false)) => Some(false),
                     _ => None,
@@ -200,7 +215,10 @@ pub(super) fn holds(words: &[Value], exists: &dyn Fn(&str, &str) -> Option<bool>
             }
             let (left, right) = words.split_at(at(&["-a", "&&"])?);
             let right = right.get(1..).unwrap_or(&[]);
-            match (holds(left, exists), holds(right, exists)) {
+            match (
+                evaluate_test_command(left, exists),
+                evaluate_test_command(right, exists),
+            ) {
                 (Some(false), _) | (_, Some(false)) => Some(false),
                 (Some(true), Some(true)) => Some(true),
                 _ => None,
@@ -210,14 +228,20 @@ pub(super) fn holds(words: &[Value], exists: &dyn Fn(&str, &str) -> Option<bool>
 }
 
 /// `a = b`, `a -ne b`; `None` if nobody knows.
-pub(super) fn compared(left: &Value, operator: &str, right: &Value) -> Option<bool> {
+pub(super) fn compare_test_operands(
+    left: &ShellValue,
+    operator: &str,
+    right: &ShellValue,
+) -> Option<bool> {
     match (left, right) {
         // A number that is empty is 0 to `[[`, and an error to `[`.
-        (Value::Text(left), Value::Text(_)) if left.is_empty() && operator.starts_with('-') => {
-            let as_zero = compared(&Value::Text("0".to_owned()), operator, right);
+        (ShellValue::Text(left), ShellValue::Text(_))
+            if left.is_empty() && operator.starts_with('-') =>
+        {
+            let as_zero = compare_test_operands(&ShellValue::Text("0".to_owned()), operator, right);
             as_zero.filter(|holds| !holds)
         }
-        (Value::Text(left), Value::Text(right)) => {
+        (ShellValue::Text(left), ShellValue::Text(right)) => {
             let numbers = || Some((left.trim().parse::<i64>().ok()?, right.trim().parse().ok()?));
             match operator {
                 "=" | "==" if right.contains(['*', '?']) => None,
@@ -234,7 +258,7 @@ pub(super) fn compared(left: &Value, operator: &str, right: &Value) -> Option<bo
             }
         }
         // A failure is some number from 1 to 255.
-        (Value::Failure, Value::Text(right)) => {
+        (ShellValue::Failure, ShellValue::Text(right)) => {
             let right: i64 = right.trim().parse().ok()?;
             match operator {
                 "=" | "==" | "-eq" => (!(1..=255).contains(&right)).then_some(false),
@@ -246,7 +270,7 @@ pub(super) fn compared(left: &Value, operator: &str, right: &Value) -> Option<bo
                 _ => None,
             }
         }
-        (Value::Text(_), Value::Failure) => {
+        (ShellValue::Text(_), ShellValue::Failure) => {
             let turned = match operator {
                 "-gt" | ">" => "-lt",
                 "-ge" | ">=" => "-le",
@@ -254,15 +278,15 @@ pub(super) fn compared(left: &Value, operator: &str, right: &Value) -> Option<bo
                 "-le" | "<=" => "-ge",
                 same => same,
             };
-            compared(right, turned, left)
+            compare_test_operands(right, turned, left)
         }
         _ => None,
     }
 }
 
 /// The word, if nothing in it is expanded.
-pub(super) fn literal(source: &str) -> Option<String> {
-    read_expansion(source).literal()
+pub(super) fn word_text_if_no_expansion(source: &str) -> Option<String> {
+    parse_expansion(source).literal_text()
 }
 
 /// Words, each with its quotes.
@@ -297,7 +321,7 @@ pub(super) fn split_words(source: &str) -> Vec<&str> {
 }
 
 /// Reads one word.
-pub(super) fn read_expansion(source: &str) -> Expansion {
+pub(super) fn parse_expansion(source: &str) -> WordExpansion {
     let mut pieces = Vec::new();
     let mut text = String::new();
     let mut was_quoted = false;
@@ -324,15 +348,15 @@ pub(super) fn read_expansion(source: &str) -> Expansion {
                 double = !double;
             }
             '`' => {
-                pieces.push(Piece::Unknown);
+                pieces.push(ExpansionPiece::Unknown);
                 rest = after.split_once('`').map_or("", |(_, rest)| rest);
                 continue;
             }
             '$' => {
-                let (piece, end) = variable(after);
+                let (piece, end) = parse_dollar_expansion(after);
                 if let Some(piece) = piece {
                     if !text.is_empty() {
-                        pieces.push(Piece::Text(std::mem::take(&mut text)));
+                        pieces.push(ExpansionPiece::Text(std::mem::take(&mut text)));
                     }
                     pieces.push(piece);
                 } else {
@@ -346,19 +370,19 @@ pub(super) fn read_expansion(source: &str) -> Expansion {
         rest = after;
     }
     if !text.is_empty() || pieces.is_empty() && was_quoted {
-        pieces.push(Piece::Text(text));
+        pieces.push(ExpansionPiece::Text(text));
     }
-    Expansion(pieces)
+    WordExpansion(pieces)
 }
 
 /// What stands after a `$`, and the rest.
-fn variable(after: &str) -> (Option<Piece>, &str) {
+fn parse_dollar_expansion(after: &str) -> (Option<ExpansionPiece>, &str) {
     let name_end = |text: &str| {
         text.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
             .unwrap_or(text.len())
     };
     if let Some(rest) = after.strip_prefix('?') {
-        return (Some(Piece::Status), rest);
+        return (Some(ExpansionPiece::Status), rest);
     }
     if after.starts_with('(') {
         let mut depth = 0_usize;
@@ -375,63 +399,67 @@ fn variable(after: &str) -> (Option<Piece>, &str) {
             .strip_prefix("((")
             .and_then(|inside| inside.strip_suffix("))"));
         return (
-            Some(sum.map_or(Piece::Unknown, |sum| Piece::Sum(sum.to_owned()))),
+            Some(sum.map_or(ExpansionPiece::Unknown, |sum| {
+                ExpansionPiece::Sum(sum.to_owned())
+            })),
             rest,
         );
     }
     if let Some(inside) = after.strip_prefix('{') {
         let (inside, rest) = inside.split_once('}').unwrap_or((inside, ""));
-        return (Some(braced(inside)), rest);
+        return (Some(parse_braced_expansion(inside)), rest);
     }
     if after.starts_with(|c: char| c.is_ascii_digit()) {
         let (name, rest) = after.split_at(1);
-        return (Some(Piece::Variable(name.to_owned(), None)), rest);
+        return (Some(ExpansionPiece::Variable(name.to_owned(), None)), rest);
     }
     let (name, rest) = after.split_at(name_end(after));
     match name.is_empty() {
-        false => (Some(named(name, None)), rest),
+        false => (Some(named_variable_piece(name, None)), rest),
         true if after.starts_with(['#', '@', '*', '!', '$', '-']) => {
-            (Some(Piece::Unknown), after.get(1..).unwrap_or(""))
+            (Some(ExpansionPiece::Unknown), after.get(1..).unwrap_or(""))
         }
         true => (None, after),
     }
 }
 
-fn named(name: &str, default: Option<String>) -> Piece {
+fn named_variable_piece(name: &str, default: Option<String>) -> ExpansionPiece {
     // Without an index it is another thing in each shell.
     match name {
-        "PIPESTATUS" | "pipestatus" => Piece::Unknown,
-        name => Piece::Variable(name.to_owned(), default),
+        "PIPESTATUS" | "pipestatus" => ExpansionPiece::Unknown,
+        name => ExpansionPiece::Variable(name.to_owned(), default),
     }
 }
 
-fn braced(inside: &str) -> Piece {
+fn parse_braced_expansion(inside: &str) -> ExpansionPiece {
     if inside == "?" {
-        return Piece::Status;
+        return ExpansionPiece::Status;
     }
     let index = |rest: &str| rest.strip_suffix(']')?.parse::<usize>().ok();
     if let Some(at) = inside.strip_prefix("PIPESTATUS[").and_then(index) {
-        return Piece::PipeStatus(at);
+        return ExpansionPiece::PipeStatus(at);
     }
     if let Some(at) = inside.strip_prefix("pipestatus[").and_then(index) {
-        return at.checked_sub(1).map_or(Piece::Unknown, Piece::PipeStatus);
+        return at
+            .checked_sub(1)
+            .map_or(ExpansionPiece::Unknown, ExpansionPiece::PipeStatus);
     }
     let end = inside
         .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .unwrap_or(inside.len());
     let (name, rest) = inside.split_at(end);
     if name.is_empty() {
-        return Piece::Unknown;
+        return ExpansionPiece::Unknown;
     }
     match (
         rest,
         rest.strip_prefix(":-").or_else(|| rest.strip_prefix('-')),
     ) {
-        ("", _) => named(name, None),
-        (_, Some(default)) => match literal(default) {
-            Some(default) => named(name, Some(default)),
-            None => Piece::Unknown,
+        ("", _) => named_variable_piece(name, None),
+        (_, Some(default)) => match word_text_if_no_expansion(default) {
+            Some(default) => named_variable_piece(name, Some(default)),
+            None => ExpansionPiece::Unknown,
         },
-        _ => Piece::Unknown,
+        _ => ExpansionPiece::Unknown,
     }
 }

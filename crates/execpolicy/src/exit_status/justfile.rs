@@ -1,9 +1,9 @@
 //! Justfiles: their recipes and settings.
 
 use super::makefile::logical_lines;
-use super::recipe_file::{Recipe, RecipeFile};
+use super::recipe_file::{MakeOrJustRecipe, RecipeFile};
 
-pub(super) fn read_justfile(text: &str) -> RecipeFile {
+pub(super) fn parse_justfile(text: &str) -> RecipeFile {
     let mut file = RecipeFile::default();
     for line in logical_lines(text) {
         if line.starts_with([' ', '\t']) {
@@ -18,11 +18,11 @@ pub(super) fn read_justfile(text: &str) -> RecipeFile {
         if let Some((name, value)) = line.split_once(":=") {
             let (name, value) = (name.trim(), value.trim());
             if name == "set shell" {
-                set_shell(&mut file, value);
+                set_justfile_shell(&mut file, value);
                 continue;
             }
             let name = name.trim_start_matches("export ").to_owned();
-            file.set(name, "=", value.trim_matches(['"', '\'']).to_owned(), false);
+            file.set_make_variable(name, "=", value.trim_matches(['"', '\'']).to_owned(), false);
             continue;
         }
         let Some((head, needs)) = line.split_once(':') else {
@@ -34,27 +34,27 @@ pub(super) fn read_justfile(text: &str) -> RecipeFile {
             .next()
             .unwrap_or("");
         let needs = needs.split_whitespace().filter(|word| *word != "&&");
-        file.recipes.push(Recipe {
+        file.recipes.push(MakeOrJustRecipe {
             names: vec![name.to_owned()],
             needs: needs
                 .map(|word| word.trim_matches(['(', ')']).to_owned())
                 .collect(),
-            ..Recipe::default()
+            ..MakeOrJustRecipe::default()
         });
     }
-    file.settle();
+    file.note_make_shell_ignoring_failure();
     file
 }
 
 /// `["bash", "-euo", "pipefail", "-c"]`
-fn set_shell(file: &mut RecipeFile, list: &str) {
+fn set_justfile_shell(file: &mut RecipeFile, list: &str) {
     let words: Vec<&str> = list
         .trim_matches(['[', ']'])
         .split(',')
         .map(|word| word.trim().trim_matches(['"', '\'']))
         .collect();
     if let Some((shell, flags)) = words.split_first() {
-        file.set("SHELL".to_owned(), "=", (*shell).to_owned(), false);
-        file.set(".SHELLFLAGS".to_owned(), "=", flags.join(" "), false);
+        file.set_make_variable("SHELL".to_owned(), "=", (*shell).to_owned(), false);
+        file.set_make_variable(".SHELLFLAGS".to_owned(), "=", flags.join(" "), false);
     }
 }

@@ -2,7 +2,7 @@
 //! environment.
 
 /// How a launcher is called.
-struct Launcher {
+struct LauncherCallSyntax {
     programs: &'static [&'static str],
     /// Words that must stand first, options apart.
     commands: &'static [&'static [&'static str]],
@@ -10,8 +10,8 @@ struct Launcher {
     operands: usize,
 }
 
-const LAUNCHERS: &[Launcher] = &[
-    Launcher {
+const LAUNCHERS: &[LauncherCallSyntax] = &[
+    LauncherCallSyntax {
         programs: &["docker", "nerdctl", "podman"],
         commands: &[
             &["compose", "run"],
@@ -23,32 +23,32 @@ const LAUNCHERS: &[Launcher] = &[
         ],
         operands: 1,
     },
-    Launcher {
+    LauncherCallSyntax {
         programs: &["docker-compose", "podman-compose"],
         commands: &[&["run"], &["exec"]],
         operands: 1,
     },
-    Launcher {
+    LauncherCallSyntax {
         programs: &["kubectl", "oc"],
         commands: &[&["exec"]],
         operands: 1,
     },
-    Launcher {
+    LauncherCallSyntax {
         programs: &["conda", "mamba", "micromamba", "pixi", "devbox"],
         commands: &[&["run"]],
         operands: 0,
     },
-    Launcher {
+    LauncherCallSyntax {
         programs: &["fnm", "pyenv", "rbenv"],
         commands: &[&["exec"]],
         operands: 0,
     },
-    Launcher {
+    LauncherCallSyntax {
         programs: &["direnv", "nvm"],
         commands: &[&["exec"]],
         operands: 1,
     },
-    Launcher {
+    LauncherCallSyntax {
         programs: &["ssh"],
         commands: &[&[]],
         operands: 1,
@@ -56,7 +56,7 @@ const LAUNCHERS: &[Launcher] = &[
 ];
 
 /// Their options that take a word of its own as a value.
-const VALUED: &[&str] = &[
+const OPTIONS_WITH_VALUE: &[&str] = &[
     "--add-host",
     "--container",
     "--context",
@@ -100,21 +100,21 @@ const VALUED: &[&str] = &[
 ];
 
 /// How `program` is called, and where its own command ends.
-fn launcher(program: &str, rest: &[&str]) -> Option<(&'static Launcher, usize)> {
+fn find_launcher(program: &str, rest: &[&str]) -> Option<(&'static LauncherCallSyntax, usize)> {
     let launcher = LAUNCHERS
         .iter()
         .find(|launcher| launcher.programs.contains(&program))?;
     let mut commands = launcher.commands.iter();
-    let begins = commands.find_map(|words| skip_words(rest, words))?;
+    let begins = commands.find_map(|words| skip_subcommand_words(rest, words))?;
     Some((launcher, begins))
 }
 
 /// Where the command begins that `program` launches; `rest` are its arguments.
-pub(super) fn launched(program: &str, rest: &[&str]) -> Option<usize> {
+pub(super) fn launched_command_index(program: &str, rest: &[&str]) -> Option<usize> {
     if program == "nix" {
-        return after(rest, &["-c", "--command"]);
+        return index_after_option(rest, &["-c", "--command"]);
     }
-    let (launcher, begins) = launcher(program, rest)?;
+    let (launcher, begins) = find_launcher(program, rest)?;
     let mut at = begins;
     for _ in 0..launcher.operands {
         at = skip_options(rest, at) + 1;
@@ -124,27 +124,30 @@ pub(super) fn launched(program: &str, rest: &[&str]) -> Option<usize> {
 }
 
 /// The words of `rest` before the operands of a launcher: its commands and their options.
-pub(super) fn options_before<'r, 'w>(program: &str, rest: &'r [&'w str]) -> Option<&'r [&'w str]> {
-    let (_, begins) = launcher(program, rest)?;
+pub(super) fn launcher_options<'r, 'w>(
+    program: &str,
+    rest: &'r [&'w str],
+) -> Option<&'r [&'w str]> {
+    let (_, begins) = find_launcher(program, rest)?;
     rest.get(..skip_options(rest, begins))
 }
 
 /// The script that `program` is given to run: `nix-shell --run 'pytest -q'`.
-pub(super) fn launched_script(program: &str, rest: &[&str]) -> Option<usize> {
+pub(super) fn launched_script_index(program: &str, rest: &[&str]) -> Option<usize> {
     let at = match program {
-        "nix-shell" => after(rest, &["--run", "--command"]),
-        "vagrant" => after(rest, &["-c", "--command"]),
+        "nix-shell" => index_after_option(rest, &["--run", "--command"]),
+        "vagrant" => index_after_option(rest, &["-c", "--command"]),
         _ => None,
     }?;
     (at < rest.len()).then_some(at)
 }
 
-fn after(rest: &[&str], marks: &[&str]) -> Option<usize> {
+fn index_after_option(rest: &[&str], marks: &[&str]) -> Option<usize> {
     let at = rest.iter().position(|word| marks.contains(word))?;
     (at + 1 < rest.len()).then_some(at + 1)
 }
 
-fn skip_words(rest: &[&str], words: &[&str]) -> Option<usize> {
+fn skip_subcommand_words(rest: &[&str], words: &[&str]) -> Option<usize> {
     let mut at = 0;
     for word in words {
         at = skip_options(rest, at);
@@ -163,7 +166,7 @@ fn skip_options(rest: &[&str], from: usize) -> usize {
         if *word == "--" {
             break;
         }
-        if VALUED.contains(word) {
+        if OPTIONS_WITH_VALUE.contains(word) {
             at += 1;
         }
     }

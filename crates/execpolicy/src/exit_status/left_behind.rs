@@ -1,7 +1,7 @@
 //! Programs that start a command and end before it does, so that its exit status reaches nobody:
 //! `docker run -d`, `setsid`, `systemd-run`, `tmux new -d`.
 
-use super::launchers::options_before;
+use super::launchers::launcher_options;
 
 /// Short options of containers that take no value.
 const CONTAINER_FLAGS: &str = "ditTPq";
@@ -9,16 +9,16 @@ const CONTAINER_FLAGS: &str = "ditTPq";
 const TMUX_STARTS: &[&str] = &["new", "respawn", "run", "send", "split"];
 
 /// What it is about this command that leaves behind what it runs, as one says it.
-pub(super) fn left_behind(program: &str, rest: &[&str]) -> Option<String> {
+pub(super) fn why_command_detaches(program: &str, rest: &[&str]) -> Option<String> {
     let mut leading = rest.iter().take_while(|word| word.starts_with('-'));
     let told = match program {
         "docker" | "nerdctl" | "podman" | "docker-compose" | "podman-compose" => {
-            let options = options_before(program, rest)?;
-            let detached = options.iter().any(|word| detaches(word));
+            let options = launcher_options(program, rest)?;
+            let detached = options.iter().any(|word| is_detach_option(word));
             return detached.then(|| format!("{program} --detach"));
         }
         "setsid" => {
-            let waits = leading.any(|word| *word == "--wait" || has_letter(word, 'w'));
+            let waits = leading.any(|word| *word == "--wait" || has_short_option(word, 'w'));
             (!waits).then_some("setsid without --wait")
         }
         "systemd-run" => {
@@ -26,7 +26,7 @@ pub(super) fn left_behind(program: &str, rest: &[&str]) -> Option<String> {
             (!waits).then_some("systemd-run without --wait")
         }
         "screen" => leading
-            .any(|word| has_letter(word, 'm') || has_letter(word, 'X'))
+            .any(|word| has_short_option(word, 'm') || has_short_option(word, 'X'))
             .then_some("screen"),
         "tmux" => {
             let mut begins = TMUX_STARTS.iter();
@@ -35,7 +35,7 @@ pub(super) fn left_behind(program: &str, rest: &[&str]) -> Option<String> {
         }
         "start-stop-daemon" => rest
             .iter()
-            .any(|word| *word == "--background" || has_letter(word, 'b'))
+            .any(|word| *word == "--background" || has_short_option(word, 'b'))
             .then_some("start-stop-daemon --background"),
         "at" | "batch" => Some("at"),
         "daemonize" => Some("daemonize"),
@@ -44,13 +44,13 @@ pub(super) fn left_behind(program: &str, rest: &[&str]) -> Option<String> {
     told.map(str::to_owned)
 }
 
-fn detaches(word: &str) -> bool {
+fn is_detach_option(word: &str) -> bool {
     matches!(word, "--detach" | "--detach=true" | "-d=true")
-        || has_letter(word, 'd') && word.chars().skip(1).all(|c| CONTAINER_FLAGS.contains(c))
+        || has_short_option(word, 'd') && word.chars().skip(1).all(|c| CONTAINER_FLAGS.contains(c))
 }
 
 /// Whether this is a word of short options with that one among them.
-fn has_letter(word: &str, option: char) -> bool {
+fn has_short_option(word: &str, option: char) -> bool {
     word.strip_prefix('-')
         .is_some_and(|letters| !letters.starts_with('-') && letters.contains(option))
 }

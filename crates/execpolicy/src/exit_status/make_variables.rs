@@ -17,7 +17,7 @@ const NAME: &str = "made-by-make";
 
 /// The text as the shell gets it, as far as can be told. A variable that nobody sets comes from the
 /// environment, or is empty: the shell knows no more of it than we do.
-pub(super) fn without_make_variables(text: &str) -> String {
+pub(super) fn replace_make_variables(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
     while let Some((before, after)) = rest.split_once('$') {
@@ -36,11 +36,11 @@ pub(super) fn without_make_variables(text: &str) -> String {
             Some(open @ ('(' | '{')) => {
                 let close = if open == '(' { ')' } else { '}' };
                 match chars.as_str().split_once(close) {
-                    Some((name, behind)) if is_automatic(name) => {
+                    Some((name, behind)) if is_automatic_variable(name) => {
                         out.push_str(NAME);
                         behind
                     }
-                    Some((name, behind)) if is_name(name) => {
+                    Some((name, behind)) if is_make_variable_name(name) => {
                         let value = BUILT_IN.iter().find(|(known, _)| *known == name);
                         match value {
                             Some((_, value)) => out.push_str(value),
@@ -68,7 +68,7 @@ pub(super) fn without_make_variables(text: &str) -> String {
     out
 }
 
-fn is_name(name: &str) -> bool {
+fn is_make_variable_name(name: &str) -> bool {
     let begins = name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     begins
         && name
@@ -77,7 +77,7 @@ fn is_name(name: &str) -> bool {
 }
 
 /// `@D`, `<F`, and the plain ones in brackets.
-fn is_automatic(name: &str) -> bool {
+fn is_automatic_variable(name: &str) -> bool {
     let name = name.strip_suffix(['D', 'F']).unwrap_or(name);
     name.chars().count() == 1 && AUTOMATIC.contains(name)
 }
@@ -89,7 +89,7 @@ mod tests {
     #[test]
     fn make_puts_in_names_and_the_shell_keeps_its_own() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(without_make_variables(text), expected, "{text}");
+            assert_eq!(replace_make_variables(text), expected, "{text}");
         };
         check(
             "cc -o $@ $< $(@D) ${<F}",

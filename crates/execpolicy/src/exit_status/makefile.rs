@@ -1,34 +1,39 @@
 //! Makefiles: their rules, and what in them lets failures pass.
 
-use super::called::{is_shell, joined};
-use super::recipe_file::{Branch, Recipe, RecipeFile};
+use super::called::{is_shell, join_path_within_root};
+use super::recipe_file::{MakeConditionalBranch, MakeOrJustRecipe, RecipeFile};
 use crate::rules::basename;
 
 /// Files inside one another.
 const MAX_INCLUDES: usize = 20;
 
 /// Gives the text of a file by its path; `Err` if it is there and cannot be read.
-pub(super) type Includes<'a> = &'a dyn Fn(&str) -> Result<Option<String>, ()>;
+pub(super) type MakefileIncludeLoader<'a> = &'a dyn Fn(&str) -> Result<Option<String>, ()>;
 
 /// Reads a makefile in `folder`, with what it includes.
-pub(super) fn read_makefile(text: &str, includes: Includes<'_>) -> RecipeFile {
+pub(super) fn parse_makefile(text: &str, includes: MakefileIncludeLoader<'_>) -> RecipeFile {
     let mut file = RecipeFile::default();
     file.is_make = true;
     let mut included = 0;
-    add(text, includes, &mut file, &mut included);
-    file.settle();
+    parse_makefile_text(text, includes, &mut file, &mut included);
+    file.note_make_shell_ignoring_failure();
     file
 }
 
-fn add(text: &str, includes: Includes<'_>, file: &mut RecipeFile, included: &mut usize) {
+fn parse_makefile_text(
+    text: &str,
+    includes: MakefileIncludeLoader<'_>,
+    file: &mut RecipeFile,
+    included: &mut usize,
+) {
     let mut open = false;
     let mut defined: Option<(String, Vec<String>)> = None;
     // Conditionals that are open: where each began, and the way of it that is being read.
-    let mut under: Vec<Branch> = Vec::new();
+    let mut under: Vec<MakeConditionalBranch> = Vec::new();
     for line in logical_lines(text) {
         if let Some((name, mut lines)) = defined.take() {
             match line.trim() == "endef" {
-                true => assign(file, name, "=", lines.join("\n"), !under.is_empty()),
+                true => assign_make_variable(file, name, "=", lines.join("\n"), !under.is_empty()),
                 false => {
                     lines.push(line);
                     defined = Some((name, lines));
@@ -55,7 +60,7 @@ fn add(text: &str, includes: Includes<'_>, file: &mut RecipeFile, included: &mut
                 continue;
             }
             "include" | "-include" | "sinclude" => {
-                include(code, rest, includes, file, included);
+                parse_makefile_include(code, rest, includes, file, included);
                 continue;
             }
             first if first.starts_with("ifeq") || first.starts_with("ifneq") => {
@@ -68,8 +73,8 @@ fn add(text: &str, includes: Includes<'_>, file: &mut RecipeFile, included: &mut
             }
             "else" => {
                 if let Some(branch) = under.last_mut() {
-                    branch.way += 1;
-                    file.next_way(branch.conditional, rest.is_empty());
+                    branch.branch += 1;
+                    file.begin_next_makefile_branch(branch.conditional, rest.is_empty());
                 }
                 continue;
             }
@@ -80,10 +85,10 @@ fn add(text: &str, includes: Includes<'_>, file: &mut RecipeFile, included: &mut
             _ => {}
         }
         if code.contains("$(eval") || code.contains("${eval") {
-            file.ignores = Some(code.to_owned());
+            file.ignores_failures = Some(code.to_owned());
         }
-        if let Some((name, operator, value)) = assignment(code) {
-            assign(file, name, operator, value, !under.is_empty());
+        if let Some((name, operator, value)) = parse_make_assignment(code) {
+            assign_make_variable(file, name, operator, value, !under.is_empty());
             continue;
         }
         let Some((names, rest)) = code.split_once(':') else {
@@ -92,25 +97,30 @@ fn add(text: &str, includes: Includes<'_>, file: &mut RecipeFile, included: &mut
         let twice = rest.starts_with(':');
         let rest = rest.trim_start_matches(':');
         // `test: SHELL = /bin/true`
-        if let Some((name, operator, value)) = assignment(rest) {
-            assign(file, name, operator, value, true);
+        if let Some((name, operator, value)) = parse_make_assignment(rest) {
+            assign_make_variable(file, name, operator, value, true);
             continue;
         }
         let (needs, inline) = rest
             .split_once(';')
             .map_or((rest, None), |(needs, line)| (needs, Some(line)));
-        let names: Vec<String> = words(&file.expanded(names));
+        let names: Vec<String> = whitespace_words(&file.expand_make_variables(names));
         let (needs, after) = needs.split_once('|').unwrap_or((needs, ""));
-        let (needs, after) = (words(&file.expanded(needs)), words(&file.expanded(after)));
+        let (needs, after) = (
+            whitespace_words(&file.expand_make_variables(needs)),
+            whitespace_words(&file.expand_make_variables(after)),
+        );
         match names.first().map(String::as_str) {
             Some(".ONESHELL") => file.one_shell = true,
-            Some(".IGNORE") if needs.is_empty() => file.ignores = Some(".IGNORE".to_owned()),
-            Some(".IGNORE") => file.ignored.extend(needs.iter().cloned()),
+            Some(".IGNORE") if needs.is_empty() => {
+                file.ignores_failures = Some(".IGNORE".to_owned())
+            }
+            Some(".IGNORE") => file.ignored_targets.extend(needs.iter().cloned()),
             Some(".PHONY") => file.phony.extend(needs.iter().cloned()),
             _ => {}
         }
         open = true;
-        file.recipes.push(Recipe {
+        file.recipes.push(MakeOrJustRecipe {
             names,
             always: twice && needs.is_empty(),
             needs,
@@ -124,71 +134,81 @@ fn add(text: &str, includes: Includes<'_>, file: &mut RecipeFile, included: &mut
     }
 }
 
-fn words(text: &str) -> Vec<String> {
+fn whitespace_words(text: &str) -> Vec<String> {
     text.split_whitespace().map(str::to_owned).collect()
 }
 
-fn include(
+fn parse_makefile_include(
     code: &str,
     names: &str,
-    includes: Includes<'_>,
+    includes: MakefileIncludeLoader<'_>,
     file: &mut RecipeFile,
     included: &mut usize,
 ) {
-    file.settle();
-    for name in file.expanded(names).split_whitespace() {
+    file.note_make_shell_ignoring_failure();
+    for name in file.expand_make_variables(names).split_whitespace() {
         // What compilers write of the files that a file includes.
         if name.trim_end_matches(')').ends_with(".d") {
             continue;
         }
         *included += 1;
-        let text = match joined("", name) {
+        let text = match join_path_within_root("", name) {
             Some(name) if *included <= MAX_INCLUDES && !name.contains(['$', '*', '?', '[']) => {
                 includes(&name)
             }
             _ => Err(()),
         };
         match text {
-            Ok(Some(text)) => add(&text, includes, file, included),
+            Ok(Some(text)) => parse_makefile_text(&text, includes, file, included),
             // Without a `-` make fails, or makes it first.
             Ok(None) => {}
-            Err(()) => file.ignores = Some(code.to_owned()),
+            Err(()) => file.ignores_failures = Some(code.to_owned()),
         }
     }
 }
 
 /// Gives a variable a value; `perhaps`: under a condition, or for one target only.
-fn assign(file: &mut RecipeFile, name: String, operator: &str, value: String, perhaps: bool) {
+fn assign_make_variable(
+    file: &mut RecipeFile,
+    name: String,
+    operator: &str,
+    value: String,
+    perhaps: bool,
+) {
     match name.as_str() {
-        "MAKEFLAGS" | "GNUMAKEFLAGS" if flags_pass_over(&value).is_some() => {
-            file.ignores = Some(format!("{name} = {value}"));
+        "MAKEFLAGS" | "GNUMAKEFLAGS" if flags_ignoring_failures(&value).is_some() => {
+            file.ignores_failures = Some(format!("{name} = {value}"));
         }
         "SHELL" | ".SHELLFLAGS" if operator != "!=" => {}
         // Which character begins a recipe, or what a command prints.
         "SHELL" | ".SHELLFLAGS" | ".RECIPEPREFIX" => {
-            file.ignores = Some(format!("{name} = {value}"))
+            file.ignores_failures = Some(format!("{name} = {value}"))
         }
-        "BASH_ENV" if !value.is_empty() => file.ignores = Some(format!("{name} = {value}")),
+        "BASH_ENV" if !value.is_empty() => {
+            file.ignores_failures = Some(format!("{name} = {value}"))
+        }
         _ => {}
     }
-    file.set(name, operator, value, perhaps);
+    file.set_make_variable(name, operator, value, perhaps);
 }
 
 /// The flag with which make passes failures over, or runs nothing. The first word of
 /// `MAKEFLAGS` may go without its `-`.
-pub(super) fn flags_pass_over(flags: &str) -> Option<&'static str> {
+pub(super) fn flags_ignoring_failures(flags: &str) -> Option<&'static str> {
     flags
         .split_whitespace()
         .enumerate()
         .find_map(|(at, word)| match word.strip_prefix('-') {
-            Some(_) => flag_passes_over(word),
-            None if at == 0 && !word.contains('=') => flag_passes_over(&format!("-{word}")),
+            Some(_) => make_option_ignoring_failures(word),
+            None if at == 0 && !word.contains('=') => {
+                make_option_ignoring_failures(&format!("-{word}"))
+            }
             None => None,
         })
 }
 
 /// The same of one option.
-pub(super) fn flag_passes_over(option: &str) -> Option<&'static str> {
+pub(super) fn make_option_ignoring_failures(option: &str) -> Option<&'static str> {
     match option {
         "--ignore-errors" => return Some("--ignore-errors"),
         "--dry-run" | "--just-print" | "--recon" => return Some("make -n"),
@@ -219,7 +239,7 @@ pub(super) fn flag_passes_over(option: &str) -> Option<&'static str> {
 }
 
 /// Whether a program heeds what it is given to run, as far as its name says so.
-pub(super) fn heeds_scripts(shell: &str) -> bool {
+pub(super) fn shell_runs_scripts(shell: &str) -> bool {
     let mut words = shell
         .split_whitespace()
         .skip_while(|word| basename(word) == "env" || word.starts_with('-'));
@@ -237,11 +257,11 @@ pub(super) fn heeds_scripts(shell: &str) -> bool {
     let plain = plain.strip_suffix(".exe").unwrap_or(plain);
     let known =
         is_shell(plain) || matches!(plain, "python" | "fish" | "pwsh" | "powershell" | "node");
-    known && !own && (!is_shell(plain) || shell_flags_heed(&flags))
+    known && !own && (!is_shell(plain) || shell_flags_run_scripts(&flags))
 }
 
 /// Whether a shell with these flags runs what it is given next: `-ec`, `-eu -o pipefail -c`.
-pub(super) fn shell_flags_heed(flags: &str) -> bool {
+pub(super) fn shell_flags_run_scripts(flags: &str) -> bool {
     let mut words = flags.split_whitespace();
     while let Some(word) = words.next() {
         if matches!(word, "--login" | "--noprofile" | "--norc" | "--posix") {
@@ -279,7 +299,7 @@ pub(super) fn logical_lines(text: &str) -> Vec<String> {
 }
 
 /// `NAME = value` in any of make's spellings: name, operator and value.
-fn assignment(code: &str) -> Option<(String, &str, String)> {
+fn parse_make_assignment(code: &str) -> Option<(String, &str, String)> {
     let at = code.find('=')?;
     let (name, value) = (code.get(..at)?, code.get(at + 1..)?);
     let plain = name.trim_end_matches([':', '?', '+', '!']);

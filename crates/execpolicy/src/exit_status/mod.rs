@@ -46,7 +46,7 @@ const MAX_TEXT: usize = 80;
 
 /// What a check finds around it.
 #[derive(Clone, Copy)]
-pub struct Project<'a> {
+pub struct ScriptProjectView<'a> {
     /// The text of a file, by its path relative to the root.
     pub text: &'a dyn Fn(&str) -> Option<String>,
     /// What stands at a path relative to the root.
@@ -76,12 +76,12 @@ pub enum ProjectEntry {
 }
 
 /// Reads what becomes of the exit statuses in `script`.
-pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> ExitStatusAnalysis {
-    let mut reader = Reader {
+pub fn analyze_exit_statuses(script: &str, project: &ScriptProjectView<'_>) -> ExitStatusAnalysis {
+    let mut reader = ExitStatusAnalyzer {
         project,
         scripts: ParsedScripts::default(),
         reading: ExitStatusAnalysis::default(),
-        calls: Vec::new(),
+        call_stack: Vec::new(),
         scripts_read: 0,
         nesting: 0,
         work: MAX_WORK,
@@ -89,15 +89,18 @@ pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> ExitStatusAnal
         unread: None,
         absent: Vec::new(),
     };
-    reader.script(script, &Position::outermost(project.sh_is_bash));
+    reader.analyze_script_exit_statuses(
+        script,
+        &CommandStatusContext::status_context_of_outermost_script(project.sh_is_bash),
+    );
     // A part that was not read may hide anything.
     let unread = reader.unread.map(|why| VerdictRelevantCommand {
         masked_by: Some(ExitStatusMask::mask_from_unreadable_context(why)),
-        ..reader.command(
+        ..reader.new_verdict_relevant_command(
             script,
             "sh",
             CheckScriptCommandKind::Tests(None),
-            &Position::outermost(project.sh_is_bash),
+            &CommandStatusContext::status_context_of_outermost_script(project.sh_is_bash),
         )
     });
     let mut reading = reader.reading;
@@ -112,25 +115,25 @@ pub fn read_exit_statuses(script: &str, project: &Project<'_>) -> ExitStatusAnal
 }
 
 /// A status that reaches the check's own, or what hides it.
-type Reach = Result<(), ExitStatusMask>;
+type StatusPropagation = Result<(), ExitStatusMask>;
 
 /// Where a script or a command stands.
 #[derive(Debug, Clone)]
-struct Position {
+struct CommandStatusContext {
     /// Whether its own status becomes the check's.
-    value: Reach,
+    own_reach: StatusPropagation,
     /// Whether `exit 1` there ends the check so.
-    exits: Reach,
+    exit_reach: StatusPropagation,
     /// Whether `set -e` would apply here: not before `||` or `&&`, nor in a condition.
-    heeds_errors: bool,
+    errexit_applies: bool,
     /// `set -e`, and it applies here.
-    ends_on_error: bool,
+    errexit: bool,
     /// The folder, relative to the root.
     folder: String,
     /// The file in which it stands.
     place: Option<String>,
     /// How often it runs.
-    times: u32,
+    run_count: u32,
     /// It runs only if it is given something: `xargs -r`.
     may_not_run: bool,
     /// Its output goes to a file that is not shown.
@@ -139,16 +142,16 @@ struct Position {
     bash: bool,
 }
 
-impl Position {
-    fn outermost(bash: bool) -> Self {
+impl CommandStatusContext {
+    fn status_context_of_outermost_script(bash: bool) -> Self {
         Self {
-            value: Ok(()),
-            exits: Ok(()),
-            heeds_errors: true,
-            ends_on_error: false,
+            own_reach: Ok(()),
+            exit_reach: Ok(()),
+            errexit_applies: true,
+            errexit: false,
             folder: String::new(),
             place: None,
-            times: 1,
+            run_count: 1,
             may_not_run: false,
             prints_elsewhere: false,
             bash,
@@ -156,40 +159,40 @@ impl Position {
     }
 
     /// Whether a failure here makes the check fail.
-    fn reach(&self) -> Reach {
-        match &self.value {
+    fn failure_reaches_check(&self) -> StatusPropagation {
+        match &self.own_reach {
             Ok(()) => Ok(()),
-            Err(_) if self.ends_on_error => self.exits.clone(),
+            Err(_) if self.errexit => self.exit_reach.clone(),
             Err(hider) => Err(hider.clone()),
         }
     }
 
     /// Where what a process of its own runs stands: a subshell, another script.
-    fn within(&self, ends_on_error: bool) -> Self {
-        let reach = self.reach();
+    fn status_context_in_subprocess(&self, ends_on_error: bool) -> Self {
+        let reach = self.failure_reaches_check();
         Self {
-            value: reach.clone(),
-            exits: reach,
-            ends_on_error,
+            own_reach: reach.clone(),
+            exit_reach: reach,
+            errexit: ends_on_error,
             ..self.clone()
         }
     }
 
     /// The same, where its status does not become the check's.
-    fn hidden(&self, hider: ExitStatusMask) -> Self {
+    fn with_status_mask(&self, hider: ExitStatusMask) -> Self {
         Self {
-            value: Err(hider),
+            own_reach: Err(hider),
             ..self.clone()
         }
     }
 }
 
-struct Reader<'f> {
-    project: &'f Project<'f>,
+struct ExitStatusAnalyzer<'f> {
+    project: &'f ScriptProjectView<'f>,
     scripts: ParsedScripts,
     reading: ExitStatusAnalysis,
     /// Scripts that are being read, each by its name: none is read within itself.
-    calls: Vec<String>,
+    call_stack: Vec<String>,
     scripts_read: usize,
     /// Statements inside one another at the moment.
     nesting: usize,
@@ -203,30 +206,35 @@ struct Reader<'f> {
     absent: Vec<VerdictRelevantCommand>,
 }
 
-impl Reader<'_> {
+impl ExitStatusAnalyzer<'_> {
     /// A script that a shell of its own reads.
-    fn script(&mut self, text: &str, position: &Position) {
-        flow::read_script(self, text, position);
+    fn analyze_script_exit_statuses(&mut self, text: &str, position: &CommandStatusContext) {
+        flow::trace_script_exit_statuses(self, text, position);
     }
 
     /// Reads what is called `name`, unless it is being read already or there was too much.
-    fn called(&mut self, name: String, read: impl FnOnce(&mut Self)) {
-        if self.calls.contains(&name) {
+    fn read_script_unless_recursive(&mut self, name: String, read: impl FnOnce(&mut Self)) {
+        if self.call_stack.contains(&name) {
             return;
         }
-        if self.calls.len() >= MAX_DEPTH || self.scripts_read >= MAX_SCRIPTS {
+        if self.call_stack.len() >= MAX_DEPTH || self.scripts_read >= MAX_SCRIPTS {
             self.unread = Some("it calls too many scripts");
             return;
         }
         self.scripts_read += 1;
-        self.calls.push(name);
+        self.call_stack.push(name);
         read(self);
-        self.calls.pop();
+        self.call_stack.pop();
     }
 
     /// Reads each of several ways of which one will run; only the run knows which. Where not all of them
     /// judge something, none does for certain.
-    fn either(&mut self, ways: usize, why: &str, read: impl Fn(&mut Self, usize)) {
+    fn analyze_each_possible_branch(
+        &mut self,
+        ways: usize,
+        why: &str,
+        read: impl Fn(&mut Self, usize),
+    ) {
         let from = self.reading.commands.len();
         let mut all_judge = true;
         for way in 0..ways {
@@ -238,12 +246,12 @@ impl Reader<'_> {
                 .any(|command| command.kind != CheckScriptCommandKind::Utility);
         }
         if !all_judge {
-            self.doubt_from(from, why);
+            self.mark_commands_doubtful_from(from, why);
         }
     }
 
     /// What was noted since then may not be what runs.
-    fn doubt_from(&mut self, from: usize, why: &str) {
+    fn mark_commands_doubtful_from(&mut self, from: usize, why: &str) {
         let commands = self.reading.commands.get_mut(from..).unwrap_or_default();
         for command in commands {
             command
@@ -253,7 +261,7 @@ impl Reader<'_> {
     }
 
     /// What was noted at this place may not be what runs.
-    fn doubt(&mut self, at: usize, why: &str) {
+    fn mark_command_doubtful(&mut self, at: usize, why: &str) {
         if let Some(command) = self.reading.commands.get_mut(at) {
             command
                 .masked_by
@@ -261,41 +269,43 @@ impl Reader<'_> {
         }
     }
 
-    fn text_of(&self, folder: &str, path: &str) -> Option<String> {
-        (self.project.text)(&called::joined(folder, path)?)
+    fn project_file_text(&self, folder: &str, path: &str) -> Option<String> {
+        (self.project.text)(&called::join_path_within_root(folder, path)?)
     }
 
     /// Takes a command down.
-    fn note(
+    fn note_verdict_relevant_command(
         &mut self,
         text: &str,
         program: &str,
         kind: CheckScriptCommandKind,
-        position: &Position,
+        position: &CommandStatusContext,
     ) {
         if self.reading.commands.len() < MAX_COMMANDS {
-            let command = self.command(text, program, kind, position);
+            let command = self.new_verdict_relevant_command(text, program, kind, position);
             self.reading.commands.push(command);
-        } else if kind != CheckScriptCommandKind::Program || position.reach().is_err() {
+        } else if kind != CheckScriptCommandKind::Program
+            || position.failure_reaches_check().is_err()
+        {
             self.unread = Some("it runs too many commands");
         }
     }
 
-    fn command(
+    fn new_verdict_relevant_command(
         &self,
         text: &str,
         program: &str,
         kind: CheckScriptCommandKind,
-        position: &Position,
+        position: &CommandStatusContext,
     ) -> VerdictRelevantCommand {
         VerdictRelevantCommand {
-            text: shortened(text),
+            text: shorten_to_first_line(text),
             program: program.to_owned(),
             folder: position.folder.clone(),
             kind,
             place: position.place.clone(),
-            masked_by: position.reach().err(),
-            times: position.times,
+            masked_by: position.failure_reaches_check().err(),
+            times: position.run_count,
             may_not_run: position.may_not_run,
             prints_elsewhere: position.prints_elsewhere,
         }
@@ -303,7 +313,7 @@ impl Reader<'_> {
 }
 
 /// The first line, as much of it as one reads at a glance.
-fn shortened(text: &str) -> String {
+fn shorten_to_first_line(text: &str) -> String {
     let line = text.trim().lines().next().unwrap_or("").trim_end();
     let mut chars = line.chars();
     let mut short: String = chars.by_ref().take(MAX_TEXT).collect();

@@ -3,28 +3,28 @@
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 use serde_json::Value;
 
-use super::called::joined;
-use super::tool_calls::PackageScripts;
-use super::{Position, Reader, shortened};
+use super::called::join_path_within_root;
+use super::tool_calls::PackageScriptCall;
+use super::{CommandStatusContext, ExitStatusAnalyzer, shorten_to_first_line};
 
 /// Packages of a workspace that are read.
 const MAX_PACKAGES: usize = 50;
 
-impl Reader<'_> {
+impl ExitStatusAnalyzer<'_> {
     /// Scripts of a `package.json`, or the command itself where they cannot be read.
-    pub(super) fn package_scripts(
+    pub(super) fn analyze_called_package_scripts(
         &mut self,
         text: &str,
         program: &str,
-        call: &PackageScripts,
-        position: &Position,
+        call: &PackageScriptCall,
+        position: &CommandStatusContext,
     ) {
         let folder = match &call.folder {
             None => Some(position.folder.clone()),
-            Some(folder) => joined(&position.folder, folder),
+            Some(folder) => join_path_within_root(&position.folder, folder),
         };
         let position = match call.passed_over {
-            Some(option) => &position.hidden(ExitStatusMask {
+            Some(option) => &position.with_status_mask(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: option.to_owned(),
             }),
@@ -32,30 +32,30 @@ impl Reader<'_> {
         };
         let folders = match (&call.workspaces, &folder) {
             (None, Some(folder)) => vec![folder.clone()],
-            (Some(named), Some(folder)) => self.packages(folder, named),
+            (Some(named), Some(folder)) => self.workspace_package_folders(folder, named),
             (_, None) => Vec::new(),
         };
         for name in &call.names {
             if folders.is_empty() {
-                self.package_script(text, program, call, name, None, position);
+                self.read_package_script(text, program, call, name, None, position);
             }
             for folder in &folders {
-                self.package_script(text, program, call, name, Some(folder), position);
+                self.read_package_script(text, program, call, name, Some(folder), position);
             }
         }
     }
 
     /// One script of the package in `folder`.
-    fn package_script(
+    fn read_package_script(
         &mut self,
         text: &str,
         program: &str,
-        call: &PackageScripts,
+        call: &PackageScriptCall,
         name: &str,
         folder: Option<&String>,
-        position: &Position,
+        position: &CommandStatusContext,
     ) {
-        let document = folder.and_then(|folder| self.manifest(folder));
+        let document = folder.and_then(|folder| self.package_manifest(folder));
         let script = |name: &str| {
             let scripts = document.as_ref()?.get("scripts")?;
             scripts.get(name)?.as_str().map(str::to_owned)
@@ -64,16 +64,31 @@ impl Reader<'_> {
             // A program of a package, or a script that is not there: then it fails, unless
             // it is told not to.
             if !call.optional {
-                return self.note(text, program, CheckScriptCommandKind::Tests(None), position);
+                return self.note_verdict_relevant_command(
+                    text,
+                    program,
+                    CheckScriptCommandKind::Tests(None),
+                    position,
+                );
             }
-            let hidden = position.hidden(ExitStatusMask {
+            let hidden = position.with_status_mask(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: "--if-present".to_owned(),
             });
-            let command = self.command(text, program, CheckScriptCommandKind::Tests(None), &hidden);
+            let command = self.new_verdict_relevant_command(
+                text,
+                program,
+                CheckScriptCommandKind::Tests(None),
+                &hidden,
+            );
             match document.is_some() {
                 true => self.absent.push(command),
-                false => self.note(text, program, CheckScriptCommandKind::Tests(None), &hidden),
+                false => self.note_verdict_relevant_command(
+                    text,
+                    program,
+                    CheckScriptCommandKind::Tests(None),
+                    &hidden,
+                ),
             }
             return;
         };
@@ -90,25 +105,27 @@ impl Reader<'_> {
             }
         }
         for (name, body) in bodies {
-            let file = joined(&folder, "package.json").unwrap_or_default();
-            let place = format!("{file}, script {}", shortened(&name));
-            let within = Position {
+            let file = join_path_within_root(&folder, "package.json").unwrap_or_default();
+            let place = format!("{file}, script {}", shorten_to_first_line(&name));
+            let within = CommandStatusContext {
                 folder: folder.clone(),
                 place: Some(place.clone()),
                 bash: self.project.sh_is_bash,
-                ..position.within(false)
+                ..position.status_context_in_subprocess(false)
             };
-            self.called(place, |reader| reader.script(&body, &within));
+            self.read_script_unless_recursive(place, |reader| {
+                reader.analyze_script_exit_statuses(&body, &within)
+            });
         }
     }
 
-    fn manifest(&self, folder: &str) -> Option<Value> {
-        let text = self.text_of(folder, "package.json")?;
+    fn package_manifest(&self, folder: &str) -> Option<Value> {
+        let text = self.project_file_text(folder, "package.json")?;
         serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()
     }
 
     /// The folders of the packages in a workspace, those of these names or folders; none named: all.
-    fn packages(&self, root: &str, named: &[String]) -> Vec<String> {
+    fn workspace_package_folders(&self, root: &str, named: &[String]) -> Vec<String> {
         let listed = |value: &Value| {
             let list = value
                 .as_array()
@@ -120,12 +137,12 @@ impl Reader<'_> {
                     .collect::<Vec<_>>(),
             )
         };
-        let manifest = self.manifest(root);
+        let manifest = self.package_manifest(root);
         let patterns = manifest
             .as_ref()
             .and_then(|manifest| listed(manifest.get("workspaces")?));
         let patterns = patterns.or_else(|| {
-            let text = self.text_of(root, "pnpm-workspace.yaml")?;
+            let text = self.project_file_text(root, "pnpm-workspace.yaml")?;
             let lines = text
                 .lines()
                 .filter_map(|line| line.trim().strip_prefix("- "));
@@ -141,24 +158,27 @@ impl Reader<'_> {
             let above = pattern
                 .strip_suffix("/**")
                 .or_else(|| pattern.strip_suffix("/*"));
-            match above.and_then(|above| joined(root, above)) {
+            match above.and_then(|above| join_path_within_root(root, above)) {
                 Some(above) => {
                     let inside = (self.project.folders)(&above);
                     folders.extend(inside.iter().map(|name| format!("{above}/{name}")));
                 }
-                None if !pattern.contains('*') => folders.extend(joined(root, pattern)),
+                None if !pattern.contains('*') => {
+                    folders.extend(join_path_within_root(root, pattern))
+                }
                 None => {}
             }
         }
         folders.truncate(MAX_PACKAGES);
         folders.retain(|folder| {
-            let Some(manifest) = self.manifest(folder) else {
+            let Some(manifest) = self.package_manifest(folder) else {
                 return false;
             };
             let name = manifest.get("name").and_then(Value::as_str);
             named.is_empty()
                 || named.iter().any(|one| {
-                    Some(one.as_str()) == name || joined(root, one).as_deref() == Some(folder)
+                    Some(one.as_str()) == name
+                        || join_path_within_root(root, one).as_deref() == Some(folder)
                 })
         });
         folders

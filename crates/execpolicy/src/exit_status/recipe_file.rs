@@ -1,14 +1,14 @@
 //! A file of recipes: what its variables come to, which recipes make a target, and whether they run.
 
 use super::called::is_shell;
-use super::make_variables::without_make_variables;
-use super::makefile::{heeds_scripts, shell_flags_heed};
+use super::make_variables::replace_make_variables;
+use super::makefile::{shell_flags_run_scripts, shell_runs_scripts};
 use crate::rules::basename;
 
 /// Recipes of one file, as far as they matter here.
 #[derive(Debug, Default)]
 pub(super) struct RecipeFile {
-    pub(super) recipes: Vec<Recipe>,
+    pub(super) recipes: Vec<MakeOrJustRecipe>,
     /// A makefile, and no justfile.
     pub(super) is_make: bool,
     /// Variables with their values: several where only the run knows which one it has.
@@ -21,13 +21,13 @@ pub(super) struct RecipeFile {
     pub(super) one_shell: bool,
     /// What lets failures of every recipe pass: `.IGNORE:`, `MAKEFLAGS += -i`, a file that
     /// cannot be read.
-    pub(super) ignores: Option<String>,
+    pub(super) ignores_failures: Option<String>,
     /// Recipes whose failures are passed over: `.IGNORE: a`.
-    pub(super) ignored: Vec<String>,
+    pub(super) ignored_targets: Vec<String>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Recipe {
+pub(super) struct MakeOrJustRecipe {
     pub(super) names: Vec<String>,
     /// What must be made before, and makes it old.
     pub(super) needs: Vec<String>,
@@ -38,19 +38,19 @@ pub(super) struct Recipe {
     /// How many conditionals stand around it.
     pub(super) depth: usize,
     /// Its lines, each with the outermost conditional inside the recipe.
-    pub(super) lines: Vec<(String, Option<Branch>)>,
+    pub(super) lines: Vec<(String, Option<MakeConditionalBranch>)>,
 }
 
 /// One way of a conditional.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Branch {
+pub(super) struct MakeConditionalBranch {
     pub(super) conditional: usize,
-    pub(super) way: usize,
+    pub(super) branch: usize,
 }
 
 /// Whether make runs the recipe of a target.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Remade {
+pub(super) enum MakeTargetRemakeDecision {
     Always,
     /// If something that it needs is newer.
     IfOld,
@@ -60,16 +60,16 @@ pub(super) enum Remade {
 
 impl RecipeFile {
     /// Begins a conditional; its first way.
-    pub(super) fn begin_conditional(&mut self) -> Branch {
+    pub(super) fn begin_conditional(&mut self) -> MakeConditionalBranch {
         self.conditionals.push((1, false));
-        Branch {
+        MakeConditionalBranch {
             conditional: self.conditionals.len() - 1,
-            way: 0,
+            branch: 0,
         }
     }
 
     /// `else`; `is_last`: without a condition of its own.
-    pub(super) fn next_way(&mut self, conditional: usize, is_last: bool) {
+    pub(super) fn begin_next_makefile_branch(&mut self, conditional: usize, is_last: bool) {
         if let Some((ways, full)) = self.conditionals.get_mut(conditional) {
             *ways += 1;
             *full |= is_last;
@@ -77,10 +77,16 @@ impl RecipeFile {
     }
 
     /// Gives a variable a value by one of make's operators; `perhaps`: only the run knows whether.
-    pub(super) fn set(&mut self, name: String, operator: &str, value: String, perhaps: bool) {
+    pub(super) fn set_make_variable(
+        &mut self,
+        name: String,
+        operator: &str,
+        value: String,
+        perhaps: bool,
+    ) {
         let value = match operator {
             "=" | "?=" | "+=" => value,
-            _ => self.expanded(&value),
+            _ => self.expand_make_variables(&value),
         };
         let Some((_, values)) = self.variables.iter_mut().find(|(known, _)| *known == name) else {
             return self.variables.push((name, vec![value]));
@@ -101,8 +107,8 @@ impl RecipeFile {
     }
 
     /// What runs the lines.
-    pub(super) fn shell(&self) -> String {
-        let shell = self.expanded("$(SHELL)");
+    pub(super) fn recipe_shell(&self) -> String {
+        let shell = self.expand_make_variables("$(SHELL)");
         match shell.starts_with('$') {
             true => "sh".to_owned(),
             false => shell,
@@ -110,29 +116,31 @@ impl RecipeFile {
     }
 
     /// Decides what depends on the last value of a variable.
-    pub(super) fn settle(&mut self) {
+    pub(super) fn note_make_shell_ignoring_failure(&mut self) {
         let heeds = |name: &str, heeds: &dyn Fn(&str) -> bool| {
             let (_, values) = self.variables.iter().find(|(known, _)| known == name)?;
             let bad = values
                 .iter()
-                .map(|value| self.expanded(value))
+                .map(|value| self.expand_make_variables(value))
                 .find(|value| !heeds(value))?;
             Some(format!("{name} = {bad}"))
         };
-        let shell = heeds("SHELL", &heeds_scripts);
+        let shell = heeds("SHELL", &shell_runs_scripts);
         let by_shell = is_shell(basename(
-            self.shell().split_whitespace().last().unwrap_or(""),
+            self.recipe_shell().split_whitespace().last().unwrap_or(""),
         ));
-        let flags = heeds(".SHELLFLAGS", &|flags| !by_shell || shell_flags_heed(flags));
+        let flags = heeds(".SHELLFLAGS", &|flags| {
+            !by_shell || shell_flags_run_scripts(flags)
+        });
         if let Some(text) = shell.or(flags) {
-            self.ignores = Some(text);
+            self.ignores_failures = Some(text);
         }
     }
 
     /// The recipes that make this target: its own, or those of a pattern.
-    pub(super) fn recipes_of(&self, target: &str) -> Vec<&Recipe> {
-        let own = |recipe: &&Recipe| recipe.names.iter().any(|name| name == target);
-        let mut found: Vec<&Recipe> = self.recipes.iter().filter(own).collect();
+    pub(super) fn recipes_for_target(&self, target: &str) -> Vec<&MakeOrJustRecipe> {
+        let own = |recipe: &&MakeOrJustRecipe| recipe.names.iter().any(|name| name == target);
+        let mut found: Vec<&MakeOrJustRecipe> = self.recipes.iter().filter(own).collect();
         if found.iter().all(|recipe| recipe.lines.is_empty()) {
             let fits = |name: &String| {
                 name.split_once('%').is_some_and(|(before, after)| {
@@ -149,35 +157,36 @@ impl RecipeFile {
 
     /// Whether make runs the recipe of a target. Files that are there may be older than others, and so may what
     /// nobody can read.
-    pub(super) fn remade(
+    pub(super) fn predict_make_target_rebuild(
         &self,
         target: &str,
         is_there: &dyn Fn(&str) -> bool,
         depth: usize,
-    ) -> Remade {
-        let recipes = self.recipes_of(target);
+    ) -> MakeTargetRemakeDecision {
+        let recipes = self.recipes_for_target(target);
         let is_phony = |name: &str| self.phony.iter().any(|known| known == name);
         if is_phony(target) || !is_there(target) || recipes.iter().any(|recipe| recipe.always) {
-            return Remade::Always;
+            return MakeTargetRemakeDecision::Always;
         }
         let needs: Vec<&String> = recipes.iter().flat_map(|recipe| &recipe.needs).collect();
         let is_made = |need: &&&String| {
             !need.contains(['$', '%', '*', '?'])
                 && depth < MAX_NEEDS
-                && self.remade(need, is_there, depth + 1) == Remade::Always
+                && self.predict_make_target_rebuild(need, is_there, depth + 1)
+                    == MakeTargetRemakeDecision::Always
         };
         match (needs.is_empty(), needs.iter().any(|need| is_made(&need))) {
-            (_, true) => Remade::Always,
-            (true, _) => Remade::Never,
-            _ => Remade::IfOld,
+            (_, true) => MakeTargetRemakeDecision::Always,
+            (true, _) => MakeTargetRemakeDecision::Never,
+            _ => MakeTargetRemakeDecision::IfOld,
         }
     }
 
     /// A text with its variables filled in, in each way that they may have.
-    pub(super) fn expansions(&self, text: &str) -> Vec<String> {
+    pub(super) fn expand_recipe_variables(&self, text: &str) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for way in 0..MAX_VALUES {
-            let one = self.expanded_as(text, way);
+            let one = self.expand_make_vars_nth_value(text, way);
             if !all.contains(&one) {
                 all.push(one);
             }
@@ -186,12 +195,12 @@ impl RecipeFile {
     }
 
     /// A text with its variables filled in.
-    pub(super) fn expanded(&self, text: &str) -> String {
-        self.expanded_as(text, 0)
+    pub(super) fn expand_make_variables(&self, text: &str) -> String {
+        self.expand_make_vars_nth_value(text, 0)
     }
 
     /// The same where those that may have several values have the one of this number.
-    fn expanded_as(&self, text: &str, way: usize) -> String {
+    fn expand_make_vars_nth_value(&self, text: &str, way: usize) -> String {
         let mut text = text.to_owned();
         // Variables may stand in variables.
         for _ in 0..4 {
@@ -211,14 +220,14 @@ impl RecipeFile {
                     }
                 }
             }
-            text = without_choice(&text, way);
+            text = expand_make_if_function_branch(&text, way);
             if text == before {
                 break;
             }
         }
         match self.is_make {
-            true => without_make_variables(&text),
-            false => without_interpolations(&text),
+            true => replace_make_variables(&text),
+            false => replace_justfile_interpolations(&text),
         }
     }
 }
@@ -229,7 +238,7 @@ const MAX_VALUES: usize = 4;
 const MAX_NEEDS: usize = 8;
 
 /// `$(if CONDITION,THEN,ELSE)` as one of its ways.
-fn without_choice(text: &str, way: usize) -> String {
+fn expand_make_if_function_branch(text: &str, way: usize) -> String {
     let Some((before, rest)) = text.split_once("$(if ") else {
         return text.to_owned();
     };
@@ -255,7 +264,7 @@ fn without_choice(text: &str, way: usize) -> String {
 }
 
 /// `{{ justfile_directory() }}` and the like as some word.
-fn without_interpolations(text: &str) -> String {
+fn replace_justfile_interpolations(text: &str) -> String {
     let mut all = String::new();
     let mut rest = text;
     while let Some((before, after)) = rest.split_once("{{") {

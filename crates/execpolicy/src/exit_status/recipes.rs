@@ -3,13 +3,13 @@
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
-use super::called::{joined, with_options};
-use super::justfile::read_justfile;
-use super::makefile::{logical_lines, read_makefile};
-use super::recipe_file::{Recipe, RecipeFile, Remade};
-use super::recognise::names_tests;
+use super::called::{join_path_within_root, prepend_shell_options};
+use super::justfile::parse_justfile;
+use super::makefile::{logical_lines, parse_makefile};
+use super::recipe_file::{MakeOrJustRecipe, MakeTargetRemakeDecision, RecipeFile};
+use super::recognise::is_test_task_name;
 use super::tool_calls::RecipeCall;
-use super::{Position, ProjectEntry, Reader};
+use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectEntry};
 
 /// Which language a file of recipes is written in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub(super) enum RecipeLanguage {
 }
 
 impl RecipeLanguage {
-    fn files(self) -> &'static [&'static str] {
+    fn makefile_or_justfile_names(self) -> &'static [&'static str] {
         match self {
             Self::Make => &["GNUmakefile", "makefile", "Makefile"],
             Self::Just => &["justfile", "Justfile", ".justfile"],
@@ -27,18 +27,18 @@ impl RecipeLanguage {
     }
 }
 
-impl Reader<'_> {
+impl ExitStatusAnalyzer<'_> {
     /// `make test`: the recipes that it runs, or the command itself where they cannot be read.
-    pub(super) fn recipes(
+    pub(super) fn read_recipes(
         &mut self,
         text: &str,
         program: &str,
         language: RecipeLanguage,
         call: &RecipeCall,
-        position: &Position,
+        position: &CommandStatusContext,
     ) {
         let own = call.passed_over.map(|option| {
-            position.hidden(ExitStatusMask {
+            position.with_status_mask(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: option.to_owned(),
             })
@@ -46,33 +46,38 @@ impl Reader<'_> {
         let position = own.as_ref().unwrap_or(position);
         let folder = match &call.folder {
             None => Some(position.folder.clone()),
-            Some(folder) => joined(&position.folder, folder),
+            Some(folder) => join_path_within_root(&position.folder, folder),
         };
         let found = folder.and_then(|folder| {
             let named = call.file.iter().map(String::as_str);
-            let known = language.files().iter().copied();
+            let known = language.makefile_or_justfile_names().iter().copied();
             let mut names: Vec<&str> = named.collect();
             if names.is_empty() {
                 names.extend(known);
             }
             let (name, text) = names
                 .into_iter()
-                .find_map(|name| Some((name.to_owned(), self.text_of(&folder, name)?)))?;
+                .find_map(|name| Some((name.to_owned(), self.project_file_text(&folder, name)?)))?;
             Some((folder, name, text))
         });
         let Some((folder, name, source)) = found else {
-            return self.note(text, program, CheckScriptCommandKind::Tests(None), position);
+            return self.note_verdict_relevant_command(
+                text,
+                program,
+                CheckScriptCommandKind::Tests(None),
+                position,
+            );
         };
         let mut file = match language {
-            RecipeLanguage::Make => self.makefile(&folder, &source),
-            RecipeLanguage::Just => read_justfile(&source),
+            RecipeLanguage::Make => self.load_makefile(&folder, &source),
+            RecipeLanguage::Just => parse_justfile(&source),
         };
         for (name, value) in &call.variables {
-            file.set(name.clone(), "=", value.clone(), false);
+            file.set_make_variable(name.clone(), "=", value.clone(), false);
         }
         let mut targets = call.targets.clone();
         if targets.is_empty() {
-            let goal = file.expanded("$(.DEFAULT_GOAL)");
+            let goal = file.expand_make_variables("$(.DEFAULT_GOAL)");
             let first = file.recipes.iter().flat_map(|recipe| &recipe.names);
             match goal.starts_with('$') {
                 true => {
@@ -81,32 +86,32 @@ impl Reader<'_> {
                 false => targets.push(goal),
             }
         }
-        let judges = targets.iter().any(|target| names_check(target));
-        let ignored = file.ignores.clone().map(|text| {
-            position.hidden(ExitStatusMask {
+        let judges = targets.iter().any(|target| is_check_target_name(target));
+        let ignored = file.ignores_failures.clone().map(|text| {
+            position.with_status_mask(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text,
             })
         });
         let position = ignored.as_ref().unwrap_or(position);
-        let place = joined(&folder, &name).unwrap_or(name);
+        let place = join_path_within_root(&folder, &name).unwrap_or(name);
         let mut has_lines = false;
         let mut seen: Vec<String> = Vec::new();
         while let Some(target) = targets.pop() {
             if seen.contains(&target) {
                 continue;
             }
-            let recipes = file.recipes_of(&target);
-            let shell = file.shell();
-            let mut within = Position {
+            let recipes = file.recipes_for_target(&target);
+            let shell = file.recipe_shell();
+            let mut within = CommandStatusContext {
                 folder: folder.clone(),
-                bash: self.knows_bash(shell.split_whitespace().last().unwrap_or("sh")),
+                bash: self.supports_bash_syntax(shell.split_whitespace().last().unwrap_or("sh")),
                 place: Some(format!("{place}, {target}")),
-                ..position.within(false)
+                ..position.status_context_in_subprocess(false)
             };
-            if file.ignored.contains(&target) {
+            if file.ignored_targets.contains(&target) {
                 let text = format!(".IGNORE: {target}");
-                within = within.hidden(ExitStatusMask {
+                within = within.with_status_mask(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
                     text,
                 });
@@ -116,32 +121,41 @@ impl Reader<'_> {
             }
             let before = self.reading.commands.len();
             let full = recipes.iter().filter(|recipe| !recipe.lines.is_empty());
-            let full: Vec<&&Recipe> = full.collect();
+            let full: Vec<&&MakeOrJustRecipe> = full.collect();
             let perhaps = full.iter().any(|recipe| recipe.depth > 0);
             let name = format!("{place}, {target}");
             has_lines |= !full.is_empty();
-            self.called(name, |reader| {
+            self.read_script_unless_recursive(name, |reader| {
                 if !perhaps {
                     return full
                         .iter()
-                        .for_each(|recipe| reader.recipe(&file, recipe, &within));
+                        .for_each(|recipe| reader.read_recipe(&file, recipe, &within));
                 }
                 // One that stands alone need not be there.
-                reader.either(full.len().max(2), IN_CONDITIONAL, |reader, way| {
-                    if let Some(recipe) = full.get(way) {
-                        reader.recipe(&file, recipe, &within);
-                    }
-                });
+                reader.analyze_each_possible_branch(
+                    full.len().max(2),
+                    CONDITIONAL_REASON,
+                    |reader, way| {
+                        if let Some(recipe) = full.get(way) {
+                            reader.read_recipe(&file, recipe, &within);
+                        }
+                    },
+                );
             });
             if language == RecipeLanguage::Make {
-                self.doubt_remade(&file, &folder, &target, before);
+                self.mark_recipe_possibly_skipped(&file, &folder, &target, before);
                 // Then make fails, or makes it in its own way.
                 if recipes.is_empty() && call.targets.contains(&target) {
                     let hider = ExitStatusMask::mask_from_unreadable_context(format!(
                         "no rule for `{target}` could be read"
                     ));
-                    let here = position.hidden(hider);
-                    self.note(text, program, CheckScriptCommandKind::Tests(None), &here);
+                    let here = position.with_status_mask(hider);
+                    self.note_verdict_relevant_command(
+                        text,
+                        program,
+                        CheckScriptCommandKind::Tests(None),
+                        &here,
+                    );
                 }
             }
             seen.push(target);
@@ -150,27 +164,33 @@ impl Reader<'_> {
             let hider = ExitStatusMask::mask_from_unreadable_context(
                 "it has no recipe, so that there is nothing to do",
             );
-            self.note(
+            self.note_verdict_relevant_command(
                 text,
                 program,
                 CheckScriptCommandKind::Tests(None),
-                &position.hidden(hider),
+                &position.with_status_mask(hider),
             );
         }
     }
 
     /// Marks what make need not run, because what it would make is there.
-    fn doubt_remade(&mut self, file: &RecipeFile, folder: &str, target: &str, from: usize) {
+    fn mark_recipe_possibly_skipped(
+        &mut self,
+        file: &RecipeFile,
+        folder: &str,
+        target: &str,
+        from: usize,
+    ) {
         let is_there = |target: &str| {
-            let path = joined(folder, target);
+            let path = join_path_within_root(folder, target);
             path.is_none_or(|path| (self.project.entry)(&path) != Some(ProjectEntry::Nothing))
         };
-        let why = match file.remade(target, &is_there, 0) {
-            Remade::Always => return,
-            Remade::Never => {
+        let why = match file.predict_make_target_rebuild(target, &is_there, 0) {
+            MakeTargetRemakeDecision::Always => return,
+            MakeTargetRemakeDecision::Never => {
                 format!("`{target}` is there and not .PHONY, so that make has nothing to do")
             }
-            Remade::IfOld => {
+            MakeTargetRemakeDecision::IfOld => {
                 // What is built is there already. Of tests, nobody knows.
                 let commands = self.reading.commands.get_mut(from..).unwrap_or_default();
                 for command in commands {
@@ -179,16 +199,16 @@ impl Reader<'_> {
                 return;
             }
         };
-        self.doubt_from(from, &why);
+        self.mark_commands_doubtful_from(from, &why);
     }
 
     /// A makefile with the files that it includes.
-    fn makefile(&self, folder: &str, text: &str) -> RecipeFile {
-        read_makefile(text, &|name| {
-            if let Some(text) = self.text_of(folder, name) {
+    fn load_makefile(&self, folder: &str, text: &str) -> RecipeFile {
+        parse_makefile(text, &|name| {
+            if let Some(text) = self.project_file_text(folder, name) {
                 return Ok(Some(text));
             }
-            let path = joined(folder, name).ok_or(())?;
+            let path = join_path_within_root(folder, name).ok_or(())?;
             match (self.project.entry)(&path) {
                 Some(ProjectEntry::Nothing) => Ok(None),
                 _ => Err(()),
@@ -196,7 +216,12 @@ impl Reader<'_> {
         })
     }
 
-    fn recipe(&mut self, file: &RecipeFile, recipe: &Recipe, position: &Position) {
+    fn read_recipe(
+        &mut self,
+        file: &RecipeFile,
+        recipe: &MakeOrJustRecipe,
+        position: &CommandStatusContext,
+    ) {
         let is_script = recipe
             .lines
             .first()
@@ -205,16 +230,16 @@ impl Reader<'_> {
             let texts: Vec<&str> = recipe.lines.iter().map(|(line, _)| line.as_str()).collect();
             let perhaps = recipe.lines.iter().any(|(_, branch)| branch.is_some());
             let from = self.reading.commands.len();
-            self.recipe_text(file, &texts.join("\n"), position, true);
+            self.analyze_recipe_exit_status(file, &texts.join("\n"), position, true);
             if perhaps {
-                self.doubt_from(from, IN_CONDITIONAL);
+                self.mark_commands_doubtful_from(from, CONDITIONAL_REASON);
             }
             return;
         }
         let mut lines = recipe.lines.iter().peekable();
         while let Some((line, branch)) = lines.next() {
             let Some(branch) = branch else {
-                self.recipe_text(file, line, position, false);
+                self.analyze_recipe_exit_status(file, line, position, false);
                 continue;
             };
             let (ways, is_full) = file
@@ -225,7 +250,7 @@ impl Reader<'_> {
             let mut texts: Vec<Vec<&str>> = vec![Vec::new(); if is_full { ways } else { ways + 1 }];
             let mut own = Some((line, *branch));
             while let Some((line, one)) = own.take() {
-                if let Some(way) = texts.get_mut(one.way) {
+                if let Some(way) = texts.get_mut(one.branch) {
                     way.push(line);
                 }
                 let next = lines.next_if(|(_, next)| {
@@ -233,42 +258,49 @@ impl Reader<'_> {
                 });
                 own = next.and_then(|(line, next)| Some((line, (*next)?)));
             }
-            self.either(texts.len(), IN_CONDITIONAL, |reader, way| {
+            self.analyze_each_possible_branch(texts.len(), CONDITIONAL_REASON, |reader, way| {
                 for line in texts.get(way).into_iter().flatten() {
-                    reader.recipe_text(file, line, position, false);
+                    reader.analyze_recipe_exit_status(file, line, position, false);
                 }
             });
         }
     }
 
     /// A line of a recipe, or all of it, with whatever its variables may be.
-    fn recipe_text(&mut self, file: &RecipeFile, text: &str, position: &Position, is_whole: bool) {
-        let all = file.expansions(text);
-        let read = |reader: &mut Self, way: usize| {
-            let expanded = all.get(way).map_or("", String::as_str);
-            reader.expanded_text(file, expanded, position, is_whole);
-        };
-        match all.len() {
-            1 => read(self, 0),
-            ways => self.either(ways, IN_CONDITIONAL, read),
-        }
-    }
-
-    fn expanded_text(
+    fn analyze_recipe_exit_status(
         &mut self,
         file: &RecipeFile,
         text: &str,
-        position: &Position,
+        position: &CommandStatusContext,
         is_whole: bool,
     ) {
-        let flags = file.expanded("$(.SHELLFLAGS)");
+        let all = file.expand_recipe_variables(text);
+        let read = |reader: &mut Self, way: usize| {
+            let expanded = all.get(way).map_or("", String::as_str);
+            reader.read_expanded_recipe_text(file, expanded, position, is_whole);
+        };
+        match all.len() {
+            1 => read(self, 0),
+            ways => self.analyze_each_possible_branch(ways, CONDITIONAL_REASON, read),
+        }
+    }
+
+    fn read_expanded_recipe_text(
+        &mut self,
+        file: &RecipeFile,
+        text: &str,
+        position: &CommandStatusContext,
+        is_whole: bool,
+    ) {
+        let flags = file.expand_make_variables("$(.SHELLFLAGS)");
         let flags: Vec<&str> = match flags.starts_with("$(") {
             true => Vec::new(),
             false => flags.split_whitespace().collect(),
         };
         if is_whole {
             let marks = text.trim_start_matches(['@', '+']);
-            return self.script(&with_options(&flags, marks), position);
+            return self
+                .analyze_script_exit_statuses(&prepend_shell_options(&flags, marks), position);
         }
         // What `define` names are several lines.
         for line in logical_lines(text) {
@@ -279,24 +311,27 @@ impl Reader<'_> {
                 .collect();
             let command = line.get(marks.len()..).unwrap_or("");
             let within = match marks.contains('-') {
-                true => position.hidden(ExitStatusMask {
+                true => position.with_status_mask(ExitStatusMask {
                     form: ExitStatusMaskKind::Tool,
                     text: "-".to_owned(),
                 }),
                 false => position.clone(),
             };
-            self.script(&with_options(&flags, command), &within.within(false));
+            self.analyze_script_exit_statuses(
+                &prepend_shell_options(&flags, command),
+                &within.status_context_in_subprocess(false),
+            );
         }
     }
 }
 
 /// Why it is not known what runs.
-const IN_CONDITIONAL: &str =
+const CONDITIONAL_REASON: &str =
     "it stands under a condition of the makefile, and another way of it runs nothing that judges";
 
 /// Whether a target is one of checks by its name.
-fn names_check(target: &str) -> bool {
-    names_tests(target)
+fn is_check_target_name(target: &str) -> bool {
+    is_test_task_name(target)
         || target
             .split(|c: char| !c.is_ascii_alphanumeric())
             .any(|part| {

@@ -3,21 +3,22 @@
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, TestRunner};
 
-use super::build_tools::{BuildTests, build_tests};
+use super::build_tools::{MavenGradleTestStatus, test_handling_by_build_args};
 use super::called::is_shell;
 use super::known_programs::{
     CHECKERS, CHECKERS_WITH, GIT_QUESTIONS, IDLE, ONLY_SHOWS, QUESTIONS, RUNNERS_OF_COMMANDS,
     RUNNERS_OF_TASKS, TASK_RUNNERS, TEST_RUNNERS, TESTERS_WITH, UTILITIES,
 };
-use super::launchers::{launched, launched_script};
+use super::launchers::{launched_command_index, launched_script_index};
 use super::tool_calls::{
-    PackageScripts, RecipeCall, just_call, make_call, operands, package_scripts,
+    PackageScriptCall, RecipeCall, operand_words, parse_just_call, parse_make_call,
+    parse_package_script_call,
 };
 use crate::rules::basename;
 
 /// What a command is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Recognised {
+pub(super) enum RecognisedCommand {
     /// It prints, moves files about or waits: whether it fails says nothing of the project.
     Idle,
     /// It is of this kind.
@@ -27,7 +28,7 @@ pub(super) enum Recognised {
     /// It runs this word as a script.
     Script(usize),
     /// Scripts of a `package.json`.
-    PackageScripts(PackageScripts),
+    PackageScripts(PackageScriptCall),
     /// Targets of a makefile.
     Make(RecipeCall),
     /// Recipes of a justfile.
@@ -35,9 +36,9 @@ pub(super) enum Recognised {
 }
 
 /// What the command of these words is.
-pub(super) fn recognise(words: &[&str]) -> Recognised {
+pub(super) fn recognise_command(words: &[&str]) -> RecognisedCommand {
     let Some((first, rest)) = words.split_first() else {
-        return Recognised::Idle;
+        return RecognisedCommand::Idle;
     };
     let program = basename(first);
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
@@ -48,57 +49,59 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
         _ => program,
     };
     if rest.iter().any(|word| ONLY_SHOWS.contains(word)) {
-        return Recognised::Known(CheckScriptCommandKind::Program);
+        return RecognisedCommand::Known(CheckScriptCommandKind::Program);
     }
     match named {
-        "cargo" => return cargo(rest),
-        "python" => return python(rest, 1),
-        "go" if rest.first() == Some(&"run") => return project_script(),
+        "cargo" => return recognise_cargo_command(rest),
+        "python" => return recognise_python_command(rest, 1),
+        "go" if rest.first() == Some(&"run") => return recognised_project_script(),
         "node" | "nodejs" | "ruby" | "php" | "perl" | "lua" | "tsx" | "ts-node" | "deno"
         | "bun"
-            if runs_file(named, rest) =>
+            if interpreter_runs_script(named, rest) =>
         {
             return match rest.contains(&"--test") && matches!(named, "node" | "nodejs") {
-                true => Recognised::Known(CheckScriptCommandKind::Tests(Some(TestRunner::Node))),
-                false => project_script(),
+                true => {
+                    RecognisedCommand::Known(CheckScriptCommandKind::Tests(Some(TestRunner::Node)))
+                }
+                false => recognised_project_script(),
             };
         }
-        "make" | "gmake" => return Recognised::Make(make_call(rest)),
-        "just" => return Recognised::Just(just_call(rest)),
+        "make" | "gmake" => return RecognisedCommand::Make(parse_make_call(rest)),
+        "just" => return RecognisedCommand::Just(parse_just_call(rest)),
         "npm" | "pnpm" | "yarn" | "bun" => {
-            if let Some(scripts) = package_scripts(named, rest) {
-                return Recognised::PackageScripts(scripts);
+            if let Some(scripts) = parse_package_script_call(named, rest) {
+                return RecognisedCommand::PackageScripts(scripts);
             }
         }
         "run-s" | "run-p" | "npm-run-all" | "npm-run-all2" => {
-            return Recognised::PackageScripts(PackageScripts {
-                names: operands(rest),
+            return RecognisedCommand::PackageScripts(PackageScriptCall {
+                names: operand_words(rest),
                 hooks: true,
-                ..PackageScripts::default()
+                ..PackageScriptCall::default()
             });
         }
         _ => {}
     }
-    if let Some(at) = launched_script(named, rest) {
-        return Recognised::Script(at + 1);
+    if let Some(at) = launched_script_index(named, rest) {
+        return RecognisedCommand::Script(at + 1);
     }
-    if let Some(at) = launched(named, rest) {
-        return launched_command(named, words, at + 1);
+    if let Some(at) = launched_command_index(named, rest) {
+        return recognise_launched_command(named, words, at + 1);
     }
-    if let Some(at) = command_behind(named, rest) {
+    if let Some(at) = wrapped_command_index(named, rest) {
         let task = words.get(at).filter(|_| RUNNERS_OF_TASKS.contains(&named));
         return match task {
-            Some(task) if names_tests(task) => {
-                Recognised::Known(CheckScriptCommandKind::Tests(None))
+            Some(task) if is_test_task_name(task) => {
+                RecognisedCommand::Known(CheckScriptCommandKind::Tests(None))
             }
-            _ => Recognised::Wraps(at),
+            _ => RecognisedCommand::Wraps(at),
         };
     }
-    if TASK_RUNNERS.contains(&named) && rest.iter().any(|word| names_tests(word)) {
-        return Recognised::Known(CheckScriptCommandKind::Tests(None));
+    if TASK_RUNNERS.contains(&named) && rest.iter().any(|word| is_test_task_name(word)) {
+        return RecognisedCommand::Known(CheckScriptCommandKind::Tests(None));
     }
-    if build_tests(named, rest) == BuildTests::LeftOut {
-        return Recognised::Known(CheckScriptCommandKind::Checker);
+    if test_handling_by_build_args(named, rest) == MavenGradleTestStatus::LeftOut {
+        return RecognisedCommand::Known(CheckScriptCommandKind::Checker);
     }
     let has = |wanted: &[&str]| rest.iter().any(|word| wanted.contains(word));
     let kind = if let Some((_, runner)) = TEST_RUNNERS.iter().find(|(name, _)| *name == named) {
@@ -118,7 +121,7 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
     {
         CheckScriptCommandKind::Checker
     } else if IDLE.contains(&named) {
-        return Recognised::Idle;
+        return RecognisedCommand::Idle;
     } else if QUESTIONS.contains(&named) || named == "git" && has(GIT_QUESTIONS) {
         CheckScriptCommandKind::Question
     } else if UTILITIES.contains(&named) {
@@ -126,40 +129,40 @@ pub(super) fn recognise(words: &[&str]) -> Recognised {
     } else {
         CheckScriptCommandKind::Program
     };
-    Recognised::Known(kind)
+    RecognisedCommand::Known(kind)
 }
 
 /// What a command is that runs elsewhere. A program that is not known may be there and not here.
-fn launched_command(program: &str, words: &[&str], at: usize) -> Recognised {
+fn recognise_launched_command(program: &str, words: &[&str], at: usize) -> RecognisedCommand {
     let inner = words.get(at..).unwrap_or(&[]);
     let first = inner.first().map_or("", |word| basename(word));
-    if RUNNERS_OF_TASKS.contains(&program) && names_tests(first) {
-        return Recognised::Known(CheckScriptCommandKind::Tests(None));
+    if RUNNERS_OF_TASKS.contains(&program) && is_test_task_name(first) {
+        return RecognisedCommand::Known(CheckScriptCommandKind::Tests(None));
     }
     if is_shell(first) {
-        return Recognised::Wraps(at);
+        return RecognisedCommand::Wraps(at);
     }
-    match recognise(inner) {
-        Recognised::Idle => Recognised::Known(CheckScriptCommandKind::Program),
-        known @ Recognised::Known(_) => known,
-        _ => Recognised::Wraps(at),
+    match recognise_command(inner) {
+        RecognisedCommand::Idle => RecognisedCommand::Known(CheckScriptCommandKind::Program),
+        known @ RecognisedCommand::Known(_) => known,
+        _ => RecognisedCommand::Wraps(at),
     }
 }
 
 /// Whether a task is one of tests by its name: `test`, `test:unit`.
-pub(super) fn names_tests(task: &str) -> bool {
+pub(super) fn is_test_task_name(task: &str) -> bool {
     !task.starts_with('-')
         && task
             .split(|c: char| !c.is_ascii_alphanumeric())
             .any(|part| matches!(part, "test" | "tests" | "spec" | "specs"))
 }
 
-fn project_script() -> Recognised {
-    Recognised::Known(CheckScriptCommandKind::ProjectScript)
+fn recognised_project_script() -> RecognisedCommand {
+    RecognisedCommand::Known(CheckScriptCommandKind::ProjectScript)
 }
 
 /// Where the command of `npx COMMAND` and the like begins.
-fn command_behind(program: &str, rest: &[&str]) -> Option<usize> {
+fn wrapped_command_index(program: &str, rest: &[&str]) -> Option<usize> {
     let fits = |(name, between): &&(&str, &[&str])| *name == program && rest.starts_with(between);
     let (_, between) = RUNNERS_OF_COMMANDS.iter().find(fits)?;
     let mut at = between.len();
@@ -193,7 +196,7 @@ fn command_behind(program: &str, rest: &[&str]) -> Option<usize> {
     (at < rest.len()).then_some(at + 1)
 }
 
-fn cargo(rest: &[&str]) -> Recognised {
+fn recognise_cargo_command(rest: &[&str]) -> RecognisedCommand {
     let mut rest = rest.iter().skip_while(|word| word.starts_with('+'));
     let sub = loop {
         match rest.next() {
@@ -224,35 +227,37 @@ fn cargo(rest: &[&str]) -> Recognised {
         Some("run" | "r" | "xtask" | "make") => CheckScriptCommandKind::ProjectScript,
         _ => CheckScriptCommandKind::Program,
     };
-    Recognised::Known(kind)
+    RecognisedCommand::Known(kind)
 }
 
 /// `python -m pytest`, `python manage.py test`. `at`: where `rest` begins.
-fn python(rest: &[&str], at: usize) -> Recognised {
+fn recognise_python_command(rest: &[&str], at: usize) -> RecognisedCommand {
     let mut place = 0;
     while let Some(word) = rest.get(place) {
         match *word {
-            "-m" if rest.get(place + 1).is_some() => return Recognised::Wraps(at + place + 1),
+            "-m" if rest.get(place + 1).is_some() => {
+                return RecognisedCommand::Wraps(at + place + 1);
+            }
             "-W" | "-X" => place += 2,
-            "-c" => return project_script(),
-            "-" => return project_script(),
+            "-c" => return recognised_project_script(),
+            "-" => return recognised_project_script(),
             word if word.starts_with('-') => place += 1,
             file => {
                 let tests = rest.get(place + 1) == Some(&"test") && file.ends_with(".py");
                 return match tests {
-                    true => {
-                        Recognised::Known(CheckScriptCommandKind::Tests(Some(TestRunner::Unittest)))
-                    }
-                    false => project_script(),
+                    true => RecognisedCommand::Known(CheckScriptCommandKind::Tests(Some(
+                        TestRunner::Unittest,
+                    ))),
+                    false => recognised_project_script(),
                 };
             }
         }
     }
-    project_script()
+    recognised_project_script()
 }
 
 /// Whether an interpreter is given code or a file, and not a command of its own.
-fn runs_file(program: &str, rest: &[&str]) -> bool {
+fn interpreter_runs_script(program: &str, rest: &[&str]) -> bool {
     let first = rest.iter().find(|word| !word.starts_with('-'));
     match program {
         "deno" => first == Some(&"run"),

@@ -3,51 +3,51 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::expansion::Expansion;
+use super::expansion::WordExpansion;
 
 /// A part of a script.
 #[derive(Debug)]
-pub(super) enum Code {
-    Command(Command),
+pub(super) enum ScriptNode {
+    Command(SimpleCommand),
     /// `a=b c=$(d)`; `declares`: `local a=$(b)`, whose status is its own.
     Assign {
-        assignments: Vec<Assignment>,
+        assignments: Vec<VariableAssignment>,
         declares: bool,
         /// Only bash and its like know how that is written.
         in_bash: bool,
     },
-    Sequence(Vec<Code>),
-    And(Box<Code>, Box<Code>),
-    Or(Box<Code>, Box<Code>),
-    Not(Box<Code>),
-    Pipe(Vec<Code>),
-    Subshell(Box<Code>),
+    Sequence(Vec<ScriptNode>),
+    And(Box<ScriptNode>, Box<ScriptNode>),
+    Or(Box<ScriptNode>, Box<ScriptNode>),
+    Not(Box<ScriptNode>),
+    Pipe(Vec<ScriptNode>),
+    Subshell(Box<ScriptNode>),
     /// Conditions, each with what runs if it holds.
     If {
-        arms: Vec<(Code, Code)>,
-        otherwise: Option<Box<Code>>,
+        arms: Vec<(ScriptNode, ScriptNode)>,
+        otherwise: Option<Box<ScriptNode>>,
     },
     While {
         until: bool,
-        condition: Box<Code>,
-        body: Box<Code>,
+        condition: Box<ScriptNode>,
+        body: Box<ScriptNode>,
     },
     For {
         variable: String,
-        rounds: Rounds,
-        body: Box<Code>,
+        rounds: LoopIterations,
+        body: Box<ScriptNode>,
     },
     /// Alternatives of patterns, each with what runs.
     Case {
-        word: Expansion,
-        arms: Vec<(Vec<String>, Code)>,
+        word: WordExpansion,
+        arms: Vec<(Vec<String>, ScriptNode)>,
     },
-    Background(Box<Code>),
+    Background(Box<ScriptNode>),
     /// `a &> b`: in `sh` it runs in the background.
-    BothOutputs(Box<Code>),
+    BothOutputs(Box<ScriptNode>),
     /// `[ a = b ]`, `[[ a == b ]]`.
     Test {
-        words: Vec<Expansion>,
+        words: Vec<WordExpansion>,
         in_bash: bool,
     },
     /// `((a++))`.
@@ -60,26 +60,26 @@ pub(super) enum Code {
 
 /// A simple command.
 #[derive(Debug)]
-pub(super) struct Command {
+pub(super) struct SimpleCommand {
     /// Where it stands in the script; `usize::MAX` in the text of a trap or of `eval`.
     pub(super) at: usize,
-    pub(super) words: Vec<Expansion>,
+    pub(super) words: Vec<WordExpansion>,
     /// `$(a)` among its words.
-    pub(super) inner: Vec<Code>,
+    pub(super) substitutions: Vec<ScriptNode>,
 }
 
 #[derive(Debug)]
-pub(super) struct Assignment {
+pub(super) struct VariableAssignment {
     pub(super) name: String,
     /// `None`: nothing is known of it.
-    pub(super) value: Expansion,
+    pub(super) value: WordExpansion,
     pub(super) appends: bool,
-    pub(super) inner: Vec<Code>,
+    pub(super) substitutions: Vec<ScriptNode>,
 }
 
 /// How often a `for` loop runs.
 #[derive(Debug)]
-pub(super) enum Rounds {
+pub(super) enum LoopIterations {
     /// Once for each of these words.
     Words(Vec<String>),
     /// At least once: a pattern of file names stands for itself where nothing fits.
@@ -90,33 +90,33 @@ pub(super) enum Rounds {
 
 /// A function, and the variables that are its own.
 #[derive(Debug, Clone)]
-pub(super) struct Function {
-    pub(super) body: Rc<Code>,
-    pub(super) own: Rc<BTreeSet<String>>,
+pub(super) struct ShellFunction {
+    pub(super) body: Rc<ScriptNode>,
+    pub(super) local_variables: Rc<BTreeSet<String>>,
 }
 
 /// A script with its functions.
 #[derive(Debug)]
-pub(super) struct Script {
-    pub(super) code: Code,
-    pub(super) functions: HashMap<String, Function>,
+pub(super) struct ParsedShellScript {
+    pub(super) code: ScriptNode,
+    pub(super) functions: HashMap<String, ShellFunction>,
     /// How many commands it has.
     pub(super) size: usize,
     /// Names that stand somewhere without a value being given to them.
     pub(super) reads: BTreeSet<String>,
 }
 
-impl Script {
+impl ParsedShellScript {
     /// Variables that get a value once, and which.
-    pub(super) fn constants(&self) -> HashMap<String, String> {
+    pub(super) fn constant_variables(&self) -> HashMap<String, String> {
         let mut assignments = Vec::new();
-        self.code.assignments(&mut assignments);
+        self.code.collect_assignments(&mut assignments);
         for function in self.functions.values() {
-            function.body.assignments(&mut assignments);
+            function.body.collect_assignments(&mut assignments);
         }
         let mut constants: HashMap<String, Option<String>> = HashMap::new();
         for one in assignments {
-            let value = one.value.literal().filter(|_| !one.appends);
+            let value = one.value.literal_text().filter(|_| !one.appends);
             let known = constants.entry(one.name.clone());
             known.and_modify(|value| *value = None).or_insert(value);
         }
@@ -127,50 +127,51 @@ impl Script {
     }
 
     /// All of its commands.
-    pub(super) fn commands(&self) -> Vec<&Command> {
+    pub(super) fn all_commands(&self) -> Vec<&SimpleCommand> {
         let mut commands = Vec::new();
-        self.code.commands(&mut commands);
+        self.code.collect_script_commands(&mut commands);
         for function in self.functions.values() {
-            function.body.commands(&mut commands);
+            function.body.collect_script_commands(&mut commands);
         }
         commands
     }
 
     /// Whether there is a command at each of these places.
-    pub(super) fn has_all(&self, places: &[usize]) -> bool {
-        let commands = self.commands();
+    pub(super) fn has_commands_at_offsets(&self, places: &[usize]) -> bool {
+        let commands = self.all_commands();
         let has = |at: &usize| commands.iter().any(|command| command.at == *at);
         places.iter().all(has)
     }
 }
 
-impl Code {
+impl ScriptNode {
     /// All commands in it, functions apart.
-    pub(super) fn commands<'c>(&'c self, found: &mut Vec<&'c Command>) {
+    pub(super) fn collect_script_commands<'c>(&'c self, found: &mut Vec<&'c SimpleCommand>) {
         if let Self::Command(command) = self {
             found.push(command);
         }
-        for part in self.parts() {
-            part.commands(found);
+        for part in self.child_nodes() {
+            part.collect_script_commands(found);
         }
     }
 
     /// All assignments in it, functions apart.
-    pub(super) fn assignments<'c>(&'c self, found: &mut Vec<&'c Assignment>) {
+    pub(super) fn collect_assignments<'c>(&'c self, found: &mut Vec<&'c VariableAssignment>) {
         if let Self::Assign { assignments, .. } = self {
             found.extend(assignments);
         }
-        for part in self.parts() {
-            part.assignments(found);
+        for part in self.child_nodes() {
+            part.collect_assignments(found);
         }
     }
 
-    fn parts(&self) -> Vec<&Self> {
+    fn child_nodes(&self) -> Vec<&Self> {
         match self {
-            Self::Command(command) => command.inner.iter().collect(),
-            Self::Assign { assignments, .. } => {
-                assignments.iter().flat_map(|one| &one.inner).collect()
-            }
+            Self::Command(command) => command.substitutions.iter().collect(),
+            Self::Assign { assignments, .. } => assignments
+                .iter()
+                .flat_map(|one| &one.substitutions)
+                .collect(),
             Self::Sequence(parts) | Self::Pipe(parts) => parts.iter().collect(),
             Self::And(left, right) | Self::Or(left, right) => vec![left, right],
             Self::Not(inner)

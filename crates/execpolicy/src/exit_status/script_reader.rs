@@ -5,26 +5,32 @@ use std::rc::Rc;
 
 use tree_sitter::Node;
 
-use super::compound::has_token;
-use super::expansion::{Expansion, literal, read_expansion, split_words};
-use super::flow::{is_statement, statements_of};
-use super::script::{Assignment, Code, Command, Function, Rounds, Script};
+use super::compound::syntax_node_has_token;
+use super::expansion::{WordExpansion, parse_expansion, split_words, word_text_if_no_expansion};
+use super::flow::{is_statement_kind, shell_list_statements};
+use super::script::{
+    LoopIterations, ParsedShellScript, ScriptNode, ShellFunction, SimpleCommand, VariableAssignment,
+};
 
 /// Statements inside one another; what is deeper may end in any way.
 const MAX_DEPTH: usize = 60;
 
 /// Reads the tree of `text`.
-pub(super) fn read_code(root: Node<'_>, text: &str) -> Script {
-    read(root, text, true)
+pub(super) fn read_script_with_positions(root: Node<'_>, text: &str) -> ParsedShellScript {
+    build_script_from_syntax_tree(root, text, true)
 }
 
 /// Reads a text that is not part of the script: its places are not those of the script.
-pub(super) fn read_code_apart(root: Node<'_>, text: &str) -> Script {
-    read(root, text, false)
+pub(super) fn read_script_without_positions(root: Node<'_>, text: &str) -> ParsedShellScript {
+    build_script_from_syntax_tree(root, text, false)
 }
 
-fn read(root: Node<'_>, text: &str, has_places: bool) -> Script {
-    let mut reading = Reading {
+fn build_script_from_syntax_tree(
+    root: Node<'_>,
+    text: &str,
+    has_places: bool,
+) -> ParsedShellScript {
+    let mut reading = ScriptTreeReader {
         text,
         has_places,
         functions: HashMap::new(),
@@ -32,126 +38,129 @@ fn read(root: Node<'_>, text: &str, has_places: bool) -> Script {
         depth: 0,
     };
     let code = match root.kind() {
-        "program" => reading.sequence(root),
-        _ => reading.code(root),
+        "program" => reading.read_statement_sequence(root),
+        _ => reading.code_from_syntax_node(root),
     };
-    Script {
+    ParsedShellScript {
         code,
         functions: reading.functions,
         size: reading.size,
         // Of a part, those of the whole count.
         reads: match root.kind() {
-            "program" => names_read(text),
+            "program" => names_read_in_shell_text(text),
             _ => BTreeSet::new(),
         },
     }
 }
 
-struct Reading<'s> {
+struct ScriptTreeReader<'s> {
     text: &'s str,
     has_places: bool,
-    functions: HashMap<String, Function>,
+    functions: HashMap<String, ShellFunction>,
     size: usize,
     depth: usize,
 }
 
-impl<'s> Reading<'s> {
-    fn source(&self, node: Node<'_>) -> &'s str {
+impl<'s> ScriptTreeReader<'s> {
+    fn node_text(&self, node: Node<'_>) -> &'s str {
         self.text.get(node.byte_range()).unwrap_or("")
     }
 
-    fn place(&self, node: Node<'_>) -> usize {
+    fn node_byte_offset(&self, node: Node<'_>) -> usize {
         match self.has_places {
             true => node.start_byte(),
             false => usize::MAX,
         }
     }
 
-    fn sequence(&mut self, node: Node<'_>) -> Code {
-        let statements = statements_of(node);
+    fn read_statement_sequence(&mut self, node: Node<'_>) -> ScriptNode {
+        let statements = shell_list_statements(node);
         let read = statements.into_iter().map(|(node, background)| {
-            let code = self.code(node);
+            let code = self.code_from_syntax_node(node);
             match background {
-                true => Code::Background(Box::new(code)),
+                true => ScriptNode::Background(Box::new(code)),
                 false => code,
             }
         });
-        Code::Sequence(read.collect())
+        ScriptNode::Sequence(read.collect())
     }
 
-    fn code(&mut self, node: Node<'_>) -> Code {
+    fn code_from_syntax_node(&mut self, node: Node<'_>) -> ScriptNode {
         if self.depth >= MAX_DEPTH {
-            return Code::Unknown;
+            return ScriptNode::Unknown;
         }
         self.depth += 1;
-        let code = self.code_of(node);
+        let code = self.script_node_from_syntax_node(node);
         self.depth -= 1;
         code
     }
 
-    fn code_of(&mut self, node: Node<'_>) -> Code {
+    fn script_node_from_syntax_node(&mut self, node: Node<'_>) -> ScriptNode {
         match node.kind() {
-            "command" => self.command(node),
+            "command" => self.read_command_node_for_simulation(node),
             "list" => {
                 let last = u32::try_from(node.named_child_count()).unwrap_or(0);
                 let right = last.checked_sub(1).and_then(|last| node.named_child(last));
                 let (Some(left), Some(right)) = (node.named_child(0), right) else {
-                    return Code::Unknown;
+                    return ScriptNode::Unknown;
                 };
-                let (left, right) = (Box::new(self.code(left)), Box::new(self.code(right)));
-                match has_token(node, "||") {
-                    true => Code::Or(left, right),
-                    false => Code::And(left, right),
+                let (left, right) = (
+                    Box::new(self.code_from_syntax_node(left)),
+                    Box::new(self.code_from_syntax_node(right)),
+                );
+                match syntax_node_has_token(node, "||") {
+                    true => ScriptNode::Or(left, right),
+                    false => ScriptNode::And(left, right),
                 }
             }
             "pipeline" => {
-                let members = self.members(node);
-                pipe(members)
+                let members = self.read_pipeline_members(node);
+                build_shell_pipeline(members)
             }
-            "redirected_statement" => self.redirected(node),
+            "redirected_statement" => self.read_redirected_statement(node),
             "negated_command" => {
-                let inner = node
-                    .named_child(0)
-                    .map_or(Code::Unknown, |child| self.code(child));
-                Code::Not(Box::new(inner))
+                let inner = node.named_child(0).map_or(ScriptNode::Unknown, |child| {
+                    self.code_from_syntax_node(child)
+                });
+                ScriptNode::Not(Box::new(inner))
             }
-            "if_statement" => self.condition(node),
-            "while_statement" => self.while_loop(node),
-            "for_statement" | "c_style_for_statement" => self.for_loop(node),
-            "case_statement" => self.case(node),
-            "subshell" => Code::Subshell(Box::new(self.sequence(node))),
-            "compound_statement" if self.source(node).starts_with("((") => {
-                let source = self.source(node);
+            "if_statement" => self.read_if_statement(node),
+            "while_statement" => self.read_while_loop(node),
+            "for_statement" | "c_style_for_statement" => self.read_for_loop(node),
+            "case_statement" => self.read_case_statement(node),
+            "subshell" => ScriptNode::Subshell(Box::new(self.read_statement_sequence(node))),
+            "compound_statement" if self.node_text(node).starts_with("((") => {
+                let source = self.node_text(node);
                 let inner = source.trim_start_matches('(').trim_end_matches(')');
-                Code::Arithmetic(inner.trim().to_owned())
+                ScriptNode::Arithmetic(inner.trim().to_owned())
             }
             "compound_statement" | "do_group" | "else_clause" => {
-                let code = self.sequence(node);
+                let code = self.read_statement_sequence(node);
                 match is_negated(self.text, node) {
-                    true => Code::Not(Box::new(code)),
+                    true => ScriptNode::Not(Box::new(code)),
                     false => code,
                 }
             }
             "function_definition" => {
                 let name = node
                     .child_by_field_name("name")
-                    .map(|name| self.source(name));
+                    .map(|name| self.node_text(name));
                 let body = node.child_by_field_name("body");
                 if let (Some(name), Some(body)) = (name, body) {
-                    let code = self.code(body);
+                    let code = self.code_from_syntax_node(body);
                     let mut own = BTreeSet::new();
-                    self.own_variables(body, &mut own);
-                    let function = Function {
+                    self.collect_local_variables(body, &mut own);
+                    let function = ShellFunction {
                         body: Rc::new(code),
-                        own: Rc::new(own),
+                        local_variables: Rc::new(own),
                     };
                     self.functions.insert(name.to_owned(), function);
                 }
-                Code::Function
+                ScriptNode::Function
             }
-            "variable_assignment" => Code::Assign {
-                in_bash: has_token(node, "+="),
-                assignments: vec![self.assignment(node)],
+            "variable_assignment" => ScriptNode::Assign {
+                in_bash: syntax_node_has_token(node, "+="),
+                assignments: vec![self.read_assignment(node)],
                 declares: false,
             },
             "variable_assignments" | "declaration_command" => {
@@ -160,47 +169,51 @@ impl<'s> Reading<'s> {
                 let assigned = nodes
                     .iter()
                     .filter(|node| node.kind() == "variable_assignment");
-                Code::Assign {
-                    assignments: assigned.map(|node| self.assignment(*node)).collect(),
+                ScriptNode::Assign {
+                    assignments: assigned.map(|node| self.read_assignment(*node)).collect(),
                     declares: node.kind() == "declaration_command",
-                    in_bash: self.source(node).starts_with(['d', 't']),
+                    in_bash: self.node_text(node).starts_with(['d', 't']),
                 }
             }
             "test_command" => {
-                let source = self.source(node);
+                let source = self.node_text(node);
                 match source.strip_prefix("((") {
-                    Some(inner) => Code::Arithmetic(inner.trim_end_matches(')').trim().to_owned()),
+                    Some(inner) => {
+                        ScriptNode::Arithmetic(inner.trim_end_matches(')').trim().to_owned())
+                    }
                     None => {
                         let words = test_words(source);
-                        Code::Test {
-                            in_bash: source.starts_with("[[") || compares_as_bash(&words),
+                        ScriptNode::Test {
+                            in_bash: source.starts_with("[[") || uses_bash_only_equality(&words),
                             words,
                         }
                     }
                 }
             }
-            "unset_command" => Code::Command(Command {
-                at: self.place(node),
-                words: split_words(self.source(node))
+            "unset_command" => ScriptNode::Command(SimpleCommand {
+                at: self.node_byte_offset(node),
+                words: split_words(self.node_text(node))
                     .into_iter()
-                    .map(read_expansion)
+                    .map(parse_expansion)
                     .collect(),
-                inner: Vec::new(),
+                substitutions: Vec::new(),
             }),
-            _ => Code::Unknown,
+            _ => ScriptNode::Unknown,
         }
     }
 
-    fn members(&mut self, node: Node<'_>) -> Vec<Code> {
+    fn read_pipeline_members(&mut self, node: Node<'_>) -> Vec<ScriptNode> {
         let mut cursor = node.walk();
         let members: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
         let members = members
             .into_iter()
             .filter(|child| child.kind() != "comment");
-        members.map(|child| self.code(child)).collect()
+        members
+            .map(|child| self.code_from_syntax_node(child))
+            .collect()
     }
 
-    fn command(&mut self, node: Node<'_>) -> Code {
+    fn read_command_node_for_simulation(&mut self, node: Node<'_>) -> ScriptNode {
         self.size += 1;
         let mut words = Vec::new();
         let mut assignments = Vec::new();
@@ -210,67 +223,67 @@ impl<'s> Reading<'s> {
         for child in children {
             match child.kind() {
                 "file_redirect" | "herestring_redirect" | "heredoc_redirect" | "comment" => {
-                    self.substitutions(child, &mut inner);
+                    self.collect_substitutions(child, &mut inner);
                 }
-                "variable_assignment" => assignments.push(self.assignment(child)),
+                "variable_assignment" => assignments.push(self.read_assignment(child)),
                 _ => {
-                    words.push(read_expansion(self.source(child)));
-                    self.substitutions(child, &mut inner);
+                    words.push(parse_expansion(self.node_text(child)));
+                    self.collect_substitutions(child, &mut inner);
                 }
             }
         }
         if words.is_empty() {
-            return Code::Assign {
+            return ScriptNode::Assign {
                 assignments,
                 declares: false,
                 in_bash: false,
             };
         }
         for assignment in assignments {
-            inner.extend(assignment.inner);
+            inner.extend(assignment.substitutions);
         }
-        Code::Command(Command {
-            at: self.place(node),
+        ScriptNode::Command(SimpleCommand {
+            at: self.node_byte_offset(node),
             words,
-            inner,
+            substitutions: inner,
         })
     }
 
-    fn assignment(&mut self, node: Node<'_>) -> Assignment {
+    fn read_assignment(&mut self, node: Node<'_>) -> VariableAssignment {
         let name = node
             .child_by_field_name("name")
-            .map_or("", |name| self.source(name));
+            .map_or("", |name| self.node_text(name));
         let value = node.child_by_field_name("value");
         let mut inner = Vec::new();
         if let Some(value) = value {
-            self.substitutions(value, &mut inner);
+            self.collect_substitutions(value, &mut inner);
         }
-        let source = value.map_or("", |value| self.source(value));
+        let source = value.map_or("", |value| self.node_text(value));
         let is_list = source.starts_with('(') || name.contains('[');
-        Assignment {
+        VariableAssignment {
             name: name.split('[').next().unwrap_or(name).to_owned(),
             value: match is_list {
-                true => Expansion::unknown(),
-                false => read_expansion(source),
+                true => WordExpansion::unknown_expansion(),
+                false => parse_expansion(source),
             },
-            appends: has_token(node, "+="),
-            inner,
+            appends: syntax_node_has_token(node, "+="),
+            substitutions: inner,
         }
     }
 
     /// Scripts whose output becomes words.
-    fn substitutions(&mut self, node: Node<'_>, found: &mut Vec<Code>) {
+    fn collect_substitutions(&mut self, node: Node<'_>, found: &mut Vec<ScriptNode>) {
         let mut pending = vec![node];
         while let Some(node) = pending.pop() {
             if matches!(node.kind(), "command_substitution" | "process_substitution") {
                 if self.depth >= MAX_DEPTH {
-                    found.push(Code::Unknown);
+                    found.push(ScriptNode::Unknown);
                     continue;
                 }
                 self.depth += 1;
-                let code = self.sequence(node);
+                let code = self.read_statement_sequence(node);
                 self.depth -= 1;
-                found.push(Code::Subshell(Box::new(code)));
+                found.push(ScriptNode::Subshell(Box::new(code)));
                 continue;
             }
             let mut cursor = node.walk();
@@ -278,9 +291,11 @@ impl<'s> Reading<'s> {
         }
     }
 
-    fn redirected(&mut self, node: Node<'_>) -> Code {
+    fn read_redirected_statement(&mut self, node: Node<'_>) -> ScriptNode {
         let body = node.child_by_field_name("body");
-        let mut code = body.map_or(Code::Sequence(Vec::new()), |body| self.code(body));
+        let mut code = body.map_or(ScriptNode::Sequence(Vec::new()), |body| {
+            self.code_from_syntax_node(body)
+        });
         let mut cursor = node.walk();
         let redirects: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
         let redirects = redirects
@@ -288,13 +303,13 @@ impl<'s> Reading<'s> {
             .filter(|child| Some(child.id()) != body.map(|body| body.id()));
         for redirect in redirects {
             if redirect.kind() != "heredoc_redirect" {
-                if self.source(redirect).starts_with("&>") {
-                    code = Code::BothOutputs(Box::new(code));
+                if self.node_text(redirect).starts_with("&>") {
+                    code = ScriptNode::BothOutputs(Box::new(code));
                 }
                 let mut inner = Vec::new();
-                self.substitutions(redirect, &mut inner);
+                self.collect_substitutions(redirect, &mut inner);
                 inner.push(code);
-                code = Code::Sequence(inner);
+                code = ScriptNode::Sequence(inner);
                 continue;
             }
             // `a <<END | b`, `a <<END || b`: the grammar puts the rest here.
@@ -302,38 +317,38 @@ impl<'s> Reading<'s> {
             let parts: Vec<Node<'_>> = redirect.named_children(&mut cursor).collect();
             for part in parts.into_iter().filter(|part| part.kind() == "pipeline") {
                 let mut members = vec![code];
-                members.extend(self.members(part));
-                code = pipe(members);
+                members.extend(self.read_pipeline_members(part));
+                code = build_shell_pipeline(members);
             }
             if let Some(right) = redirect.child_by_field_name("right") {
-                let right = Box::new(self.code(right));
-                code = match has_token(redirect, "||") {
-                    true => Code::Or(Box::new(code), right),
-                    false => Code::And(Box::new(code), right),
+                let right = Box::new(self.code_from_syntax_node(right));
+                code = match syntax_node_has_token(redirect, "||") {
+                    true => ScriptNode::Or(Box::new(code), right),
+                    false => ScriptNode::And(Box::new(code), right),
                 };
             }
         }
         code
     }
 
-    fn condition(&mut self, node: Node<'_>) -> Code {
+    fn read_if_statement(&mut self, node: Node<'_>) -> ScriptNode {
         let mut arms = Vec::new();
         let mut otherwise = None;
-        arms.extend(self.arm(node));
+        arms.extend(self.read_if_arm(node));
         let mut cursor = node.walk();
         let children: Vec<Node<'_>> = node.named_children(&mut cursor).collect();
         for child in children {
             match child.kind() {
-                "elif_clause" => arms.extend(self.arm(child)),
-                "else_clause" => otherwise = Some(Box::new(self.sequence(child))),
+                "elif_clause" => arms.extend(self.read_if_arm(child)),
+                "else_clause" => otherwise = Some(Box::new(self.read_statement_sequence(child))),
                 _ => {}
             }
         }
-        Code::If { arms, otherwise }
+        ScriptNode::If { arms, otherwise }
     }
 
     /// What stands before `then`, and after it.
-    fn arm(&mut self, node: Node<'_>) -> Option<(Code, Code)> {
+    fn read_if_arm(&mut self, node: Node<'_>) -> Option<(ScriptNode, ScriptNode)> {
         let mut cursor = node.walk();
         let children: Vec<Node<'_>> = node.children(&mut cursor).collect();
         let then = children.iter().position(|child| child.kind() == "then")?;
@@ -341,59 +356,65 @@ impl<'s> Reading<'s> {
         let mut read = |nodes: &[Node<'_>]| {
             let nodes = nodes
                 .iter()
-                .filter(|node| node.is_named() && is_statement(node.kind()));
-            Code::Sequence(nodes.map(|node| self.code(*node)).collect())
+                .filter(|node| node.is_named() && is_statement_kind(node.kind()));
+            ScriptNode::Sequence(
+                nodes
+                    .map(|node| self.code_from_syntax_node(*node))
+                    .collect(),
+            )
         };
         Some((read(asked), read(body)))
     }
 
-    fn while_loop(&mut self, node: Node<'_>) -> Code {
+    fn read_while_loop(&mut self, node: Node<'_>) -> ScriptNode {
         let Some(body) = node.child_by_field_name("body") else {
-            return Code::Unknown;
+            return ScriptNode::Unknown;
         };
-        let asked = statements_of(node)
+        let asked = shell_list_statements(node)
             .into_iter()
             .filter(|(child, _)| child.id() != body.id());
-        let condition: Vec<Code> = asked.map(|(node, _)| self.code(node)).collect();
-        Code::While {
-            until: has_token(node, "until"),
-            condition: Box::new(Code::Sequence(condition)),
-            body: Box::new(self.code(body)),
+        let condition: Vec<ScriptNode> = asked
+            .map(|(node, _)| self.code_from_syntax_node(node))
+            .collect();
+        ScriptNode::While {
+            until: syntax_node_has_token(node, "until"),
+            condition: Box::new(ScriptNode::Sequence(condition)),
+            body: Box::new(self.code_from_syntax_node(body)),
         }
     }
 
-    fn for_loop(&mut self, node: Node<'_>) -> Code {
+    fn read_for_loop(&mut self, node: Node<'_>) -> ScriptNode {
         let Some(body) = node.child_by_field_name("body") else {
-            return Code::Unknown;
+            return ScriptNode::Unknown;
         };
         let variable = node.child_by_field_name("variable");
-        let variable = variable.map_or("", |name| self.source(name)).to_owned();
+        let variable = variable.map_or("", |name| self.node_text(name)).to_owned();
         let mut cursor = node.walk();
         let values: Vec<Node<'_>> = node.children_by_field_name("value", &mut cursor).collect();
         let words: Option<Vec<String>> = values
             .iter()
-            .map(|value| literal(self.source(*value)))
+            .map(|value| word_text_if_no_expansion(self.node_text(*value)))
             .collect();
         let pattern = |word: &String| word.contains(['*', '?', '[', '{']);
         let rounds = match words {
             Some(words) if node.kind() == "c_style_for_statement" || words.is_empty() => {
-                Rounds::Any
+                LoopIterations::Any
             }
-            Some(words) if words.iter().any(pattern) => Rounds::Some,
-            Some(words) => Rounds::Words(words),
-            None => Rounds::Any,
+            Some(words) if words.iter().any(pattern) => LoopIterations::Some,
+            Some(words) => LoopIterations::Words(words),
+            None => LoopIterations::Any,
         };
-        Code::For {
+        ScriptNode::For {
             variable,
             rounds,
-            body: Box::new(self.code(body)),
+            body: Box::new(self.code_from_syntax_node(body)),
         }
     }
 
-    fn case(&mut self, node: Node<'_>) -> Code {
+    fn read_case_statement(&mut self, node: Node<'_>) -> ScriptNode {
         let word = node.child_by_field_name("value");
-        let word = word.map_or(Expansion::unknown(), |word| {
-            read_expansion(self.source(word))
+        let word = word.map_or(WordExpansion::unknown_expansion(), |word| {
+            parse_expansion(self.node_text(word))
         });
         let mut arms = Vec::new();
         let mut cursor = node.walk();
@@ -401,26 +422,26 @@ impl<'s> Reading<'s> {
         for item in items.into_iter().filter(|item| item.kind() == "case_item") {
             let mut cursor = item.walk();
             let values: Vec<Node<'_>> = item.children_by_field_name("value", &mut cursor).collect();
-            let mut statements = statements_of(item);
+            let mut statements = shell_list_statements(item);
             statements.retain(|(node, _)| !values.iter().any(|value| value.id() == node.id()));
             let patterns = values
                 .iter()
-                .map(|value| self.source(*value).to_owned())
+                .map(|value| self.node_text(*value).to_owned())
                 .collect();
             let code = statements
                 .into_iter()
-                .map(|(node, _)| self.code(node))
+                .map(|(node, _)| self.code_from_syntax_node(node))
                 .collect();
-            arms.push((patterns, Code::Sequence(code)));
+            arms.push((patterns, ScriptNode::Sequence(code)));
         }
-        Code::Case { word, arms }
+        ScriptNode::Case { word, arms }
     }
 
-    fn own_variables(&self, node: Node<'_>, found: &mut BTreeSet<String>) {
+    fn collect_local_variables(&self, node: Node<'_>, found: &mut BTreeSet<String>) {
         let mut pending = vec![node];
         while let Some(node) = pending.pop() {
-            if node.kind() == "declaration_command" && !self.source(node).starts_with("export") {
-                let words = self.source(node).split_whitespace().skip(1);
+            if node.kind() == "declaration_command" && !self.node_text(node).starts_with("export") {
+                let words = self.node_text(node).split_whitespace().skip(1);
                 let names = words.map(|word| word.split('=').next().unwrap_or(word));
                 found.extend(names.map(str::to_owned));
             }
@@ -431,27 +452,30 @@ impl<'s> Reading<'s> {
 }
 
 /// `! a | b` negates the whole.
-fn pipe(mut members: Vec<Code>) -> Code {
-    if !matches!(members.first(), Some(Code::Not(_))) {
-        return Code::Pipe(members);
+fn build_shell_pipeline(mut members: Vec<ScriptNode>) -> ScriptNode {
+    if !matches!(members.first(), Some(ScriptNode::Not(_))) {
+        return ScriptNode::Pipe(members);
     }
-    if let Code::Not(inner) = members.remove(0) {
+    if let ScriptNode::Not(inner) = members.remove(0) {
         members.insert(0, *inner);
     }
-    Code::Not(Box::new(Code::Pipe(members)))
+    ScriptNode::Not(Box::new(ScriptNode::Pipe(members)))
 }
 
 /// `[ a == b ]`: an error to some.
-pub(super) fn compares_as_bash(words: &[Expansion]) -> bool {
+pub(super) fn uses_bash_only_equality(words: &[WordExpansion]) -> bool {
     words
         .iter()
-        .any(|word| word.literal().as_deref() == Some("=="))
+        .any(|word| word.literal_text().as_deref() == Some("=="))
 }
 
 /// The words between the brackets of a test.
-pub(super) fn test_words(source: &str) -> Vec<Expansion> {
+pub(super) fn test_words(source: &str) -> Vec<WordExpansion> {
     let inner = source.trim_start_matches('[').trim_end_matches(']');
-    split_words(inner).into_iter().map(read_expansion).collect()
+    split_words(inner)
+        .into_iter()
+        .map(parse_expansion)
+        .collect()
 }
 
 /// A compound command with `!` before it: the grammar does not see that.
@@ -467,7 +491,7 @@ pub(super) fn is_negated(text: &str, node: Node<'_>) -> bool {
 }
 
 /// All names in a text but those that only begin an assignment: `a=b`.
-fn names_read(text: &str) -> BTreeSet<String> {
+fn names_read_in_shell_text(text: &str) -> BTreeSet<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let mut found = BTreeSet::new();
     let (mut rest, mut before) = (text, ' ');

@@ -40,14 +40,14 @@ fn read_by(sh_is_bash: bool, script: &str, files: &[(&str, &str)]) -> Vec<String
         let names = inside.filter_map(|name| Some(name.split_once('/')?.0.to_owned()));
         names.collect()
     };
-    let project = Project {
+    let project = ScriptProjectView {
         text: &file,
         folders: &folders,
         sh_is_bash,
         entry: &entry,
         has_program: &|name| !matches!(name, "nosuch" | "rspec"),
     };
-    let reading = read_exit_statuses(script, &project);
+    let reading = analyze_exit_statuses(script, &project);
     let told = reading.commands.into_iter().filter_map(|command| {
         let place = command
             .place
@@ -418,7 +418,7 @@ fn what_is_too_much_to_read_is_told() {
         assert!(
             told.iter().any(|told| told.contains(" <- ")),
             "{}: {told:?}",
-            shortened(&script)
+            shorten_to_first_line(&script)
         );
     }
 }

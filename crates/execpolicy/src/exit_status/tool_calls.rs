@@ -1,10 +1,13 @@
 //! Calls of tools that run what the project wrote down: `npm run build`, `make -C dir test`.
 
-use super::makefile::{flag_passes_over, flags_pass_over, heeds_scripts, shell_flags_heed};
+use super::makefile::{
+    flags_ignoring_failures, make_option_ignoring_failures, shell_flags_run_scripts,
+    shell_runs_scripts,
+};
 
 /// A call like `npm run build`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct PackageScripts {
+pub(super) struct PackageScriptCall {
     /// Their names.
     pub(super) names: Vec<String>,
     /// The folder of the package, where one is given.
@@ -34,16 +37,16 @@ pub(super) struct RecipeCall {
     pub(super) variables: Vec<(String, String)>,
 }
 
-pub(super) fn operands(rest: &[&str]) -> Vec<String> {
+pub(super) fn operand_words(rest: &[&str]) -> Vec<String> {
     let words = rest.iter().take_while(|word| **word != "--");
     let names = words.filter(|word| !word.starts_with('-'));
     names.map(|word| (*word).to_owned()).collect()
 }
 
-pub(super) fn package_scripts(program: &str, rest: &[&str]) -> Option<PackageScripts> {
-    let mut scripts = PackageScripts {
+pub(super) fn parse_package_script_call(program: &str, rest: &[&str]) -> Option<PackageScriptCall> {
+    let mut scripts = PackageScriptCall {
         hooks: program == "npm" || program == "bun",
-        ..PackageScripts::default()
+        ..PackageScriptCall::default()
     };
     let mut words: Vec<&str> = Vec::new();
     let mut all = rest.iter();
@@ -136,7 +139,7 @@ const PACKAGE_COMMANDS: &[&str] = &[
     "workspaces",
 ];
 
-pub(super) fn make_call(rest: &[&str]) -> RecipeCall {
+pub(super) fn parse_make_call(rest: &[&str]) -> RecipeCall {
     let mut call = RecipeCall::default();
     let mut all = rest.iter();
     while let Some(word) = all.next() {
@@ -150,18 +153,18 @@ pub(super) fn make_call(rest: &[&str]) -> RecipeCall {
                 }
             }
             option if option.starts_with('-') => {
-                call.passed_over = flag_passes_over(option).or(call.passed_over);
+                call.passed_over = make_option_ignoring_failures(option).or(call.passed_over);
             }
             assignment if assignment.contains('=') => {
                 let (name, value) = assignment.split_once('=').unwrap_or((assignment, ""));
-                if name == "SHELL" && !heeds_scripts(value) {
+                if name == "SHELL" && !shell_runs_scripts(value) {
                     call.passed_over = Some("SHELL=");
                 }
-                if name == ".SHELLFLAGS" && !shell_flags_heed(value) {
+                if name == ".SHELLFLAGS" && !shell_flags_run_scripts(value) {
                     call.passed_over = Some(".SHELLFLAGS=");
                 }
                 if name == "MAKEFLAGS" {
-                    call.passed_over = flags_pass_over(value).or(call.passed_over);
+                    call.passed_over = flags_ignoring_failures(value).or(call.passed_over);
                 }
                 let name = name.trim_end_matches([':', '+', '?']).to_owned();
                 call.variables.push((name, value.to_owned()));
@@ -172,7 +175,7 @@ pub(super) fn make_call(rest: &[&str]) -> RecipeCall {
     call
 }
 
-pub(super) fn just_call(rest: &[&str]) -> RecipeCall {
+pub(super) fn parse_just_call(rest: &[&str]) -> RecipeCall {
     let mut call = RecipeCall::default();
     let mut all = rest.iter();
     while let Some(word) = all.next() {

@@ -2,7 +2,7 @@
 
 use checkrein_core::exit_status::{ExitStatusMask, ExitStatusMaskKind};
 
-use super::{Position, Reader};
+use super::{CommandStatusContext, ExitStatusAnalyzer};
 
 /// Commands of cargo that no alias can stand for.
 const CARGO_COMMANDS: &[&str] = &[
@@ -11,9 +11,13 @@ const CARGO_COMMANDS: &[&str] = &[
     "update", "vendor",
 ];
 
-impl Reader<'_> {
+impl ExitStatusAnalyzer<'_> {
     /// The words that an alias of cargo stands for.
-    pub(super) fn cargo_alias(&self, words: &[&str], position: &Position) -> Option<Vec<String>> {
+    pub(super) fn expand_cargo_alias(
+        &self,
+        words: &[&str],
+        position: &CommandStatusContext,
+    ) -> Option<Vec<String>> {
         let at = words
             .iter()
             .skip(1)
@@ -26,8 +30,8 @@ impl Reader<'_> {
         let value = loop {
             let files = [".cargo/config.toml", ".cargo/config"];
             let found = files.iter().find_map(|file| {
-                let text = self.text_of(folder, file)?;
-                alias(&text, name)
+                let text = self.project_file_text(folder, file)?;
+                cargo_alias_words(&text, name)
             });
             if found.is_some() || folder.is_empty() {
                 break found?;
@@ -48,8 +52,12 @@ impl Reader<'_> {
     }
 
     /// The commands of `tox.ini`: one that begins with `-` may fail.
-    pub(super) fn tox(&mut self, arguments: &[&str], position: &Position) {
-        let Some(text) = self.text_of(&position.folder, "tox.ini") else {
+    pub(super) fn read_tox_commands(
+        &mut self,
+        arguments: &[&str],
+        position: &CommandStatusContext,
+    ) {
+        let Some(text) = self.project_file_text(&position.folder, "tox.ini") else {
             return;
         };
         let mut chosen: Vec<&str> = Vec::new();
@@ -64,7 +72,7 @@ impl Reader<'_> {
                     .filter(|name| !name.is_empty()),
             );
         }
-        for section in sections(&text) {
+        for section in parse_ini_sections(&text) {
             let Some(name) = section.name.strip_prefix("testenv") else {
                 continue;
             };
@@ -73,41 +81,44 @@ impl Reader<'_> {
                 continue;
             }
             let ignored = section
-                .values("ignore_outcome")
+                .ini_value_lines("ignore_outcome")
                 .iter()
                 .any(|value| value.eq_ignore_ascii_case("true"));
-            for line in section.values("commands") {
-                let line = without_factor(&line);
+            for line in section.ini_value_lines("commands") {
+                let line = without_tox_factor(&line);
                 let (mark, line) = match line.strip_prefix(['-', '!']) {
                     Some(rest) => (line.get(..1), rest.trim_start()),
                     None => (None, line),
                 };
                 let mark = mark.or(ignored.then_some("ignore_outcome = true"));
-                let mut within = Position {
+                let mut within = CommandStatusContext {
                     place: Some(format!("tox.ini, {}", section.name)),
-                    ..position.within(false)
+                    ..position.status_context_in_subprocess(false)
                 };
                 if let Some(mark) = mark {
-                    within = within.hidden(ExitStatusMask {
+                    within = within.with_status_mask(ExitStatusMask {
                         form: ExitStatusMaskKind::Tool,
                         text: mark.to_owned(),
                     });
                 }
-                self.script(&without_substitutions(line), &within.within(false));
+                self.analyze_script_exit_statuses(
+                    &without_tox_substitutions(line),
+                    &within.status_context_in_subprocess(false),
+                );
             }
         }
     }
 }
 
 /// A section of an ini file.
-struct Section<'t> {
+struct IniSection<'t> {
     name: &'t str,
     lines: Vec<&'t str>,
 }
 
-impl Section<'_> {
+impl IniSection<'_> {
     /// The lines of a value, those that go on joined.
-    fn values(&self, key: &str) -> Vec<String> {
+    fn ini_value_lines(&self, key: &str) -> Vec<String> {
         let mut found: Vec<String> = Vec::new();
         let (mut inside, mut goes_on) = (false, false);
         for line in &self.lines {
@@ -136,12 +147,12 @@ impl Section<'_> {
     }
 }
 
-fn sections(text: &str) -> Vec<Section<'_>> {
-    let mut found: Vec<Section<'_>> = Vec::new();
+fn parse_ini_sections(text: &str) -> Vec<IniSection<'_>> {
+    let mut found: Vec<IniSection<'_>> = Vec::new();
     for line in text.lines() {
         let name = line.strip_prefix('[').and_then(|rest| rest.split_once(']'));
         match (name, found.last_mut()) {
-            (Some((name, _)), _) => found.push(Section {
+            (Some((name, _)), _) => found.push(IniSection {
                 name: name.trim(),
                 lines: Vec::new(),
             }),
@@ -153,7 +164,7 @@ fn sections(text: &str) -> Vec<Section<'_>> {
 }
 
 /// `py312: pytest`: only in some environments.
-fn without_factor(line: &str) -> &str {
+fn without_tox_factor(line: &str) -> &str {
     match line.split_once(": ") {
         Some((factor, rest)) if !factor.contains([' ', '"', '\'']) => rest.trim_start(),
         _ => line,
@@ -161,7 +172,7 @@ fn without_factor(line: &str) -> &str {
 }
 
 /// `{posargs:tests}` and the like come to words that do not matter here.
-fn without_substitutions(line: &str) -> String {
+fn without_tox_substitutions(line: &str) -> String {
     let mut text = String::new();
     let mut depth = 0_usize;
     for c in line.chars() {
@@ -176,7 +187,7 @@ fn without_substitutions(line: &str) -> String {
 }
 
 /// The words of an alias in a config of cargo: `t2 = "test --all"`, `t2 = ["test", "--all"]`.
-fn alias(text: &str, name: &str) -> Option<Vec<String>> {
+fn cargo_alias_words(text: &str, name: &str) -> Option<Vec<String>> {
     let mut section = "";
     for line in text.lines().map(str::trim) {
         if let Some(rest) = line.strip_prefix('[') {

@@ -3,41 +3,41 @@
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
-use super::Position;
-use super::flow::Flow;
-use super::recognise::{Recognised, recognise};
+use super::CommandStatusContext;
+use super::flow::ExitStatusTracer;
+use super::recognise::{RecognisedCommand, recognise_command};
 use crate::rules::basename;
-use crate::shell::Word;
+use crate::shell::CommandWord;
 
-impl Flow<'_, '_, '_> {
+impl ExitStatusTracer<'_, '_, '_> {
     /// A call of a function. One that is called as a runner is, and runs none, is none.
-    pub(super) fn function_call(
+    pub(super) fn trace_shell_function_call(
         &mut self,
-        words: &[Word],
+        words: &[CommandWord],
         texts: &[&str],
         text: &str,
-        position: &Position,
+        position: &CommandStatusContext,
     ) {
         let program = texts.first().copied().unwrap_or("");
         let from = self.reader.reading.commands.len();
         let body = self.functions.get(program).copied();
-        if self.calling.iter().any(|known| known == program) {
+        if self.call_stack.iter().any(|known| known == program) {
             return;
         }
         if let Some(body) = body {
-            self.calling.push(program.to_owned());
+            self.call_stack.push(program.to_owned());
             self.arguments.push(words.get(1..).unwrap_or(&[]).to_vec());
-            self.visit(body, position);
+            self.trace_node_exit_status(body, position);
             self.arguments.pop();
-            self.calling.pop();
+            self.call_stack.pop();
         }
-        let kind = match recognise(texts) {
-            Recognised::Known(
+        let kind = match recognise_command(texts) {
+            RecognisedCommand::Known(
                 kind @ (CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker),
             ) => kind,
-            Recognised::PackageScripts(_) | Recognised::Make(_) | Recognised::Just(_) => {
-                CheckScriptCommandKind::Tests(None)
-            }
+            RecognisedCommand::PackageScripts(_)
+            | RecognisedCommand::Make(_)
+            | RecognisedCommand::Just(_) => CheckScriptCommandKind::Tests(None),
             _ if body.is_some() => return,
             // One of a file that the script reads in.
             _ => CheckScriptCommandKind::Program,
@@ -52,23 +52,25 @@ impl Flow<'_, '_, '_> {
             )
         });
         if kind == CheckScriptCommandKind::Program {
-            self.reader.note(text, program, kind, position);
+            self.reader
+                .note_verdict_relevant_command(text, program, kind, position);
         } else if !runs {
-            let here = position.hidden(ExitStatusMask {
+            let here = position.with_status_mask(ExitStatusMask {
                 form: ExitStatusMaskKind::Tool,
                 text: format!("{program}() {{ ... }}"),
             });
-            self.reader.note(text, program, kind, &here);
+            self.reader
+                .note_verdict_relevant_command(text, program, kind, &here);
         }
     }
 
     /// A command whose program only the run knows: `$PYTHON -m pytest`, `$SUDO pytest`.
-    pub(super) fn unknown_program(
+    pub(super) fn trace_unknown_program_command(
         &mut self,
-        words: &[Word],
+        words: &[CommandWord],
         text: &str,
         fed: Option<&str>,
-        position: &Position,
+        position: &CommandStatusContext,
         depth: usize,
     ) {
         let Some((first, rest)) = words.split_first() else {
@@ -76,46 +78,53 @@ impl Flow<'_, '_, '_> {
         };
         let default = first.text.strip_prefix("${").and_then(|inner| {
             let (_, default) = inner.strip_suffix('}')?.split_once(":-")?;
-            Some(default.split_whitespace().map(Word::fixed))
+            Some(
+                default
+                    .split_whitespace()
+                    .map(CommandWord::new_literal_word),
+            )
         });
         if let Some(default) = default.filter(|_| !first.text.contains(['\'', '"', '`', '('])) {
-            let words: Vec<Word> = default.chain(rest.iter().cloned()).collect();
-            return self.words(&words, text, fed, position, depth + 1);
+            let words: Vec<CommandWord> = default.chain(rest.iter().cloned()).collect();
+            return self.trace_command_words(&words, text, fed, position, depth + 1);
         }
-        if !first.may_be_nothing() && !basename(&first.text).contains(['$', '`', '*']) {
+        if !first.may_be_empty() && !basename(&first.text).contains(['$', '`', '*']) {
             // Only its folder is not known.
-            let named = std::iter::once(Word::fixed(first.text.as_str()));
-            let words: Vec<Word> = named.chain(rest.iter().cloned()).collect();
-            return self.words(&words, text, fed, position, depth + 1);
+            let named = std::iter::once(CommandWord::new_literal_word(first.text.as_str()));
+            let words: Vec<CommandWord> = named.chain(rest.iter().cloned()).collect();
+            return self.trace_command_words(&words, text, fed, position, depth + 1);
         }
         let texts: Vec<&str> = rest.iter().map(|word| word.text.as_str()).collect();
         let behind = match texts.as_slice() {
             ["-m", _, ..] => rest.get(1..),
-            rest_texts => match recognise(rest_texts) {
-                Recognised::Known(
+            rest_texts => match recognise_command(rest_texts) {
+                RecognisedCommand::Known(
                     CheckScriptCommandKind::Tests(_) | CheckScriptCommandKind::Checker,
                 ) => Some(rest),
                 _ => None,
             },
         };
         match behind {
-            Some(behind) => self.words(behind, text, fed, position, depth + 1),
+            Some(behind) => self.trace_command_words(behind, text, fed, position, depth + 1),
             // If it comes to nothing, nothing is run.
-            None if self.calling.is_empty() && words.iter().all(Word::may_be_nothing) => {
-                let here = Position {
+            None if self.call_stack.is_empty() && words.iter().all(CommandWord::may_be_empty) => {
+                let here = CommandStatusContext {
                     may_not_run: true,
                     ..position.clone()
                 };
-                self.reader.note(
+                self.reader.note_verdict_relevant_command(
                     text,
                     &first.text,
                     CheckScriptCommandKind::Tests(None),
                     &here,
                 );
             }
-            None => self
-                .reader
-                .note(text, &first.text, CheckScriptCommandKind::Program, position),
+            None => self.reader.note_verdict_relevant_command(
+                text,
+                &first.text,
+                CheckScriptCommandKind::Program,
+                position,
+            ),
         }
     }
 }
@@ -128,7 +137,7 @@ const LIST_OR_HELP: &[&str] = &[
 ];
 
 /// `npm run $T`, `cargo $T`, `python "$F"`: whether nothing that is known says what to do.
-pub(super) fn may_be_left_out(words: &[Word]) -> bool {
+pub(super) fn operands_may_be_empty(words: &[CommandWord]) -> bool {
     let Some((program, rest)) = words.split_first() else {
         return false;
     };
@@ -141,5 +150,7 @@ pub(super) fn may_be_left_out(words: &[Word]) -> bool {
         .filter(|word| {
             !named || !matches!(word.text.as_str(), "run" | "run-script" | "exec" | "x")
         });
-    lists && operands.next().is_some_and(Word::may_be_nothing) && operands.all(Word::may_be_nothing)
+    lists
+        && operands.next().is_some_and(CommandWord::may_be_empty)
+        && operands.all(CommandWord::may_be_empty)
 }

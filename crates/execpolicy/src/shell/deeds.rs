@@ -3,58 +3,63 @@
 
 use checkrein_core::input::RuleDecision;
 
-use super::dirs::Dirs;
-use super::feed::Feed;
-use super::word::Word;
-use super::{Command, Judge, Kind, MOST_FILES, fetched, patches};
-use crate::effects::judge::{self as sight, Judged, Scene};
-use crate::effects::means::Hole;
-use crate::effects::place::Place;
-use crate::effects::{self, Deed, Effect, code};
+use super::dirs::WorkingDirs;
+use super::feed::StdinSource;
+use super::word::CommandWord;
+use super::{
+    CommandAwaitingVerdict, CommandEvaluator, CommandOrigin, MOST_FILES, fetched, patches,
+};
+use crate::effects::judge::{self as sight, EffectEvalContext, EvaluatedEffects};
+use crate::effects::means::WordPlaceholder;
+use crate::effects::place::PathLocation;
+use crate::effects::{self, CommandEffect, EffectKind, code};
 use crate::own;
 use crate::rules::basename;
 
 /// What is known of a command beside its words.
 #[derive(Default)]
-pub(super) struct Facts {
+pub(super) struct CommandAskReasons {
     /// Why a person would be asked because of what it does.
-    pub(super) asks: Option<String>,
+    pub(super) prompt_reason: Option<String>,
     /// Why a person is asked whatever allows it.
     pub(super) hazard: Option<&'static str>,
     /// Whether code in it could be read.
     pub(super) readable: bool,
 }
 
-impl Judge<'_> {
+impl CommandEvaluator<'_> {
     /// Judges effects, and takes up what they run.
-    pub(super) fn effects(
+    pub(super) fn evaluate_and_record_effects(
         &mut self,
-        effects: &[Effect],
-        dirs: &Dirs,
-        hole: Option<&Hole>,
+        effects: &[CommandEffect],
+        dirs: &WorkingDirs,
+        hole: Option<&WordPlaceholder>,
         contained: bool,
-    ) -> Judged {
-        let rules = self.verdict.rules();
-        let scene = Scene {
-            ground: &self.ground,
-            names: &self.names,
+    ) -> EvaluatedEffects {
+        let rules = self.collector.evaluated_rule_set();
+        let scene = EffectEvalContext {
+            roots: &self.roots,
+            variables: &self.variables,
             dirs,
-            hole,
+            placeholder: hole,
             contained,
         };
-        let judged = sight::judge(effects, &scene, rules.bounds(), &self.links);
+        let judged = sight::evaluate_effects(effects, &scene, rules.effect_policy(), &self.links);
         if let Some((decision, why)) = &judged.protected {
-            self.verdict.refuse(*decision, why.clone());
+            self.collector
+                .record_prompt_or_forbid_reason(*decision, why.clone());
         }
-        if let Some(what) = &judged.destroys {
-            self.verdict.destroys(what);
+        if let Some(what) = &judged.destruction_reason {
+            self.collector.forbid_destruction(what);
         }
-        self.guarded(&judged);
+        self.forbid_guarded_changes(&judged);
         for spot in &judged.written {
-            self.verdict.touched(&sight::shown(spot), false);
+            self.collector
+                .record_touched_file_in_verdict(&sight::display_path(spot), false);
         }
         for spot in &judged.removed {
-            self.verdict.touched(&sight::shown(spot), true);
+            self.collector
+                .record_touched_file_in_verdict(&sight::display_path(spot), true);
         }
         if self.links.len() < MOST_FILES {
             self.links.extend_from_slice(&judged.links);
@@ -63,134 +68,169 @@ impl Judge<'_> {
     }
 
     /// What decides whether anybody is judged is left as it is, whatever the rules say.
-    fn guarded(&mut self, judged: &Judged) {
-        let protected = self.verdict.rules().protected();
+    fn forbid_guarded_changes(&mut self, judged: &EvaluatedEffects) {
+        let protected = self.collector.evaluated_rule_set().protected_paths();
         let written = judged.written.iter().chain(&judged.perhaps_written);
-        let written = written.map(|spot| (spot, own::Change::Written));
+        let written = written.map(|spot| (spot, own::PredictedPathChange::Written));
         let removed = judged
             .removed
             .iter()
-            .map(|spot| (spot, own::Change::Removed));
-        let filled = judged.unseen.iter();
+            .map(|spot| (spot, own::PredictedPathChange::Removed));
+        let filled = judged.unlisted_folders.iter();
         // A folder that is copied or linked to a place brings what is in it.
         let copied = judged.copied.iter();
-        let copied = copied.filter(|(from, to)| from.name() == to.name());
+        let copied = copied.filter(|(from, to)| from.file_name() == to.file_name());
         let linked = judged.links.iter();
         let put = copied.map(|(_, to)| to).chain(linked.map(|(to, _)| to));
-        let put = put.filter(|spot| !matches!(self.ground.place(spot), Place::Scratch { .. }));
-        let filled = filled.chain(put).map(|spot| (spot, own::Change::Filled));
+        let put = put.filter(|spot| {
+            !matches!(
+                self.roots.classify_path_location(spot),
+                PathLocation::Scratch { .. }
+            )
+        });
+        let filled = filled
+            .chain(put)
+            .map(|spot| (spot, own::PredictedPathChange::Filled));
         for (spot, change) in written.chain(removed).chain(filled) {
-            if let Some(why) = own::changed(spot, change, &self.ground, protected) {
-                self.verdict.refuse(RuleDecision::Forbidden, why);
+            if let Some(why) =
+                own::protected_path_change_refusal(spot, change, &self.roots, protected)
+            {
+                self.collector
+                    .record_prompt_or_forbid_reason(RuleDecision::Forbidden, why);
             }
         }
     }
 
     /// What is known of a command beside its words.
-    pub(super) fn facts(&mut self, command: &Command, words: &[Word], program: &str) -> Facts {
+    pub(super) fn gather_command_facts(
+        &mut self,
+        command: &CommandAwaitingVerdict,
+        words: &[CommandWord],
+        program: &str,
+    ) -> CommandAskReasons {
         let name = basename(program);
         // Its own commands are judged where they stand; it may also not be what is meant here.
         let own = self.functions.contains(program) || self.aliases.contains_key(program);
-        if own && !effects::is_known(program) {
-            return Facts {
+        if own && !effects::is_known_program(program) {
+            return CommandAskReasons {
                 readable: true,
-                ..Facts::default()
+                ..CommandAskReasons::default()
             };
         }
-        let brought = matches!(command.kind, Kind::Brought | Kind::Inside);
-        let mut effects = effects::of(program, words, brought);
+        let brought = matches!(
+            command.origin,
+            CommandOrigin::Project | CommandOrigin::Container
+        );
+        let mut effects = effects::command_effects(program, words, brought);
         // Without quotes, what is empty is no word at all.
-        if words.iter().any(Word::is_wide_open) {
-            let rest = words.iter().filter(|word| !word.is_wide_open());
-            let rest: Vec<Word> = rest.cloned().collect();
-            effects.extend(effects::of(program, &rest, brought));
+        if words.iter().any(CommandWord::is_wholly_unknown_word) {
+            let rest = words.iter().filter(|word| !word.is_wholly_unknown_word());
+            let rest: Vec<CommandWord> = rest.cloned().collect();
+            effects.extend(effects::command_effects(program, &rest, brought));
         }
-        match command.kind {
-            Kind::Plain => {}
-            Kind::Brought | Kind::Inside => drop_named_deeds(&mut effects, words),
-            Kind::Elsewhere | Kind::Contained => {
-                effects.retain(|effect| *effect != Effect::Deed(Deed::Stops))
+        match command.origin {
+            CommandOrigin::Machine => {}
+            CommandOrigin::Project | CommandOrigin::Container => {
+                drop_effects_named_by_arguments(&mut effects, words)
             }
+            CommandOrigin::Remote | CommandOrigin::ContainerScript => effects
+                .retain(|effect| *effect != CommandEffect::Kind(EffectKind::ShutsDownMachine)),
         }
         let fed: Vec<_> = effects
             .iter()
             .filter_map(|effect| match effect {
-                Effect::Fed(language) => Some(*language),
+                CommandEffect::StdinCode(language) => Some(*language),
                 _ => None,
             })
             .collect();
         for language in fed {
-            fed_code(language, &command.feed, &mut effects);
+            add_stdin_code_effects(language, &command.stdin, &mut effects);
         }
         // The patch stands in the script.
-        if let (Feed::Text { text, sure: true }, "patch" | "gpatch" | "git") = (&command.feed, name)
-            && effects.iter().any(Effect::is_patch)
+        if let (StdinSource::Text { text, sure: true }, "patch" | "gpatch" | "git") =
+            (&command.stdin, name)
+            && effects.iter().any(CommandEffect::is_patch_write_effect)
         {
             // These are what it changes, not whatever lies there.
-            effects.retain(|effect| !effect.is_patch());
-            effects.extend(
-                patches::headed(text)
-                    .map(|path| Effect::File(effects::Act::Write, Word::fixed(path))),
-            );
+            effects.retain(|effect| !effect.is_patch_write_effect());
+            effects.extend(patches::diff_header_paths(text).map(|path| {
+                CommandEffect::File(
+                    effects::FileAccess::Write,
+                    CommandWord::new_literal_word(path),
+                )
+            }));
         }
-        let text = match (&command.feed, words) {
-            (Feed::Text { text, sure: true }, [_] | [_, _] | [_, _, _]) => Some(text.to_string()),
-            (_, [_, word]) => word.as_fixed().map(str::to_owned),
+        let text = match (&command.stdin, words) {
+            (StdinSource::Text { text, sure: true }, [_] | [_, _] | [_, _, _]) => {
+                Some(text.to_string())
+            }
+            (_, [_, word]) => word.as_literal().map(str::to_owned),
             _ => None,
         };
         if let (Some(text), "apply_patch" | "applypatch" | "checkrein") = (text, name)
-            && effects.iter().any(Effect::is_patch)
+            && effects.iter().any(CommandEffect::is_patch_write_effect)
             && text.contains("*** Begin Patch")
         {
-            effects.retain(|effect| !effect.is_patch());
-            let paths = own::patched(&text).map(Word::fixed);
-            effects.extend(paths.map(|path| Effect::File(effects::Act::Write, path)));
+            effects.retain(|effect| !effect.is_patch_write_effect());
+            let paths = own::codex_patch_paths(&text).map(CommandWord::new_literal_word);
+            effects.extend(paths.map(|path| CommandEffect::File(effects::FileAccess::Write, path)));
         }
-        let removes = |effect: &Effect| matches!(effect, Effect::File(effects::Act::Remove, _));
-        if command.kind == Kind::Inside {
+        let removes = |effect: &CommandEffect| {
+            matches!(effect, CommandEffect::File(effects::FileAccess::Remove, _))
+        };
+        if command.origin == CommandOrigin::Container {
             // The project's own files may be there.
             if effects.iter().any(removes) {
-                effects.push(Effect::Deed(Deed::Destroys));
+                effects.push(CommandEffect::Kind(EffectKind::DestroysData));
             }
             effects.retain(|effect| {
                 !matches!(
                     effect,
-                    Effect::File(..) | Effect::PutInto(..) | Effect::Link(..) | Effect::RunsFile(_)
+                    CommandEffect::File(..)
+                        | CommandEffect::PutInto(..)
+                        | CommandEffect::Link(..)
+                        | CommandEffect::RunsFile(_)
                 )
             });
         }
-        let readable = !effects.contains(&Effect::Deed(Deed::Code));
-        let contained = command.kind == Kind::Contained;
-        let hole = command.hole.as_deref();
-        let mut judged = self.effects(&effects, &command.dirs, hole, contained);
+        let readable = !effects.contains(&CommandEffect::Kind(EffectKind::UnreadableCode));
+        let contained = command.origin == CommandOrigin::ContainerScript;
+        let hole = command.placeholder.as_deref();
+        let mut judged = self.evaluate_and_record_effects(&effects, &command.dirs, hole, contained);
         let takes = effects
             .iter()
-            .any(|effect| matches!(effect, Effect::Fed(_)));
-        self.made.takes |= takes;
-        let fetched = fetched::is_fetcher(name) || command.feed == Feed::Fetched;
+            .any(|effect| matches!(effect, CommandEffect::StdinCode(_)));
+        self.write_then_run.reads_stdin_code |= takes;
+        let fetched = fetched::is_downloader(name) || command.stdin == StdinSource::Downloaded;
         let fed = matches!(
-            command.feed,
-            Feed::Unknown | Feed::Fetched | Feed::Text { .. }
+            command.stdin,
+            StdinSource::CommandOutput | StdinSource::Downloaded | StdinSource::Text { .. }
         );
-        self.made.command(name, &mut judged, (fed, fetched));
+        self.write_then_run
+            .track_files_made_by_command(name, &mut judged, (fed, fetched));
         if matches!(name, "env" | "genv") {
             for word in words.iter().skip(1).filter(|word| word.is_assignment()) {
                 if let Some((name, _)) = word.text.split_once('=') {
-                    self.assigned(name, word.after('=').as_ref(), command.depth, &command.dirs);
+                    self.evaluate_shell_assignment(
+                        name,
+                        word.suffix_after_char('=').as_ref(),
+                        command.depth,
+                        &command.dirs,
+                    );
                 }
             }
         }
-        for run in judged.runs {
-            self.run(
+        for run in judged.spawned {
+            self.queue_spawned_code(
                 run,
-                &command.feed,
+                &command.stdin,
                 command.depth + 1,
-                (&command.dirs, command.kind),
-                command.hole.clone(),
+                (&command.dirs, command.origin),
+                command.placeholder.clone(),
             );
         }
-        Facts {
-            asks: judged.asks,
+        CommandAskReasons {
+            prompt_reason: judged.prompt_reason,
             hazard: judged.hazard,
             readable,
         }
@@ -198,56 +238,71 @@ impl Judge<'_> {
 
     /// Words that may not be a command count for what nobody means, and for what judges the work, as
     /// for rules that forbid.
-    pub(super) fn guessed(&mut self, command: &Command, words: &[Word], program: &str) {
-        if command.kind == Kind::Inside {
+    pub(super) fn assess_possible_command(
+        &mut self,
+        command: &CommandAwaitingVerdict,
+        words: &[CommandWord],
+        program: &str,
+    ) {
+        if command.origin == CommandOrigin::Container {
             return;
         }
-        let bounds = self.verdict.rules().bounds();
-        let scene = Scene {
-            ground: &self.ground,
-            names: &self.names,
+        let bounds = self.collector.evaluated_rule_set().effect_policy();
+        let scene = EffectEvalContext {
+            roots: &self.roots,
+            variables: &self.variables,
             dirs: &command.dirs,
-            hole: command.hole.as_deref(),
-            contained: command.kind == Kind::Contained,
+            placeholder: command.placeholder.as_deref(),
+            contained: command.origin == CommandOrigin::ContainerScript,
         };
-        let mut effects = effects::of(program, words, true);
-        drop_named_deeds(&mut effects, words);
-        let judged = sight::judge(&effects, &scene, bounds, &self.links);
-        if let Some(what) = &judged.destroys {
-            self.verdict.destroys(what);
+        let mut effects = effects::command_effects(program, words, true);
+        drop_effects_named_by_arguments(&mut effects, words);
+        let judged = sight::evaluate_effects(&effects, &scene, bounds, &self.links);
+        if let Some(what) = &judged.destruction_reason {
+            self.collector.forbid_destruction(what);
         }
-        self.guarded(&judged);
+        self.forbid_guarded_changes(&judged);
     }
 }
 
 /// What a tool of the project is given may name a test, a target or a container's own program
 /// (`cargo test shutdown`), and nothing of this machine is stopped. A disk is meant where one is named.
-fn drop_named_deeds(effects: &mut Vec<Effect>, words: &[Word]) {
+fn drop_effects_named_by_arguments(effects: &mut Vec<CommandEffect>, words: &[CommandWord]) {
     let names_device = words.iter().any(|word| word.text.contains("/dev/"));
     effects.retain(|effect| match effect {
-        Effect::Deed(Deed::Stops) => false,
-        Effect::Deed(Deed::Wipes) => names_device,
+        CommandEffect::Kind(EffectKind::ShutsDownMachine) => false,
+        CommandEffect::Kind(EffectKind::WipesDisk) => names_device,
         _ => true,
     });
 }
 
 /// Code on standard input.
-fn fed_code(language: effects::Language, feed: &Feed, effects: &mut Vec<Effect>) {
-    use effects::Language::{Other, Redis, Sent, Shell, Sql, Sqlite};
+fn add_stdin_code_effects(
+    language: effects::CodeLanguage,
+    feed: &StdinSource,
+    effects: &mut Vec<CommandEffect>,
+) {
+    use effects::CodeLanguage::{Redis, RemoteInput, Shell, Sql, Sqlite, Unread};
     match feed {
         // Found by the grammar.
         _ if language == Shell => {}
-        Feed::Open | Feed::Nothing if language == Other => {}
-        Feed::Open | Feed::Text { sure: true, .. } if language == Sent => {}
-        _ if language == Sent => effects.push(Effect::Deed(Deed::Uploads)),
-        Feed::Text { text, sure: true } => code::read(language, text, effects),
+        StdinSource::Interactive | StdinSource::PlainFile if language == Unread => {}
+        StdinSource::Interactive | StdinSource::Text { sure: true, .. }
+            if language == RemoteInput => {}
+        _ if language == RemoteInput => effects.push(CommandEffect::Kind(EffectKind::Uploads)),
+        StdinSource::Text { text, sure: true } => code::add_code_effects(language, text, effects),
         // A file, or nothing at all: for a database that is not known.
-        Feed::Open | Feed::Nothing if matches!(language, Sql | Sqlite | Redis) => {
-            effects.push(Effect::Deed(Deed::Unclear))
+        StdinSource::Interactive | StdinSource::PlainFile
+            if matches!(language, Sql | Sqlite | Redis) =>
+        {
+            effects.push(CommandEffect::Kind(EffectKind::UnknownOptions))
         }
-        Feed::Open | Feed::Nothing => effects.push(Effect::Deed(Deed::Opaque)),
-        Feed::Text { .. } | Feed::Paths(_) | Feed::Unknown | Feed::Fetched => {
-            effects.push(Effect::Deed(Deed::Code))
+        StdinSource::Interactive | StdinSource::PlainFile => {
+            effects.push(CommandEffect::Kind(EffectKind::Opaque))
         }
+        StdinSource::Text { .. }
+        | StdinSource::Paths(_)
+        | StdinSource::CommandOutput
+        | StdinSource::Downloaded => effects.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
     }
 }

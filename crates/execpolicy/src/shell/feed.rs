@@ -4,16 +4,16 @@
 use std::rc::Rc;
 
 use super::quote;
-use super::word::{Known, Word};
+use super::word::{CommandWord, WordKnowledge};
 use crate::effects;
 
 /// Standard input of a command.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum Feed {
+pub(crate) enum StdinSource {
     /// The agent's own: what it types while the command runs is shown to no hook.
-    Open,
+    Interactive,
     /// A plain file: nothing of this script's making.
-    Nothing,
+    PlainFile,
     /// This text; not `sure` if expansions stand in it.
     Text {
         /// The text.
@@ -22,16 +22,16 @@ pub(crate) enum Feed {
         sure: bool,
     },
     /// Names of files like these, one a line.
-    Paths(Rc<[Word]>),
+    Paths(Rc<[CommandWord]>),
     /// Some other command's output.
-    Unknown,
+    CommandOutput,
     /// The same, and what it is made of comes from the network.
-    Fetched,
+    Downloaded,
 }
 
-impl Feed {
+impl StdinSource {
     /// A text from words, as `echo` joins them.
-    fn of(text: String, sure: bool) -> Self {
+    fn stdin_from_echoed_text(text: String, sure: bool) -> Self {
         Self::Text {
             text: text.into(),
             sure,
@@ -39,55 +39,57 @@ impl Feed {
     }
 
     /// The body of a heredoc.
-    pub(crate) fn heredoc(body: &str, expands: bool, sure: bool) -> Self {
+    pub(crate) fn stdin_from_heredoc(body: &str, expands: bool, sure: bool) -> Self {
         if !expands {
-            return Self::of(body.to_owned(), true);
+            return Self::stdin_from_echoed_text(body.to_owned(), true);
         }
         let mut text = String::with_capacity(body.len());
-        quote::double_quoted(body, false, &mut text);
-        Self::of(text, sure)
+        quote::unescape_double_quoted(body, false, &mut text);
+        Self::stdin_from_echoed_text(text, sure)
     }
 
     /// The word after `<<<`.
-    pub(crate) fn herestring(word: &Word) -> Self {
-        Self::of(word.text.clone(), word.known == Known::Fixed)
+    pub(crate) fn stdin_from_herestring(word: &CommandWord) -> Self {
+        Self::stdin_from_echoed_text(word.text.clone(), word.knowledge == WordKnowledge::Literal)
     }
 }
 
 /// What a command with these words prints, if that can be told from them.
-pub(crate) fn printed(words: &[Word], input: &Feed) -> Feed {
+pub(crate) fn predicted_command_output(words: &[CommandWord], input: &StdinSource) -> StdinSource {
     let Some((name, arguments)) = words.split_first() else {
-        return Feed::Unknown;
+        return StdinSource::CommandOutput;
     };
-    match name.as_fixed() {
-        Some("echo") => echo(arguments),
-        Some("printf") => printf(arguments),
+    match name.as_literal() {
+        Some("echo") => echo_output(arguments),
+        Some("printf") => printf_piped_output(arguments),
         Some("cat" | "/bin/cat" | "/usr/bin/cat")
-            if arguments.iter().all(|word| word.as_fixed() == Some("-")) =>
+            if arguments.iter().all(|word| word.as_literal() == Some("-")) =>
         {
             match input {
-                Feed::Text { .. } => input.clone(),
-                Feed::Paths(_) => input.clone(),
-                Feed::Fetched => Feed::Fetched,
-                Feed::Open | Feed::Nothing | Feed::Unknown => Feed::Unknown,
+                StdinSource::Text { .. } => input.clone(),
+                StdinSource::Paths(_) => input.clone(),
+                StdinSource::Downloaded => StdinSource::Downloaded,
+                StdinSource::Interactive | StdinSource::PlainFile | StdinSource::CommandOutput => {
+                    StdinSource::CommandOutput
+                }
             }
         }
         Some("sort" | "head" | "tail" | "uniq" | "tr" | "shuf" | "tac" | "grep" | "egrep")
-            if matches!(input, Feed::Paths(_)) && filters(arguments) =>
+            if matches!(input, StdinSource::Paths(_)) && filter_keeps_whole_lines(arguments) =>
         {
             input.clone()
         }
-        Some(_) => {
-            effects::names_printed(words).map_or(Feed::Unknown, |names| Feed::Paths(names.into()))
-        }
-        None => Feed::Unknown,
+        Some(_) => effects::printed_file_names(words).map_or(StdinSource::CommandOutput, |names| {
+            StdinSource::Paths(names.into())
+        }),
+        None => StdinSource::CommandOutput,
     }
 }
 
 /// Whether a filter leaves the lines as they are, and reads no file instead.
-fn filters(arguments: &[Word]) -> bool {
+fn filter_keeps_whole_lines(arguments: &[CommandWord]) -> bool {
     arguments.iter().all(|word| {
-        word.as_fixed().is_some_and(|text| {
+        word.as_literal().is_some_and(|text| {
             !text.contains('/')
                 && !matches!(
                     text,
@@ -98,9 +100,9 @@ fn filters(arguments: &[Word]) -> bool {
     })
 }
 
-fn echo(arguments: &[Word]) -> Feed {
-    let flag = |word: &&Word| {
-        word.as_fixed().is_some_and(|text| {
+fn echo_output(arguments: &[CommandWord]) -> StdinSource {
+    let flag = |word: &&CommandWord| {
+        word.as_literal().is_some_and(|text| {
             text.len() > 1
                 && text
                     .strip_prefix('-')
@@ -115,22 +117,27 @@ fn echo(arguments: &[Word]) -> Feed {
         .collect::<Vec<_>>()
         .join(" ");
     // Whether `echo` itself reads backslashes depends on the shell and its options.
-    let sure = words.iter().all(|word| word.known == Known::Fixed) && !text.contains('\\');
-    Feed::of(text, sure)
+    let sure = words
+        .iter()
+        .all(|word| word.knowledge == WordKnowledge::Literal)
+        && !text.contains('\\');
+    StdinSource::stdin_from_echoed_text(text, sure)
 }
 
-fn printf(arguments: &[Word]) -> Feed {
+fn printf_piped_output(arguments: &[CommandWord]) -> StdinSource {
     let Some((format, values)) = arguments.split_first() else {
-        return Feed::Unknown;
+        return StdinSource::CommandOutput;
     };
     let format = format.text.replace("\\n", "\n");
-    let sure = arguments.iter().all(|word| word.known == Known::Fixed);
+    let sure = arguments
+        .iter()
+        .all(|word| word.knowledge == WordKnowledge::Literal);
     if format.replace("%s", "").contains(['%', '\\']) || format.starts_with('-') {
-        return Feed::Unknown;
+        return StdinSource::CommandOutput;
     }
     let holes = format.matches("%s").count();
     if holes == 0 {
-        return Feed::of(format, sure);
+        return StdinSource::stdin_from_echoed_text(format, sure);
     }
     let mut text = String::new();
     for round in values.chunks(holes) {
@@ -142,5 +149,5 @@ fn printf(arguments: &[Word]) -> Feed {
             text.push_str(piece);
         }
     }
-    Feed::of(text, sure)
+    StdinSource::stdin_from_echoed_text(text, sure)
 }

@@ -5,20 +5,20 @@
 use checkrein_core::input::RuleDecision;
 
 use super::quote;
-use crate::rules::{Match, RuleSet};
+use crate::rules::{MatchedRule, RuleSet};
 
 /// Bytes of one word that are looked at.
 const MAX_WORD: usize = 512;
 
 /// The strictest restrictive match anywhere in the text; the first of the strictest.
-pub(crate) fn strictest(rules: &RuleSet, text: &str) -> Option<Match> {
-    let longest = rules.longest_pattern();
+pub(crate) fn strictest_match_in_text(rules: &RuleSet, text: &str) -> Option<MatchedRule> {
+    let longest = rules.longest_pattern_len();
     let mut words: std::collections::VecDeque<String> = std::collections::VecDeque::new();
-    let mut found: Option<Match> = None;
+    let mut found: Option<MatchedRule> = None;
     let mut rest = text;
     loop {
         while words.len() < longest {
-            let Some((word, after)) = next_word(rest) else {
+            let Some((word, after)) = next_shell_word(rest) else {
                 break;
             };
             rest = after;
@@ -27,7 +27,7 @@ pub(crate) fn strictest(rules: &RuleSet, text: &str) -> Option<Match> {
         if words.is_empty() {
             return found;
         }
-        for hit in rules.matches(words.make_contiguous()) {
+        for hit in rules.matching_rules(words.make_contiguous()) {
             let worse = found
                 .as_ref()
                 .is_none_or(|before| before.decision < hit.decision);
@@ -45,14 +45,14 @@ pub(crate) fn strictest(rules: &RuleSet, text: &str) -> Option<Match> {
     }
 }
 
-fn next_word(text: &str) -> Option<(String, &str)> {
+fn next_shell_word(text: &str) -> Option<(String, &str)> {
     let separates = |c: char| c.is_whitespace() || ";|&()<>`{}$=!,".contains(c);
     let mut rest = text;
     let mut word = String::new();
     while let Some(c) = rest.chars().next() {
         // `$'...'` can spell any name in digits.
         if let Some(inner) = rest.strip_prefix("$'") {
-            let (spelt, taken) = quote::ansi_c(inner);
+            let (spelt, taken) = quote::unquote_ansi_c(inner);
             word.push_str(&spelt);
             rest = inner.get(taken..).unwrap_or("");
             continue;
@@ -77,7 +77,7 @@ mod tests {
         let text = "a 'b c' r\\m;$(x)$'\\x72m'y d=\"e\" ) $'f";
         let mut words = Vec::new();
         let mut rest = text;
-        while let Some((word, after)) = next_word(rest) {
+        while let Some((word, after)) = next_shell_word(rest) {
             words.push(word);
             rest = after;
         }

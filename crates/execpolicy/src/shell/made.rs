@@ -3,9 +3,9 @@
 use std::collections::BTreeSet;
 
 use crate::effects;
-use crate::effects::glob::{self, Hit};
-use crate::effects::judge::Judged;
-use crate::effects::place::{Spot, UNKNOWN};
+use crate::effects::glob::{self, GlobMatchCertainty};
+use crate::effects::judge::EvaluatedEffects;
+use crate::effects::place::{ResolvedPath, UNKNOWN};
 
 /// Files that are kept in mind.
 const MOST: usize = 256;
@@ -15,126 +15,146 @@ const ROUNDS: usize = 4;
 
 /// What was written and what was run so far.
 #[derive(Debug, Default)]
-pub(super) struct Made {
-    files: Vec<Spot>,
+pub(super) struct WriteThenRunTracker {
+    files: Vec<ResolvedPath>,
     /// Those of them that come from the network.
-    fetched: Vec<Spot>,
-    folders: Vec<Spot>,
-    started: Vec<Spot>,
+    fetched: Vec<ResolvedPath>,
+    folders: Vec<ResolvedPath>,
+    started: Vec<ResolvedPath>,
     programs: BTreeSet<String>,
     /// Whether a program of this request reads code from its input.
-    pub(super) takes: bool,
+    pub(super) reads_stdin_code: bool,
     /// What commands make of other files; redirects are known only when all commands are.
-    later: Vec<Judged>,
+    pending_copies: Vec<EvaluatedEffects>,
 }
 
-impl Made {
+impl WriteThenRunTracker {
     /// A redirect, or a patch, writes these; `fetched`: what comes from the network.
-    pub(super) fn written(&mut self, judged: &Judged, fetched: bool) {
-        keep(&mut self.files, &judged.made);
+    pub(super) fn record_script_written_files(&mut self, judged: &EvaluatedEffects, fetched: bool) {
+        add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
         if fetched {
-            keep(&mut self.fetched, &judged.made);
+            add_new_paths_up_to_limit(&mut self.fetched, &judged.written_files);
         }
-        keep(&mut self.started, &judged.started);
+        add_new_paths_up_to_limit(&mut self.started, &judged.started_files);
     }
 
     /// A command of this program does this; `fed`: what it reads is made by another command;
     /// `fetched`: what it writes comes from the network.
-    pub(super) fn command(
+    pub(super) fn track_files_made_by_command(
         &mut self,
         program: &str,
-        judged: &mut Judged,
+        judged: &mut EvaluatedEffects,
         (fed, fetched): (bool, bool),
     ) {
-        if fed || effects::carries(program) {
-            keep(&mut self.files, &judged.made);
+        if fed || effects::writes_content_it_is_given(program) {
+            add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
             if fed && program != "patch" {
-                keep(&mut self.folders, &judged.filled);
+                add_new_paths_up_to_limit(&mut self.folders, &judged.filled_folders);
             }
         }
         if fetched {
-            keep(&mut self.fetched, &judged.made);
+            add_new_paths_up_to_limit(&mut self.fetched, &judged.written_files);
         }
-        keep(&mut self.started, &std::mem::take(&mut judged.started));
+        add_new_paths_up_to_limit(
+            &mut self.started,
+            &std::mem::take(&mut judged.started_files),
+        );
         if self.programs.len() < MOST {
             self.programs.insert(program.to_owned());
         }
-        let makes = !judged.made.is_empty() || !judged.filled.is_empty();
-        if makes && !judged.read.is_empty() && self.later.len() < MOST {
-            self.later.push(Judged {
-                made: std::mem::take(&mut judged.made),
-                filled: std::mem::take(&mut judged.filled),
+        let makes = !judged.written_files.is_empty() || !judged.filled_folders.is_empty();
+        if makes && !judged.read.is_empty() && self.pending_copies.len() < MOST {
+            self.pending_copies.push(EvaluatedEffects {
+                written_files: std::mem::take(&mut judged.written_files),
+                filled_folders: std::mem::take(&mut judged.filled_folders),
                 read: std::mem::take(&mut judged.read),
                 copied: std::mem::take(&mut judged.copied),
-                ..Judged::default()
+                ..EvaluatedEffects::default()
             });
         }
     }
 
     /// Follows what is made of what was made.
-    pub(super) fn follow(&mut self) {
-        let later = std::mem::take(&mut self.later);
+    pub(super) fn follow_copies_of_created_files(&mut self) {
+        let later = std::mem::take(&mut self.pending_copies);
         for judged in later.iter().cycle().take(later.len() * ROUNDS) {
-            if judged.read.iter().any(|spot| self.holds(spot)) {
-                keep(&mut self.files, &judged.made);
-                keep(&mut self.folders, &judged.filled);
+            if judged
+                .read
+                .iter()
+                .any(|spot| self.may_be_made_by_script(spot))
+            {
+                add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
+                add_new_paths_up_to_limit(&mut self.folders, &judged.filled_folders);
             }
-            if judged.read.iter().any(|spot| self.fetches(spot)) {
-                keep(&mut self.fetched, &judged.made);
+            if judged.read.iter().any(|spot| self.may_be_downloaded(spot)) {
+                add_new_paths_up_to_limit(&mut self.fetched, &judged.written_files);
             }
             for (from, to) in &judged.copied {
-                let within = |file: &Spot| file.through(from, to);
-                let moved: Vec<Spot> = self.files.iter().filter_map(within).collect();
-                keep(&mut self.files, &moved);
-                let moved: Vec<Spot> = self.fetched.iter().filter_map(within).collect();
-                keep(&mut self.fetched, &moved);
+                let within = |file: &ResolvedPath| file.resolve_path_alias(from, to);
+                let moved: Vec<ResolvedPath> = self.files.iter().filter_map(within).collect();
+                add_new_paths_up_to_limit(&mut self.files, &moved);
+                let moved: Vec<ResolvedPath> = self.fetched.iter().filter_map(within).collect();
+                add_new_paths_up_to_limit(&mut self.fetched, &moved);
             }
         }
     }
 
     /// Whether a path can be one of these files, or lie in one of these folders.
-    fn holds(&self, spot: &Spot) -> bool {
-        let below = |folder: &Spot| spot.through(folder, folder).is_some();
-        self.files.iter().any(|file| meets(file, spot)) || self.folders.iter().any(below)
+    fn may_be_made_by_script(&self, spot: &ResolvedPath) -> bool {
+        let below = |folder: &ResolvedPath| spot.resolve_path_alias(folder, folder).is_some();
+        self.files.iter().any(|file| may_be_same_path(file, spot)) || self.folders.iter().any(below)
     }
 
     /// Whether a path can be a file that comes from the network.
-    fn fetches(&self, spot: &Spot) -> bool {
-        self.fetched.iter().any(|file| meets(file, spot))
+    fn may_be_downloaded(&self, spot: &ResolvedPath) -> bool {
+        self.fetched.iter().any(|file| may_be_same_path(file, spot))
     }
 
     /// A file that comes from the network and is run.
-    pub(super) fn fetched_at_once(&self) -> Option<String> {
-        let spot = self.started.iter().find(|spot| self.fetches(spot));
-        spot.map(Spot::path)
+    pub(super) fn file_downloaded_then_run(&self) -> Option<String> {
+        let spot = self
+            .started
+            .iter()
+            .find(|spot| self.may_be_downloaded(spot));
+        spot.map(ResolvedPath::absolute_path_text)
     }
 
     /// What is written and run; `renamed`: folders are searched for programs that only this
     /// request knows.
-    pub(super) fn at_once(&self, renamed: bool) -> Option<String> {
-        if let Some(spot) = self.started.iter().find(|spot| self.holds(spot)) {
-            return Some(spot.path());
+    pub(super) fn file_written_then_run(&self, renamed: bool) -> Option<String> {
+        if let Some(spot) = self
+            .started
+            .iter()
+            .find(|spot| self.may_be_made_by_script(spot))
+        {
+            return Some(spot.absolute_path_text());
         }
         let file = |name: &str| {
-            let named = |file: &&Spot| file.name().is_some_and(|own| glob::meets(own, name));
-            self.files.iter().find(named).map(Spot::path)
+            let named = |file: &&ResolvedPath| {
+                file.file_name()
+                    .is_some_and(|own| glob::globs_intersect(own, name))
+            };
+            self.files
+                .iter()
+                .find(named)
+                .map(ResolvedPath::absolute_path_text)
         };
         // A compiler starts an assembler, a build a shell.
-        let bare = |file: &&Spot| file.name().is_some_and(|name| !name.contains('.'));
+        let bare = |file: &&ResolvedPath| file.file_name().is_some_and(|name| !name.contains('.'));
         if renamed
             && self.programs.contains("chmod")
             && let Some(spot) = self.files.iter().find(bare)
         {
-            return Some(spot.path());
+            return Some(spot.absolute_path_text());
         }
         self.programs.iter().find_map(|program| {
             let own = renamed.then(|| file(program)).flatten();
-            own.or_else(|| effects::loads(program).find_map(file))
+            own.or_else(|| effects::files_autoloaded_by_program(program).find_map(file))
         })
     }
 }
 
-fn keep(kept: &mut Vec<Spot>, more: &[Spot]) {
+fn add_new_paths_up_to_limit(kept: &mut Vec<ResolvedPath>, more: &[ResolvedPath]) {
     for spot in more {
         if kept.len() < MOST && !kept.contains(spot) {
             kept.push(spot.clone());
@@ -143,15 +163,17 @@ fn keep(kept: &mut Vec<Spot>, more: &[Spot]) {
 }
 
 /// Whether two paths can be one; of what is not known only the last part counts.
-fn meets(file: &Spot, run: &Spot) -> bool {
-    let (Some(own), Some(name)) = (file.name(), run.name()) else {
+fn may_be_same_path(file: &ResolvedPath, run: &ResolvedPath) -> bool {
+    let (Some(own), Some(name)) = (file.file_name(), run.file_name()) else {
         return false;
     };
-    if file.is_open() || run.is_open() {
-        return !own.contains(UNKNOWN) && !name.contains(UNKNOWN) && glob::meets(own, name);
+    if file.path_has_unknown_part() || run.path_has_unknown_part() {
+        return !own.contains(UNKNOWN)
+            && !name.contains(UNKNOWN)
+            && glob::globs_intersect(own, name);
     }
-    let (file, run) = (file.path(), run.path());
+    let (file, run) = (file.absolute_path_text(), run.absolute_path_text());
     let file: Vec<&str> = file.split('/').collect();
     let run: Vec<&str> = run.split('/').collect();
-    glob::names(&file, &run, false) != Hit::No
+    glob::match_path_pattern(&file, &run, false) != GlobMatchCertainty::No
 }

@@ -9,7 +9,7 @@ const LETTER: u8 = 1;
 
 /// Words that the shell reads as keywords where a command could begin.
 pub(crate) fn is_keyword(word: &str) -> bool {
-    is_opening(word.as_bytes())
+    opens_compound(word.as_bytes())
         || matches!(
             word,
             "}" | "!" | "then" | "elif" | "else" | "fi" | "do" | "done" | "esac" | "coproc"
@@ -17,7 +17,7 @@ pub(crate) fn is_keyword(word: &str) -> bool {
 }
 
 /// Keywords that open a compound command.
-fn is_opening(word: &[u8]) -> bool {
+fn opens_compound(word: &[u8]) -> bool {
     matches!(
         word,
         b"{" | b"if" | b"while" | b"until" | b"for" | b"case" | b"select" | b"function"
@@ -32,7 +32,7 @@ fn is_opening(word: &[u8]) -> bool {
 /// - `!` and `time` before a compound command are not in the grammar, and change nothing
 ///   about what runs: blanks stand for them.
 /// - `for NAME do` is not, either: a semicolon stands for the blank.
-pub(crate) fn mask(text: &str) -> Cow<'_, [u8]> {
+pub(crate) fn adapt_script_for_grammar(text: &str) -> Cow<'_, [u8]> {
     let bytes = text.as_bytes();
     let mut masked = Cow::Borrowed(bytes);
     if !text.is_ascii() {
@@ -41,9 +41,9 @@ pub(crate) fn mask(text: &str) -> Cow<'_, [u8]> {
         }
     }
     let mut at = 0;
-    while let Some(found) = bytes.get(at..).and_then(prefix_in) {
+    while let Some(found) = bytes.get(at..).and_then(find_bang_or_time) {
         let (start, length) = (at + found.0, found.1);
-        if before_compound(bytes, start, length)
+        if precedes_compound(bytes, start, length)
             && let Some(place) = masked.to_mut().get_mut(start..start + length)
         {
             place.fill(b' ');
@@ -54,7 +54,7 @@ pub(crate) fn mask(text: &str) -> Cow<'_, [u8]> {
     while let Some(found) = text.get(at..).and_then(|rest| rest.find("for ")) {
         let start = at + found;
         at = start + 4;
-        if let Some(blank) = before_do(bytes, start)
+        if let Some(blank) = blank_index_before_do(bytes, start)
             && let Some(byte) = masked.to_mut().get_mut(blank)
         {
             *byte = b';';
@@ -64,7 +64,7 @@ pub(crate) fn mask(text: &str) -> Cow<'_, [u8]> {
 }
 
 /// The blank before `do` in `for NAME do`, which the grammar wants to be a semicolon.
-fn before_do(bytes: &[u8], start: usize) -> Option<usize> {
+fn blank_index_before_do(bytes: &[u8], start: usize) -> Option<usize> {
     let before = start.checked_sub(1).and_then(|before| bytes.get(before));
     let begins = before.is_none_or(|byte| b" \t\n;&|({".contains(byte));
     let rest = bytes.get(start + 4..).filter(|_| begins)?;
@@ -79,7 +79,7 @@ fn before_do(bytes: &[u8], start: usize) -> Option<usize> {
 }
 
 /// Place and length of the next `!` or `time`.
-fn prefix_in(rest: &[u8]) -> Option<(usize, usize)> {
+fn find_bang_or_time(rest: &[u8]) -> Option<(usize, usize)> {
     rest.iter().enumerate().find_map(|(at, byte)| match byte {
         b'!' => Some((at, 1)),
         b't' if rest.get(at..).is_some_and(|word| word.starts_with(b"time")) => Some((at, 4)),
@@ -88,7 +88,7 @@ fn prefix_in(rest: &[u8]) -> Option<(usize, usize)> {
 }
 
 /// Whether a word of its own stands there, followed by a compound command or another such word.
-fn before_compound(bytes: &[u8], start: usize, length: usize) -> bool {
+fn precedes_compound(bytes: &[u8], start: usize, length: usize) -> bool {
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
     let begins = start
         .checked_sub(1)
@@ -107,7 +107,7 @@ fn before_compound(bytes: &[u8], start: usize, length: usize) -> bool {
         .position(|byte| b" \t\n;&|()".contains(byte))
         .unwrap_or(rest.len());
     let word = rest.get(..end).unwrap_or(&[]);
-    blanks > 0 && (is_opening(word) || matches!(word, b"!" | b"time"))
+    blanks > 0 && (opens_compound(word) || matches!(word, b"!" | b"time"))
 }
 
 #[cfg(test)]
@@ -117,7 +117,11 @@ mod tests {
     #[test]
     fn what_the_grammar_gets() {
         let check = |text: &str, expected: &str| {
-            assert_eq!(String::from_utf8_lossy(&mask(text)), expected, "{text}");
+            assert_eq!(
+                String::from_utf8_lossy(&adapt_script_for_grammar(text)),
+                expected,
+                "{text}"
+            );
         };
         check("! rm x; time rm", "! rm x; time rm");
         check("! { rm; }", "  { rm; }");

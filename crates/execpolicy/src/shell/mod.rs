@@ -29,25 +29,27 @@ use std::rc::Rc;
 
 use checkrein_core::input::ToolRequestFacts;
 
-use crate::effects::judge::Run;
-use crate::effects::means::{GIVEN, Hole, Names};
-use crate::effects::place::{Ground, Spot, UNKNOWN};
-use crate::effects::{self, Effect, variables};
+use crate::effects::judge::NestedCommandOrCode;
+use crate::effects::means::{KnownShellVariables, POSITIONAL_ARGS, WordPlaceholder};
+use crate::effects::place::{ProjectRoots, ResolvedPath, UNKNOWN};
+use crate::effects::{self, CommandEffect, variables};
 use crate::own;
-use crate::policy::{Bounds, Unmatched};
+use crate::policy::{EffectPolicy, UnmatchedDecision};
 use crate::rules::{RuleSet, basename};
-use deeds::Facts;
-pub(crate) use dirs::Dir;
-use dirs::Dirs;
-pub use dirs::StartFolders;
-pub(crate) use feed::Feed;
-use made::Made;
+use deeds::CommandAskReasons;
+pub use dirs::CommandStartFolders;
+pub(crate) use dirs::WorkingDir;
+use dirs::WorkingDirs;
+pub(crate) use feed::StdinSource;
+use made::WriteThenRunTracker;
 pub use parsed::ParsedScripts;
-pub use patches::{PatchCommand, PatchText, PatchTool, patches_in, patches_of_words};
-pub(crate) use unfold::{Inner, unfold};
-use verdict::{Asks, Verdict};
-pub use verdict::{Touched, Touches};
-pub(crate) use word::{Known, Word, read as read_word};
+pub use patches::{
+    PatchApplyingCommand, PatchText, PatchTool, patch_commands_in_argv, patches_in_script,
+};
+pub(crate) use unfold::{NestedCode, nested_code};
+use verdict::{CommandFactsCollector, PromptReasons};
+pub use verdict::{FileChangedByCommand, FilesChangedByCommand};
+pub(crate) use word::{CommandWord, WordKnowledge, read_word};
 
 /// Bytes of a script that is parsed; a longer one is only scanned.
 const MAX_SCRIPT: usize = 1 << 20;
@@ -60,7 +62,7 @@ const MAX_COMMANDS: usize = 200_000;
 /// Files that are kept in mind.
 const MOST_FILES: usize = 256;
 /// Calls of functions whose words are kept together.
-const MOST_GIVEN: usize = 16;
+const MAX_CALL_ARGUMENTS: usize = 16;
 /// Words of a command of unsure shape that are each tried as a command.
 const MAX_TRIED: usize = 64;
 
@@ -69,305 +71,370 @@ const MAX_TRIED: usize = 64;
 /// The overall rule is `Allow` only if every command has an allow rule of its own and
 /// nothing is unresolved; with a prompt or forbidden rule loaded, anything unresolved
 /// makes it at least `Prompt`.
-pub fn judge_script(rules: &RuleSet, script: &str) -> ToolRequestFacts {
-    judge_parsed_script(
+pub fn evaluate_script(rules: &RuleSet, script: &str) -> ToolRequestFacts {
+    evaluate_parsed_script(
         &ParsedScripts::default(),
         rules,
         script,
-        &StartFolders::top(),
+        &CommandStartFolders::starting_at_project_root(),
     )
     .0
 }
 
 /// Judges a command that an agent gives as words, without a shell; what it runs in turn
 /// (`bash -lc TEXT`, `env`, ...) included.
-pub fn judge_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolRequestFacts {
-    judge_parsed_argv(&ParsedScripts::default(), rules, argv, &StartFolders::top()).0
+pub fn evaluate_argv<S: AsRef<str>>(rules: &RuleSet, argv: &[S]) -> ToolRequestFacts {
+    evaluate_argv_with_script_cache(
+        &ParsedScripts::default(),
+        rules,
+        argv,
+        &CommandStartFolders::starting_at_project_root(),
+    )
+    .0
 }
 
 /// The same for a script that is asked about more than once, with what it touches: where that
 /// really lies is for who can read files to say.
-pub fn judge_parsed_script(
+pub fn evaluate_parsed_script(
     scripts: &ParsedScripts,
     rules: &RuleSet,
     script: &str,
-    start: &StartFolders,
-) -> (ToolRequestFacts, Touches) {
-    let mut judge = Judge::new(rules);
+    start: &CommandStartFolders,
+) -> (ToolRequestFacts, FilesChangedByCommand) {
+    let mut judge = CommandEvaluator::new(rules);
     judge.scripts = scripts.clone();
-    judge.script(script, Feed::Open, 0, &start.0, Kind::Plain);
-    judge.finish_touching()
+    judge.queue_script_for_evaluation(
+        script,
+        StdinSource::Interactive,
+        0,
+        &start.0,
+        CommandOrigin::Machine,
+    );
+    judge.finish_facts_and_touched_files()
 }
 
 /// The same for words.
-pub fn judge_parsed_argv<S: AsRef<str>>(
+pub fn evaluate_argv_with_script_cache<S: AsRef<str>>(
     scripts: &ParsedScripts,
     rules: &RuleSet,
     argv: &[S],
-    start: &StartFolders,
-) -> (ToolRequestFacts, Touches) {
-    let mut judge = Judge::new(rules);
+    start: &CommandStartFolders,
+) -> (ToolRequestFacts, FilesChangedByCommand) {
+    let mut judge = CommandEvaluator::new(rules);
     judge.scripts = scripts.clone();
-    judge.words(argv, start);
-    judge.finish_touching()
+    judge.queue_argv_for_evaluation(argv, start);
+    judge.finish_facts_and_touched_files()
 }
 
 /// Judges a tool call that writes these files: the rules that no config switches off.
-pub fn judge_writes(rules: &RuleSet, paths: &[String]) -> ToolRequestFacts {
-    let written = |path: &String| Touched {
+pub fn evaluate_file_writes(rules: &RuleSet, paths: &[String]) -> ToolRequestFacts {
+    let written = |path: &String| FileChangedByCommand {
         path: path.clone(),
         removed: false,
     };
-    let touched: Vec<Touched> = paths.iter().map(written).collect();
-    judge_changes(rules, &touched)
+    let touched: Vec<FileChangedByCommand> = paths.iter().map(written).collect();
+    evaluate_file_changes(rules, &touched)
 }
 
 /// The same for files that are written or removed.
-pub fn judge_changes(rules: &RuleSet, changes: &[Touched]) -> ToolRequestFacts {
-    let mut judge = Judge::new(rules);
+pub fn evaluate_file_changes(
+    rules: &RuleSet,
+    changes: &[FileChangedByCommand],
+) -> ToolRequestFacts {
+    let mut judge = CommandEvaluator::new(rules);
     for change in changes {
-        judge.change(change);
+        judge.evaluate_file_change(change);
     }
-    judge.finish()
+    judge.finish_tool_facts()
 }
 
 /// Judges files by where they really lie: the rules that no config switches off, and what is
 /// protected. Whether they lie in the project is no question: it was answered by their names.
-pub fn judge_places(rules: &RuleSet, places: &[Touched]) -> ToolRequestFacts {
-    let bounds = Bounds {
-        unmatched: Unmatched::Allow,
-        ..rules.bounds().clone()
+pub fn evaluate_real_paths(rules: &RuleSet, places: &[FileChangedByCommand]) -> ToolRequestFacts {
+    let bounds = EffectPolicy {
+        unmatched: UnmatchedDecision::Allow,
+        ..rules.effect_policy().clone()
     };
     let rules = RuleSet::default()
-        .protecting(rules.protected().to_vec())
-        .bounded(bounds);
-    let mut judge = Judge::new(&rules);
+        .with_protected_paths(rules.protected_paths().to_vec())
+        .with_effect_policy(bounds);
+    let mut judge = CommandEvaluator::new(&rules);
     for place in places {
-        judge.change(place);
+        judge.evaluate_file_change(place);
     }
-    judge.finish()
+    judge.finish_tool_facts()
 }
 
 /// A command to judge.
-struct Command {
-    words: Rc<[Word]>,
+struct CommandAwaitingVerdict {
+    words: Rc<[CommandWord]>,
     /// Its first word: wrappers share the rest with what they run.
-    from: usize,
-    feed: Feed,
+    first_word: usize,
+    stdin: StdinSource,
     depth: u16,
     /// Whether it is one. If not, it only counts if a rule restricts it.
     sure: bool,
-    dirs: Dirs,
-    hole: Option<Rc<Hole>>,
-    kind: Kind,
+    dirs: WorkingDirs,
+    placeholder: Option<Rc<WordPlaceholder>>,
+    origin: CommandOrigin,
 }
 
 /// Who brings the program of a command, and where it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Kind {
+enum CommandOrigin {
     /// The machine.
-    Plain,
+    Machine,
     /// The project, or a registry.
-    Brought,
+    Project,
     /// A container: files are its own.
-    Inside,
+    Container,
     /// A script in a container: the system is its own, and which files are shared is not known.
-    Contained,
+    ContainerScript,
     /// Another machine: what stops it stops no work here.
-    Elsewhere,
+    Remote,
 }
 
-struct Judge<'r> {
-    verdict: Verdict<'r>,
+struct CommandEvaluator<'r> {
+    collector: CommandFactsCollector<'r>,
     scripts: ParsedScripts,
-    pending: VecDeque<Command>,
+    pending: VecDeque<CommandAwaitingVerdict>,
     aliases: HashMap<String, String>,
     bytes: usize,
     commands: usize,
     /// Scripts read already, each with what it was fed: a shell that is fed itself would
     /// double with every level.
-    read: HashSet<(String, Feed, Kind)>,
-    ground: Ground,
-    names: Names,
+    scripts_read: HashSet<(String, StdinSource, CommandOrigin)>,
+    roots: ProjectRoots,
+    variables: KnownShellVariables,
     functions: HashSet<String>,
     /// What functions and scripts are given, all words of one call together.
-    given: Vec<Vec<Word>>,
+    call_arguments: Vec<Vec<CommandWord>>,
     /// Texts that would run as sums, and whether anything reads sums.
-    traps: Vec<String>,
-    sums: bool,
-    links: Vec<(Spot, Spot)>,
-    made: Made,
+    arithmetic_injections: Vec<String>,
+    reads_arithmetic: bool,
+    links: Vec<(ResolvedPath, ResolvedPath)>,
+    write_then_run: WriteThenRunTracker,
     /// Judged last: a link that a command makes leads elsewhere. With each, whether it stands in a
     /// script that a container runs.
-    redirected: Vec<(tree::Redirected, bool)>,
+    redirected: Vec<(tree::FileRedirect, bool)>,
 }
 
-impl<'r> Judge<'r> {
+impl<'r> CommandEvaluator<'r> {
     fn new(rules: &'r RuleSet) -> Self {
         Self {
-            verdict: Verdict::new(rules),
+            collector: CommandFactsCollector::new(rules),
             scripts: ParsedScripts::default(),
             pending: VecDeque::new(),
             aliases: HashMap::new(),
             bytes: 0,
             commands: 0,
-            read: HashSet::new(),
-            ground: Ground::new(&rules.bounds().roots),
-            names: Names::default(),
+            scripts_read: HashSet::new(),
+            roots: ProjectRoots::new(&rules.effect_policy().roots),
+            variables: KnownShellVariables::default(),
             functions: HashSet::new(),
-            given: Vec::new(),
-            traps: Vec::new(),
-            sums: false,
+            call_arguments: Vec::new(),
+            arithmetic_injections: Vec::new(),
+            reads_arithmetic: false,
             links: Vec::new(),
-            made: Made::default(),
+            write_then_run: WriteThenRunTracker::default(),
             redirected: Vec::new(),
         }
     }
 
-    fn words<S: AsRef<str>>(&mut self, argv: &[S], start: &StartFolders) {
-        let words: Vec<Word> = argv.iter().map(|word| Word::fixed(word.as_ref())).collect();
-        self.push(Command {
+    fn queue_argv_for_evaluation<S: AsRef<str>>(
+        &mut self,
+        argv: &[S],
+        start: &CommandStartFolders,
+    ) {
+        let words: Vec<CommandWord> = argv
+            .iter()
+            .map(|word| CommandWord::new_literal_word(word.as_ref()))
+            .collect();
+        self.queue_command_to_evaluate(CommandAwaitingVerdict {
             words: words.into(),
-            from: 0,
-            feed: Feed::Open,
+            first_word: 0,
+            stdin: StdinSource::Interactive,
             depth: 0,
             sure: true,
             dirs: start.0.clone(),
-            hole: None,
-            kind: Kind::Plain,
+            placeholder: None,
+            origin: CommandOrigin::Machine,
         });
     }
 
-    fn change(&mut self, Touched { path, removed }: &Touched) {
+    fn evaluate_file_change(
+        &mut self,
+        FileChangedByCommand { path, removed }: &FileChangedByCommand,
+    ) {
         let act = match removed {
-            true => effects::Act::Remove,
-            false => effects::Act::Write,
+            true => effects::FileAccess::Remove,
+            false => effects::FileAccess::Write,
         };
-        let effects = [Effect::File(act, Word::fixed(path.as_str()))];
-        self.asked(&effects, &StartFolders::top().0);
+        let effects = [CommandEffect::File(
+            act,
+            CommandWord::new_literal_word(path.as_str()),
+        )];
+        self.evaluate_effects_without_command(
+            &effects,
+            &CommandStartFolders::starting_at_project_root().0,
+        );
     }
 
-    fn finish(self) -> ToolRequestFacts {
-        self.finish_touching().0
+    fn finish_tool_facts(self) -> ToolRequestFacts {
+        self.finish_facts_and_touched_files().0
     }
 
-    fn finish_touching(mut self) -> (ToolRequestFacts, Touches) {
+    fn finish_facts_and_touched_files(mut self) -> (ToolRequestFacts, FilesChangedByCommand) {
         while let Some(command) = self.pending.pop_front() {
-            self.command(&command);
+            self.evaluate_command(&command);
         }
-        if self.names.is_spent() {
-            self.verdict.unresolved("more than can be followed");
+        if self.variables.is_expansion_budget_spent() {
+            self.collector
+                .note_unresolved_command_part("more than can be followed");
         }
-        if self.sums {
-            for trap in std::mem::take(&mut self.traps) {
-                self.unreadable(&trap);
+        if self.reads_arithmetic {
+            for trap in std::mem::take(&mut self.arithmetic_injections) {
+                self.record_unparsed_script_piece(&trap);
             }
         }
         for (redirected, contained) in std::mem::take(&mut self.redirected) {
-            self.redirected(&redirected, contained);
+            self.evaluate_redirect(&redirected, contained);
         }
-        self.made.follow();
-        if self.asks_about_hazards()
-            && let Some(path) = self.made.fetched_at_once()
+        self.write_then_run.follow_copies_of_created_files();
+        if self.policy_asks_about_hazards()
+            && let Some(path) = self.write_then_run.file_downloaded_then_run()
         {
-            let why = format!("policy asks: {path}: this {}", fetched::HAZARD);
-            self.verdict.asks(why);
+            let why = format!("policy asks: {path}: this {}", fetched::DOWNLOAD_HAZARD);
+            self.collector.require_asking_person(why);
         }
-        if self.by_effect()
-            && let Some(path) = self.made.at_once(self.names.is_set("PATH"))
+        if self.decides_unmatched_by_effect()
+            && let Some(path) = self
+                .write_then_run
+                .file_written_then_run(self.variables.is_variable_set("PATH"))
         {
             let why = format!("policy asks: {path} is written and run at once");
-            self.verdict.asks(why);
+            self.collector.require_asking_person(why);
         }
-        self.verdict.finish()
+        self.collector.into_tool_facts()
     }
 
-    fn by_effect(&self) -> bool {
-        self.verdict.rules().bounds().unmatched == Unmatched::ByEffect
+    fn decides_unmatched_by_effect(&self) -> bool {
+        self.collector
+            .evaluated_rule_set()
+            .effect_policy()
+            .unmatched
+            == UnmatchedDecision::ByEffect
     }
 
-    fn asks_about_hazards(&self) -> bool {
-        self.verdict.rules().bounds().hazard_asks
+    fn policy_asks_about_hazards(&self) -> bool {
+        self.collector
+            .evaluated_rule_set()
+            .effect_policy()
+            .hazard_asks
     }
 
-    fn push(&mut self, command: Command) {
+    fn queue_command_to_evaluate(&mut self, command: CommandAwaitingVerdict) {
         self.pending.push_back(command);
     }
 
-    fn unreadable(&mut self, piece: &str) {
-        self.verdict.unresolved(piece);
-        self.verdict.scan(piece);
+    fn record_unparsed_script_piece(&mut self, piece: &str) {
+        self.collector.note_unresolved_command_part(piece);
+        self.collector.scan_for_forbidden_words(piece);
     }
 
-    fn script(&mut self, text: &str, feed: Feed, depth: u16, dirs: &Dirs, kind: Kind) {
+    fn queue_script_for_evaluation(
+        &mut self,
+        text: &str,
+        feed: StdinSource,
+        depth: u16,
+        dirs: &WorkingDirs,
+        kind: CommandOrigin,
+    ) {
         // Breadth first: what was read before was read at a lesser depth.
-        if depth > 0 && !self.read.insert((text.to_owned(), feed.clone(), kind)) {
+        if depth > 0
+            && !self
+                .scripts_read
+                .insert((text.to_owned(), feed.clone(), kind))
+        {
             return;
         }
         self.bytes = self.bytes.saturating_add(text.len());
         if text.len() > MAX_SCRIPT || self.bytes > MAX_BYTES || depth > MAX_DEPTH {
-            self.unreadable(text);
+            self.record_unparsed_script_piece(text);
             return;
         }
-        let script = tree::read(&self.scripts, text, &feed, dirs);
+        let script = tree::parse_script_into_commands(&self.scripts, text, &feed, dirs);
         if script.broken {
-            self.unreadable(text);
+            self.record_unparsed_script_piece(text);
         }
-        for path in own::patched(text) {
-            let effects = [Effect::File(effects::Act::Write, Word::fixed(path))];
-            self.asked(&effects, dirs);
+        for path in own::codex_patch_paths(text) {
+            let effects = [CommandEffect::File(
+                effects::FileAccess::Write,
+                CommandWord::new_literal_word(path),
+            )];
+            self.evaluate_effects_without_command(&effects, dirs);
         }
         if !script.broken && script.doubtful.is_empty() {
-            return self.take_up(script, depth, dirs, kind);
+            return self.queue_script_contents(script, depth, dirs, kind);
         }
         let read = script.commands.iter().cloned();
         let read = read.map(|found| (found.words.clone(), found)).collect();
-        self.take_up(script, depth, dirs, kind);
-        self.pieces(text, &read, &feed, depth, (dirs, kind));
+        self.queue_script_contents(script, depth, dirs, kind);
+        self.queue_script_fragments(text, &read, &feed, depth, (dirs, kind));
     }
 
     /// Takes up what was read of a script.
-    fn take_up(&mut self, script: tree::Script, depth: u16, dirs: &Dirs, kind: Kind) {
+    fn queue_script_contents(
+        &mut self,
+        script: tree::ShellScriptContents,
+        depth: u16,
+        dirs: &WorkingDirs,
+        kind: CommandOrigin,
+    ) {
         self.functions.extend(script.functions);
-        self.traps.extend(script.traps);
-        self.sums |= script.sums;
+        self.arithmetic_injections
+            .extend(script.arithmetic_injections);
+        self.reads_arithmetic |= script.reads_arithmetic;
         for (name, value) in &script.assigned {
-            self.assigned(name, value.as_ref(), depth, dirs);
+            self.evaluate_shell_assignment(name, value.as_ref(), depth, dirs);
         }
         for found in &script.commands {
-            let given = self.given(&found.words).to_vec();
+            let given = self.shell_positional_arguments(&found.words).to_vec();
             for word in &given {
-                self.names.set(GIVEN, Some(word.clone()));
+                self.variables
+                    .record_shell_variable_value(POSITIONAL_ARGS, Some(word.clone()));
             }
             let dashes = given
                 .iter()
-                .take_while(|word| word.as_fixed() == Some("--"));
+                .take_while(|word| word.as_literal() == Some("--"));
             let words = given.get(dashes.count()..).unwrap_or(&[]);
             // One that begins with what is given would be made of itself.
-            let named = words.first().is_some_and(|word| word.known == Known::Fixed);
-            if named && self.given.len() < MOST_GIVEN {
-                self.given.push(words.to_vec());
+            let named = words
+                .first()
+                .is_some_and(|word| word.knowledge == WordKnowledge::Literal);
+            if named && self.call_arguments.len() < MAX_CALL_ARGUMENTS {
+                self.call_arguments.push(words.to_vec());
             }
         }
-        let contained = kind == Kind::Contained;
+        let contained = kind == CommandOrigin::ContainerScript;
         let redirected = script.redirected.into_iter();
         self.redirected
             .extend(redirected.map(|redirected| (redirected, contained)));
         for piece in &script.doubtful {
-            self.unreadable(piece);
+            self.record_unparsed_script_piece(piece);
         }
         for found in script.commands {
-            self.push(Command {
+            self.queue_command_to_evaluate(CommandAwaitingVerdict {
                 words: found.words.into(),
-                from: 0,
-                feed: found.feed,
+                first_word: 0,
+                stdin: found.stdin,
                 depth,
                 sure: true,
                 dirs: found.dirs,
-                hole: None,
+                placeholder: None,
                 // A script is read as it stands, whoever brings it.
-                kind: match kind {
-                    Kind::Brought => Kind::Plain,
+                origin: match kind {
+                    CommandOrigin::Project => CommandOrigin::Machine,
                     kind => kind,
                 },
             });
@@ -377,71 +444,83 @@ impl<'r> Judge<'r> {
     /// Takes up a script that the grammar cannot be trusted with, piece by piece: what it reads of
     /// them holds, and what it does not read of one hides none of the others. `known`: what it
     /// made of the whole.
-    fn pieces(
+    fn queue_script_fragments(
         &mut self,
         text: &str,
-        known: &HashMap<Vec<Word>, tree::Found>,
-        feed: &Feed,
+        known: &HashMap<Vec<CommandWord>, tree::ParsedScriptCommand>,
+        feed: &StdinSource,
         depth: u16,
-        (dirs, kind): (&Dirs, Kind),
+        (dirs, kind): (&WorkingDirs, CommandOrigin),
     ) {
         let mut dirs = dirs.clone();
         let mut fetches = false;
-        for piece in pieces::of(text) {
-            let whole = piece.text();
+        for piece in pieces::split_script_fragments(text) {
+            let whole = piece.pipeline_to_script_text();
             self.bytes = self.bytes.saturating_add(whole.len());
             if self.bytes > MAX_BYTES {
                 return;
             }
-            let mut read = vec![tree::read(&self.scripts, &whole, feed, &dirs)];
-            let members: Vec<pieces::Member> = match read.first().is_some_and(|read| read.broken) {
-                true => piece.members,
-                false => Vec::new(),
-            };
+            let mut read = vec![tree::parse_script_into_commands(
+                &self.scripts,
+                &whole,
+                feed,
+                &dirs,
+            )];
+            let members: Vec<pieces::PipelineMember> =
+                match read.first().is_some_and(|read| read.broken) {
+                    true => piece.members,
+                    false => Vec::new(),
+                };
             for (at, member) in members.iter().enumerate() {
                 let feed = match (at, fetches) {
                     (0, _) => feed.clone(),
-                    (_, true) => Feed::Fetched,
-                    (_, false) => Feed::Unknown,
+                    (_, true) => StdinSource::Downloaded,
+                    (_, false) => StdinSource::CommandOutput,
                 };
-                let script = tree::read(&self.scripts, &member.text(), &feed, &dirs);
+                let script = tree::parse_script_into_commands(
+                    &self.scripts,
+                    &member.pipeline_member_as_script(),
+                    &feed,
+                    &dirs,
+                );
                 read.push(match script.broken {
-                    true => self.by_words(member, feed, depth, &dirs, kind),
+                    true => self.read_command_by_quoting_rules(member, feed, depth, &dirs, kind),
                     false => script,
                 });
             }
             for mut script in read.into_iter().filter(|script| !script.broken) {
                 let mut words = script.commands.iter().map(|found| &found.words);
-                fetches |= words.any(|words| fetched::calls_fetcher(words));
-                let is_new = |found: &tree::Found| known.get(&found.words) != Some(found);
+                fetches |= words.any(|words| fetched::calls_downloader(words));
+                let is_new =
+                    |found: &tree::ParsedScriptCommand| known.get(&found.words) != Some(found);
                 script.commands.retain(is_new);
                 let ends_in = script.ends_in.take();
-                self.take_up(script, depth, &dirs, kind);
+                self.queue_script_contents(script, depth, &dirs, kind);
                 dirs = ends_in.unwrap_or(dirs);
             }
         }
     }
 
     /// A command that the grammar cannot read even alone, by the rules of quoting.
-    fn by_words(
+    fn read_command_by_quoting_rules(
         &mut self,
-        member: &pieces::Member,
-        feed: Feed,
+        member: &pieces::PipelineMember,
+        feed: StdinSource,
         depth: u16,
-        dirs: &Dirs,
-        kind: Kind,
-    ) -> tree::Script {
-        for text in member.substitutions() {
-            self.script(text, Feed::Nothing, depth + 1, dirs, kind);
+        dirs: &WorkingDirs,
+        kind: CommandOrigin,
+    ) -> tree::ShellScriptContents {
+        for text in member.substitution_scripts() {
+            self.queue_script_for_evaluation(text, StdinSource::PlainFile, depth + 1, dirs, kind);
         }
-        let (words, written) = member.words();
-        tree::Script::of_words(words, written, feed, dirs)
+        let (words, written) = member.words_and_write_targets();
+        tree::ShellScriptContents::script_from_words(words, written, feed, dirs)
     }
 
     /// What a function that is called in these words, or the script itself, is given.
-    fn given<'w>(&self, words: &'w [Word]) -> &'w [Word] {
-        let calls = |word: &Word| {
-            word.as_fixed()
+    fn shell_positional_arguments<'w>(&self, words: &'w [CommandWord]) -> &'w [CommandWord] {
+        let calls = |word: &CommandWord| {
+            word.as_literal()
                 .is_some_and(|name| name == "set" || self.functions.contains(name))
         };
         let at = words
@@ -451,249 +530,335 @@ impl<'r> Judge<'r> {
         words.get(at..).unwrap_or(&[])
     }
 
-    fn redirected(&mut self, redirected: &tree::Redirected, contained: bool) {
+    fn evaluate_redirect(&mut self, redirected: &tree::FileRedirect, contained: bool) {
         // `>&2` and `2>&1` name no file.
         let digits = |text: &str| {
             text == "-" || !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
         };
-        if redirected.path.as_fixed().is_some_and(digits)
+        if redirected.path.as_literal().is_some_and(digits)
             || redirected.path.text.starts_with(['<', '>'])
         {
             return;
         }
         let act = match redirected.written {
-            true if redirected.appended => effects::Act::Write,
-            true => effects::Act::Replace,
-            false => effects::Act::Read,
+            true if redirected.appended => effects::FileAccess::Write,
+            true => effects::FileAccess::Replace,
+            false => effects::FileAccess::Read,
         };
-        let mut effects = vec![Effect::File(act, redirected.path.clone())];
+        let mut effects = vec![CommandEffect::File(act, redirected.path.clone())];
         // Something reads its program from its input.
-        if self.made.takes && !redirected.written {
-            effects.push(Effect::Starts(redirected.path.clone()));
+        if self.write_then_run.reads_stdin_code && !redirected.written {
+            effects.push(CommandEffect::StartsFile(redirected.path.clone()));
         }
-        self.asked_of(&effects, &redirected.dirs, redirected.fetched, contained);
+        self.evaluate_effects_with_origin(
+            &effects,
+            &redirected.dirs,
+            redirected.fetched,
+            contained,
+        );
     }
 
     /// Effects of no command that a rule could name.
-    fn asked(&mut self, effects: &[Effect], dirs: &Dirs) {
-        self.asked_of(effects, dirs, false, false);
+    fn evaluate_effects_without_command(&mut self, effects: &[CommandEffect], dirs: &WorkingDirs) {
+        self.evaluate_effects_with_origin(effects, dirs, false, false);
     }
 
     /// The same; `fetched`: what is written comes from the network; `contained`: a container does it.
-    fn asked_of(&mut self, effects: &[Effect], dirs: &Dirs, fetched: bool, contained: bool) {
-        let judged = self.effects(effects, dirs, None, contained);
-        self.made.written(&judged, fetched);
-        if self.by_effect()
-            && let Some(why) = judged.asks
+    fn evaluate_effects_with_origin(
+        &mut self,
+        effects: &[CommandEffect],
+        dirs: &WorkingDirs,
+        fetched: bool,
+        contained: bool,
+    ) {
+        let judged = self.evaluate_and_record_effects(effects, dirs, None, contained);
+        self.write_then_run
+            .record_script_written_files(&judged, fetched);
+        if self.decides_unmatched_by_effect()
+            && let Some(why) = judged.prompt_reason
         {
-            self.verdict.asks(format!("policy asks: this {why}"));
+            self.collector
+                .require_asking_person(format!("policy asks: this {why}"));
         }
     }
 
-    fn assigned(&mut self, name: &str, value: Option<&Word>, depth: u16, dirs: &Dirs) {
-        self.names.set(name, value.cloned());
+    fn evaluate_shell_assignment(
+        &mut self,
+        name: &str,
+        value: Option<&CommandWord>,
+        depth: u16,
+        dirs: &WorkingDirs,
+    ) {
+        self.variables
+            .record_shell_variable_value(name, value.cloned());
         // `RM=$(which rm)`
         if let Some([word]) = value
-            .and_then(|value| prints::words_of(&value.text))
+            .and_then(|value| prints::words_printed_by_substitution(&value.text))
             .as_deref()
         {
-            self.names.set(name, Some(word.clone()));
+            self.variables
+                .record_shell_variable_value(name, Some(word.clone()));
         }
-        match variables::set(name, value) {
-            Some(variables::Sets::Runs(run)) => {
-                self.run(run, &Feed::Nothing, depth + 1, (dirs, Kind::Plain), None)
+        match variables::hazard_of_setting_variable(name, value) {
+            Some(variables::EnvVariableHazard::Runs(run)) => self.queue_spawned_code(
+                run,
+                &StdinSource::PlainFile,
+                depth + 1,
+                (dirs, CommandOrigin::Machine),
+                None,
+            ),
+            Some(variables::EnvVariableHazard::Prompts(why))
+                if self.decides_unmatched_by_effect() =>
+            {
+                self.collector
+                    .require_asking_person(format!("policy asks: setting {name} {why}"));
             }
-            Some(variables::Sets::Asks(why)) if self.by_effect() => {
-                self.verdict
-                    .asks(format!("policy asks: setting {name} {why}"));
-            }
-            Some(variables::Sets::Asks(_)) | None => {}
+            Some(variables::EnvVariableHazard::Prompts(_)) | None => {}
         }
     }
 
     /// Takes up what an effect runs.
-    fn run(
+    fn queue_spawned_code(
         &mut self,
-        run: Run,
-        feed: &Feed,
+        run: NestedCommandOrCode,
+        feed: &StdinSource,
         depth: u16,
-        (dirs, kind): (&Dirs, Kind),
-        hole: Option<Rc<Hole>>,
+        (dirs, kind): (&WorkingDirs, CommandOrigin),
+        hole: Option<Rc<WordPlaceholder>>,
     ) {
         let (words, kind) = match run {
-            Run::Script(word) => {
-                if word.known != Known::Fixed {
-                    self.verdict.unresolved(&word.text);
+            NestedCommandOrCode::Script(word) => {
+                if word.knowledge != WordKnowledge::Literal {
+                    self.collector.note_unresolved_command_part(&word.text);
                 }
-                return self.script(&word.text, feed.clone(), depth, dirs, kind);
+                return self.queue_script_for_evaluation(
+                    &word.text,
+                    feed.clone(),
+                    depth,
+                    dirs,
+                    kind,
+                );
             }
             // Read with the command that it is fed to.
-            Run::Fed(_) => return,
-            Run::Command(words) if kind == Kind::Brought => (words, Kind::Plain),
-            Run::Command(words) => (words, kind),
-            Run::Tool(words) if kind == Kind::Plain => (words, Kind::Brought),
-            Run::Tool(words) => (words, kind),
-            Run::Inside(words) => (words, Kind::Inside),
+            NestedCommandOrCode::StdinCode(_) => return,
+            NestedCommandOrCode::Command(words) if kind == CommandOrigin::Project => {
+                (words, CommandOrigin::Machine)
+            }
+            NestedCommandOrCode::Command(words) => (words, kind),
+            NestedCommandOrCode::ProjectTool(words) if kind == CommandOrigin::Machine => {
+                (words, CommandOrigin::Project)
+            }
+            NestedCommandOrCode::ProjectTool(words) => (words, kind),
+            NestedCommandOrCode::ContainerCommand(words) => (words, CommandOrigin::Container),
         };
-        self.push(Command {
+        self.queue_command_to_evaluate(CommandAwaitingVerdict {
             words: words.into(),
-            from: 0,
-            feed: feed.clone(),
+            first_word: 0,
+            stdin: feed.clone(),
             depth,
             sure: true,
             dirs: dirs.clone(),
-            hole,
-            kind,
+            placeholder: hole,
+            origin: kind,
         });
     }
 
     /// The words as the shell will make them, as far as that can be told.
-    fn settled<'w>(&self, words: &'w [Word], hole: Option<&Hole>) -> Cow<'w, [Word]> {
-        if words.iter().all(|word| word.known == Known::Fixed) {
+    fn resolve_words<'w>(
+        &self,
+        words: &'w [CommandWord],
+        hole: Option<&WordPlaceholder>,
+    ) -> Cow<'w, [CommandWord]> {
+        if words
+            .iter()
+            .all(|word| word.knowledge == WordKnowledge::Literal)
+        {
             return Cow::Borrowed(words);
         }
         let settled = words.iter().flat_map(|word| {
-            let exact = self.names.settled(word, hole);
+            let exact = self.variables.expand_to_literal_words(word, hole);
             exact.unwrap_or_else(|| vec![word.clone()])
         });
         Cow::Owned(settled.collect())
     }
 
-    fn command(&mut self, command: &Command) {
-        let words = command.words.get(command.from..).unwrap_or(&[]);
+    fn evaluate_command(&mut self, command: &CommandAwaitingVerdict) {
+        let words = command.words.get(command.first_word..).unwrap_or(&[]);
         let Some(first) = words.first() else { return };
         self.commands += 1;
         if self.commands > MAX_COMMANDS || command.depth > MAX_DEPTH {
             let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-            self.unreadable(&texts.join(" "));
+            self.record_unparsed_script_piece(&texts.join(" "));
             return;
         }
-        let Some(program) = first.as_program() else {
+        let Some(program) = first.as_program_name() else {
             if command.sure {
-                self.verdict.unresolved(&first.text);
-                self.verdict.nameless(words);
-                if self.asks_about_hazards() && fetched::is_fetched(&first.text, &self.names) {
-                    self.verdict.hazard(words, fetched::HAZARD);
+                self.collector.note_unresolved_command_part(&first.text);
+                self.collector.add_unknown_program_to_verdict(words);
+                if self.policy_asks_about_hazards()
+                    && fetched::is_output_of_download_command(&first.text, &self.variables)
+                {
+                    self.collector
+                        .require_prompt_for_hazard(words, fetched::DOWNLOAD_HAZARD);
                 }
-                self.named_by_constants(command, words);
+                self.evaluate_command_named_by_variable(command, words);
             }
             // An unquoted expansion may be empty, and the next word the command.
-            if first.known == Known::Many && command.sure {
-                self.any_from(command, 1);
+            if first.knowledge == WordKnowledge::Unbounded && command.sure {
+                self.queue_every_suffix_as_command(command, 1);
             }
             return;
         };
-        let settled = self.settled(words, command.hole.as_deref());
+        let settled = self.resolve_words(words, command.placeholder.as_deref());
         let facts = match command.sure {
-            true => self.facts(command, &settled, program),
-            false => Facts::default(),
+            true => self.gather_command_facts(command, &settled, program),
+            false => CommandAskReasons::default(),
         };
         if !command.sure {
-            self.guessed(command, &settled, program);
+            self.assess_possible_command(command, &settled, program);
         }
-        let inner = unfold::unfold(basename(program), words, &command.feed);
-        let asks = Asks {
-            effects: facts.asks.as_deref(),
-            hazard: facts.hazard.or_else(|| self.fetched(command, &inner)),
+        let inner = unfold::nested_code(basename(program), words, &command.stdin);
+        let asks = PromptReasons {
+            effects: facts.prompt_reason.as_deref(),
+            hazard: facts
+                .hazard
+                .or_else(|| self.download_hazard(command, &inner)),
         };
-        self.verdict.command(words, program, command.sure, asks);
-        self.alias(command, words, program);
-        self.unfold(command, words, inner, facts.readable);
+        self.collector
+            .add_command_to_verdict(words, program, command.sure, asks);
+        self.queue_alias_expansion(command, words, program);
+        self.queue_nested_code(command, words, inner, facts.readable);
         // What rules say of the words as they stand holds; this can only add to it.
         if let Cow::Owned(settled) = settled
             && settled != words
         {
-            let words: Rc<[Word]> = settled.into();
-            let command = Command {
+            let words: Rc<[CommandWord]> = settled.into();
+            let command = CommandAwaitingVerdict {
                 words: Rc::clone(&words),
-                from: 0,
-                feed: command.feed.clone(),
+                first_word: 0,
+                stdin: command.stdin.clone(),
                 depth: command.depth,
                 sure: command.sure,
                 dirs: command.dirs.clone(),
-                hole: command.hole.clone(),
-                kind: command.kind,
+                placeholder: command.placeholder.clone(),
+                origin: command.origin,
             };
-            let program = words.first().and_then(Word::as_program).unwrap_or("");
-            let inner = unfold::unfold(basename(program), &words, &command.feed);
-            if let Some(why) = self.fetched(&command, &inner) {
-                self.verdict.hazard(&words, why);
+            let program = words
+                .first()
+                .and_then(CommandWord::as_program_name)
+                .unwrap_or("");
+            let inner = unfold::nested_code(basename(program), &words, &command.stdin);
+            if let Some(why) = self.download_hazard(&command, &inner) {
+                self.collector.require_prompt_for_hazard(&words, why);
             }
-            self.unfold(&command, &words, inner, facts.readable);
+            self.queue_nested_code(&command, &words, inner, facts.readable);
         }
     }
 
     /// A command whose name is a constant of this very script (`X=rm; $X -rf /`) is judged by it as
     /// well; that it cannot be read beforehand stays true.
-    fn named_by_constants(&mut self, command: &Command, words: &[Word]) {
+    fn evaluate_command_named_by_variable(
+        &mut self,
+        command: &CommandAwaitingVerdict,
+        words: &[CommandWord],
+    ) {
         let Some((first, rest)) = words.split_first() else {
             return;
         };
         if self.commands + self.pending.len() > MAX_COMMANDS {
             return;
         }
-        let constants = self.names.constants(first);
-        let mut begins: Vec<Vec<Word>> = constants
+        let constants = self.variables.known_texts_of_word(first);
+        let mut begins: Vec<Vec<CommandWord>> = constants
             .iter()
-            .map(|name| name.split_whitespace().map(Word::fixed).collect())
+            .map(|name| {
+                name.split_whitespace()
+                    .map(CommandWord::new_literal_word)
+                    .collect()
+            })
             .collect();
         // `{rm,-rf,x}` and a list are several words.
         let list = first.text.contains("[@]") || first.text.contains("[*]");
         if list || first.text.contains('{') && first.text.contains(',') {
-            begins.push(constants.iter().map(Word::fixed).collect());
+            begins.push(
+                constants
+                    .iter()
+                    .map(CommandWord::new_literal_word)
+                    .collect(),
+            );
         }
-        begins.extend(prints::words_of(&first.text));
+        begins.extend(prints::words_printed_by_substitution(&first.text));
         if matches!(first.text.as_str(), "$@" | "${@}" | "$*" | "${*}") {
-            begins.extend(self.given.iter().cloned());
+            begins.extend(self.call_arguments.iter().cloned());
         }
         for own in begins {
-            let words: Vec<Word> = own.into_iter().chain(rest.iter().cloned()).collect();
-            let named = words.first().and_then(Word::as_program);
+            let words: Vec<CommandWord> = own.into_iter().chain(rest.iter().cloned()).collect();
+            let named = words.first().and_then(CommandWord::as_program_name);
             // What names itself is no constant.
             if named.is_none_or(|named| named.contains(['$', '`'])) {
                 continue;
             }
-            self.push(Command {
+            self.queue_command_to_evaluate(CommandAwaitingVerdict {
                 words: words.into(),
-                from: 0,
-                feed: command.feed.clone(),
+                first_word: 0,
+                stdin: command.stdin.clone(),
                 depth: command.depth + 1,
                 sure: true,
                 dirs: command.dirs.clone(),
-                hole: command.hole.clone(),
-                kind: command.kind,
+                placeholder: command.placeholder.clone(),
+                origin: command.origin,
             });
         }
     }
 
     /// Why a person is asked about code that a command runs, if it comes from the network.
-    fn fetched(&self, command: &Command, inner: &[Inner]) -> Option<&'static str> {
+    fn download_hazard(
+        &self,
+        command: &CommandAwaitingVerdict,
+        inner: &[NestedCode],
+    ) -> Option<&'static str> {
         // `curl ... | xargs sh -c`
-        let added = |text: &str| command.feed == Feed::Fetched && matches!(text, "" | "{}" | "%");
-        let fetched = |inner: &Inner| match inner {
-            Inner::Fetched(_) => true,
-            Inner::Unreadable(text) if added(text) => true,
-            Inner::Code(text) | Inner::Unreadable(text) => fetched::is_fetched(text, &self.names),
-            Inner::Script { text, sure: false } => added(text),
+        let added = |text: &str| {
+            command.stdin == StdinSource::Downloaded && matches!(text, "" | "{}" | "%")
+        };
+        let fetched = |inner: &NestedCode| match inner {
+            NestedCode::Downloaded(_) => true,
+            NestedCode::Unreadable(text) if added(text) => true,
+            NestedCode::Code(text) | NestedCode::Unreadable(text) => {
+                fetched::is_output_of_download_command(text, &self.variables)
+            }
+            NestedCode::Script { text, sure: false } => added(text),
             _ => false,
         };
-        let asks = command.sure && self.asks_about_hazards();
-        (asks && inner.iter().any(fetched)).then_some(fetched::HAZARD)
+        let asks = command.sure && self.policy_asks_about_hazards();
+        (asks && inner.iter().any(fetched)).then_some(fetched::DOWNLOAD_HAZARD)
     }
 
-    fn unfold(&mut self, command: &Command, words: &[Word], inner: Vec<Inner>, readable: bool) {
+    fn queue_nested_code(
+        &mut self,
+        command: &CommandAwaitingVerdict,
+        words: &[CommandWord],
+        inner: Vec<NestedCode>,
+        readable: bool,
+    ) {
         let mut hole = None;
-        let program = words.first().and_then(Word::as_program).unwrap_or("");
+        let program = words
+            .first()
+            .and_then(CommandWord::as_program_name)
+            .unwrap_or("");
         let moved;
-        let command = match unfold::started_in(basename(program), words) {
+        let command = match unfold::wrapper_command_chdir_option(basename(program), words) {
             None => command,
             Some(folder) => {
-                let dirs = command.dirs.iter().map(|dir| dirs::step(dir, &folder));
-                moved = Command {
+                let dirs = command
+                    .dirs
+                    .iter()
+                    .map(|dir| dirs::append_cd_step(dir, &folder));
+                moved = CommandAwaitingVerdict {
                     words: Rc::clone(&command.words),
-                    feed: command.feed.clone(),
+                    stdin: command.stdin.clone(),
                     dirs: dirs.collect(),
-                    hole: command.hole.clone(),
+                    placeholder: command.placeholder.clone(),
                     ..*command
                 };
                 &moved
@@ -701,152 +866,202 @@ impl<'r> Judge<'r> {
         };
         for inner in inner {
             match inner {
-                Inner::Code(_) if readable && self.by_effect() => {}
-                Inner::Code(piece) => self.inner(command, words, Inner::Unreadable(piece)),
-                Inner::Command(inner) => {
-                    let hole =
-                        hole.get_or_insert_with(|| hole_of(words, &command.feed).map(Rc::new));
-                    self.push(Command {
+                NestedCode::Code(_) if readable && self.decides_unmatched_by_effect() => {}
+                NestedCode::Code(piece) => {
+                    self.queue_nested_code_item(command, words, NestedCode::Unreadable(piece))
+                }
+                NestedCode::Command(inner) => {
+                    let hole = hole.get_or_insert_with(|| {
+                        capped_find_xargs_substitutions(words, &command.stdin).map(Rc::new)
+                    });
+                    self.queue_command_to_evaluate(CommandAwaitingVerdict {
                         words: inner.into(),
-                        from: 0,
-                        feed: command.feed.clone(),
+                        first_word: 0,
+                        stdin: command.stdin.clone(),
                         depth: command.depth + 1,
                         sure: command.sure,
                         dirs: command.dirs.clone(),
-                        hole: hole.clone(),
-                        kind: command.kind,
+                        placeholder: hole.clone(),
+                        origin: command.origin,
                     });
                 }
-                inner => self.inner(command, words, inner),
+                inner => self.queue_nested_code_item(command, words, inner),
             }
         }
     }
 
-    fn alias(&mut self, command: &Command, words: &[Word], program: &str) {
+    fn queue_alias_expansion(
+        &mut self,
+        command: &CommandAwaitingVerdict,
+        words: &[CommandWord],
+        program: &str,
+    ) {
         // Removed while in use, as the shell does: `alias ls='ls -l'` is no loop.
         let Some(text) = self.aliases.remove(program) else {
             return;
         };
         if let Some(value) = shlex::split(&text).filter(|value| !value.is_empty()) {
-            let value = value.into_iter().map(Word::fixed);
-            let words: Vec<Word> = value.chain(words.iter().skip(1).cloned()).collect();
-            self.push(Command {
+            let value = value.into_iter().map(CommandWord::new_literal_word);
+            let words: Vec<CommandWord> = value.chain(words.iter().skip(1).cloned()).collect();
+            self.queue_command_to_evaluate(CommandAwaitingVerdict {
                 words: words.into(),
-                from: 0,
-                feed: command.feed.clone(),
+                first_word: 0,
+                stdin: command.stdin.clone(),
                 depth: command.depth + 1,
                 sure: command.sure,
                 dirs: command.dirs.clone(),
-                hole: command.hole.clone(),
-                kind: command.kind,
+                placeholder: command.placeholder.clone(),
+                origin: command.origin,
             });
         }
         self.aliases.insert(program.to_owned(), text);
     }
 
-    fn inner(&mut self, command: &Command, words: &[Word], inner: Inner) {
+    fn queue_nested_code_item(
+        &mut self,
+        command: &CommandAwaitingVerdict,
+        words: &[CommandWord],
+        inner: NestedCode,
+    ) {
         let depth = command.depth + 1;
         match inner {
-            Inner::From(at) => self.push(Command {
+            NestedCode::WordsFrom(at) => self.queue_command_to_evaluate(CommandAwaitingVerdict {
                 words: Rc::clone(&command.words),
-                from: command.from + at,
-                feed: command.feed.clone(),
+                first_word: command.first_word + at,
+                stdin: command.stdin.clone(),
                 depth,
                 sure: command.sure,
                 dirs: command.dirs.clone(),
-                hole: command.hole.clone(),
-                kind: command.kind,
+                placeholder: command.placeholder.clone(),
+                origin: command.origin,
             }),
             // Pushed where its placeholder is worked out, once for all.
-            Inner::Command(_) => {}
-            Inner::Given(given) => {
+            NestedCode::Command(_) => {}
+            NestedCode::PositionalArgs(given) => {
                 for word in given {
-                    let filled = self.names.filled(&word, command.hole.as_deref());
+                    let filled = self
+                        .variables
+                        .fill_word_placeholder(&word, command.placeholder.as_deref());
                     for word in filled {
-                        self.names.set(GIVEN, word);
+                        self.variables
+                            .record_shell_variable_value(POSITIONAL_ARGS, word);
                     }
                 }
             }
-            Inner::Script { text, sure } => {
+            NestedCode::Script { text, sure } => {
                 if !sure {
-                    self.verdict.unresolved(&text);
+                    self.collector.note_unresolved_command_part(&text);
                 }
-                let kind = match command.kind {
-                    Kind::Inside => Kind::Contained,
-                    Kind::Plain if unfold::runs_elsewhere(words) => Kind::Elsewhere,
+                let kind = match command.origin {
+                    CommandOrigin::Container => CommandOrigin::ContainerScript,
+                    CommandOrigin::Machine if unfold::runs_on_other_machine(words) => {
+                        CommandOrigin::Remote
+                    }
                     kind => kind,
                 };
-                self.script(&text, command.feed.clone(), depth, &command.dirs, kind);
+                self.queue_script_for_evaluation(
+                    &text,
+                    command.stdin.clone(),
+                    depth,
+                    &command.dirs,
+                    kind,
+                );
             }
-            Inner::AnyFrom(at) => {
+            NestedCode::AnyWordFrom(at) => {
                 let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
                 // A guess about a guess adds nothing: its words are being tried already.
                 if command.sure {
-                    self.verdict.unresolved(&texts.join(" "));
-                    self.any_from(command, at);
+                    self.collector
+                        .note_unresolved_command_part(&texts.join(" "));
+                    self.queue_every_suffix_as_command(command, at);
                 }
             }
-            Inner::Code(piece) | Inner::Unreadable(piece) | Inner::Fetched(piece) => {
+            NestedCode::Code(piece)
+            | NestedCode::Unreadable(piece)
+            | NestedCode::Downloaded(piece) => {
                 if command.sure {
-                    self.verdict.unresolved(&piece);
+                    self.collector.note_unresolved_command_part(&piece);
                 }
             }
-            Inner::Typed => {
+            NestedCode::Interactive => {
                 if command.sure {
                     let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-                    self.verdict.typed_at(&texts.join(" "));
+                    self.collector
+                        .note_unseen_interactive_input(&texts.join(" "));
                 }
             }
-            Inner::Alias(name, text) => {
-                self.script(&text, Feed::Nothing, depth, &command.dirs, command.kind);
+            NestedCode::Alias(name, text) => {
+                self.queue_script_for_evaluation(
+                    &text,
+                    StdinSource::PlainFile,
+                    depth,
+                    &command.dirs,
+                    command.origin,
+                );
                 self.aliases.insert(name, text);
             }
         }
     }
 
     /// Tries every suffix of the words as a command.
-    fn any_from(&mut self, command: &Command, at: usize) {
-        for from in (command.from + at..command.words.len()).take(MAX_TRIED) {
-            self.push(Command {
+    fn queue_every_suffix_as_command(&mut self, command: &CommandAwaitingVerdict, at: usize) {
+        for from in (command.first_word + at..command.words.len()).take(MAX_TRIED) {
+            self.queue_command_to_evaluate(CommandAwaitingVerdict {
                 words: Rc::clone(&command.words),
-                from,
-                feed: command.feed.clone(),
+                first_word: from,
+                stdin: command.stdin.clone(),
                 depth: command.depth + 1,
                 sure: false,
                 dirs: command.dirs.clone(),
-                hole: None,
-                kind: command.kind,
+                placeholder: None,
+                origin: command.origin,
             });
         }
-        for from in (command.from + at..command.words.len()).skip(MAX_TRIED) {
+        for from in (command.first_word + at..command.words.len()).skip(MAX_TRIED) {
             let words = command.words.get(from..).unwrap_or(&[]);
-            if let Some(program) = words.first().and_then(Word::as_program) {
-                self.verdict.command(words, program, false, Asks::default());
+            if let Some(program) = words.first().and_then(CommandWord::as_program_name) {
+                self.collector.add_command_to_verdict(
+                    words,
+                    program,
+                    false,
+                    PromptReasons::default(),
+                );
             }
         }
     }
 }
 
 /// What stands for unknown words in the command that these words run.
-fn hole_of(words: &[Word], feed: &Feed) -> Option<Hole> {
-    let (placeholder, mut values) = placeholder_of(words, feed)?;
+fn capped_find_xargs_substitutions(
+    words: &[CommandWord],
+    feed: &StdinSource,
+) -> Option<WordPlaceholder> {
+    let (placeholder, mut values) = find_or_xargs_placeholder(words, feed)?;
     if values.len() > MOST_FILES {
-        values = vec![Word::open(UNKNOWN, Known::One)];
+        values = vec![CommandWord::word_from_unresolved_text(
+            UNKNOWN,
+            WordKnowledge::SingleWord,
+        )];
     }
     Some((placeholder, values))
 }
 
-fn placeholder_of(words: &[Word], feed: &Feed) -> Option<Hole> {
-    let name = words.first().and_then(Word::as_fixed).map(basename)?;
+fn find_or_xargs_placeholder(words: &[CommandWord], feed: &StdinSource) -> Option<WordPlaceholder> {
+    let name = words
+        .first()
+        .and_then(CommandWord::as_literal)
+        .map(basename)?;
     match name {
-        "find" | "gfind" => Some(("{}".to_owned(), effects::found_by(words))),
-        "fd" | "fdfind" => Some(("{}".to_owned(), effects::names_printed(words)?)),
+        "find" | "gfind" => Some(("{}".to_owned(), effects::paths_found_by_find(words))),
+        "fd" | "fdfind" => Some(("{}".to_owned(), effects::printed_file_names(words)?)),
         "xargs" | "gxargs" => {
             let placeholder = unfold::xargs_placeholder(words);
             match feed {
-                Feed::Paths(paths) => Some((placeholder.unwrap_or_default(), paths.to_vec())),
-                Feed::Text { text, sure: true } => {
-                    let lines = text.lines().map(Word::fixed).collect();
+                StdinSource::Paths(paths) => {
+                    Some((placeholder.unwrap_or_default(), paths.to_vec()))
+                }
+                StdinSource::Text { text, sure: true } => {
+                    let lines = text.lines().map(CommandWord::new_literal_word).collect();
                     Some((placeholder?, lines))
                 }
                 _ => None,

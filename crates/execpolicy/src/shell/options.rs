@@ -1,11 +1,11 @@
 //! Reading past the options of a program that runs another one. An option that is not
 //! known makes the position unsure, and that is said, never guessed.
 
-use super::word::{Known, Word};
+use super::word::{CommandWord, WordKnowledge};
 
 /// How a wrapper's command line begins.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Options {
+pub(crate) struct WrapperCommandOptionSpec {
     /// Letters that stand alone.
     pub(crate) flags: &'static str,
     /// Letters that take a value, attached or as the next word.
@@ -25,7 +25,7 @@ pub(crate) struct Options {
 }
 
 /// No options at all.
-pub(crate) const PLAIN: Options = Options {
+pub(crate) const NO_OPTIONS: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
     flags: "",
     values: "",
     attached: "",
@@ -38,7 +38,7 @@ pub(crate) const PLAIN: Options = Options {
 
 /// Where the command of a wrapper begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Start {
+pub(crate) enum WrappedCommandPosition {
     /// At this word; it may lie behind the last one.
     At(usize),
     /// Nothing is run.
@@ -48,73 +48,87 @@ pub(crate) enum Start {
 }
 
 /// Options that were met, by letter or long name, with their values.
-pub(crate) type Seen = Vec<(String, Option<Word>)>;
+pub(crate) type SeenOptions = Vec<(String, Option<CommandWord>)>;
 
 /// Reads past the options of `words`, the first of which is the program itself.
-pub(crate) fn past(words: &[Word], options: &Options) -> (Start, Seen) {
-    let mut seen = Seen::new();
+pub(crate) fn skip_program_options(
+    words: &[CommandWord],
+    options: &WrapperCommandOptionSpec,
+) -> (WrappedCommandPosition, SeenOptions) {
+    let mut seen = SeenOptions::new();
     let mut at = 1;
     while let Some(word) = words.get(at) {
         if options.assignments && word.is_assignment() {
             at += 1;
             continue;
         }
-        let lead = word.lead();
+        let lead = word.known_word_prefix();
         if !lead.starts_with('-') {
             // An expansion with nothing known before it could be an option.
-            if word.known != Known::Fixed && lead.is_empty() && options.operands == 0 {
-                return (Start::Unsure, seen);
+            if word.knowledge != WordKnowledge::Literal && lead.is_empty() && options.operands == 0
+            {
+                return (WrappedCommandPosition::Unsure, seen);
             }
             break;
         }
-        if word.as_fixed() == Some("-") {
+        if word.as_literal() == Some("-") {
             // `env -` is `env -i`; `su -` a login shell.
             at += 1;
             continue;
         }
-        if word.as_fixed() == Some("--") {
+        if word.as_literal() == Some("--") {
             at += 1;
-            while options.assignments && words.get(at).is_some_and(Word::is_assignment) {
+            while options.assignments && words.get(at).is_some_and(CommandWord::is_assignment) {
                 at += 1;
             }
             break;
         }
         let used = match lead.strip_prefix("--") {
-            Some(_) => long(word, words.get(at + 1), options, &mut seen),
-            None => short(word, words.get(at + 1), options, &mut seen),
+            Some(_) => skip_long_option(word, words.get(at + 1), options, &mut seen),
+            None => parse_short_option_cluster(word, words.get(at + 1), options, &mut seen),
         };
         match used {
             Some(used) => at += used,
-            None => return (Start::Unsure, seen),
+            None => return (WrappedCommandPosition::Unsure, seen),
         }
     }
     if seen
         .iter()
         .any(|(name, _)| options.inert.contains(&name.as_str()))
     {
-        return (Start::Nothing, seen);
+        return (WrappedCommandPosition::Nothing, seen);
     }
     let between = words.iter().skip(at).take(options.operands);
-    if between.clone().any(|word| word.known == Known::Many) {
-        return (Start::Unsure, seen);
+    if between
+        .clone()
+        .any(|word| word.knowledge == WordKnowledge::Unbounded)
+    {
+        return (WrappedCommandPosition::Unsure, seen);
     }
-    (Start::At(at + options.operands), seen)
+    (WrappedCommandPosition::At(at + options.operands), seen)
 }
 
 /// How many words a long option takes.
-fn long(word: &Word, next: Option<&Word>, options: &Options, seen: &mut Seen) -> Option<usize> {
-    let lead = word.lead().strip_prefix("--")?;
+fn skip_long_option(
+    word: &CommandWord,
+    next: Option<&CommandWord>,
+    options: &WrapperCommandOptionSpec,
+    seen: &mut SeenOptions,
+) -> Option<usize> {
+    let lead = word.known_word_prefix().strip_prefix("--")?;
     if let Some((name, _)) = lead.split_once('=') {
         let value = word.text.split_once('=').map_or("", |(_, value)| value);
-        let value = match word.known {
-            Known::Fixed => Word::fixed(value),
-            Known::One => Word::open(value, Known::One),
-            Known::Many => return None,
+        let value = match word.knowledge {
+            WordKnowledge::Literal => CommandWord::new_literal_word(value),
+            WordKnowledge::SingleWord => {
+                CommandWord::word_from_unresolved_text(value, WordKnowledge::SingleWord)
+            }
+            WordKnowledge::Unbounded => return None,
         };
         seen.push((name.to_owned(), Some(value)));
         return Some(1);
     }
-    let name = word.as_fixed()?.strip_prefix("--")?;
+    let name = word.as_literal()?.strip_prefix("--")?;
     if options.long_flags.contains(&name) || options.inert.contains(&name) {
         seen.push((name.to_owned(), None));
         return Some(1);
@@ -122,27 +136,35 @@ fn long(word: &Word, next: Option<&Word>, options: &Options, seen: &mut Seen) ->
     if options.long_values.contains(&name) {
         seen.push((name.to_owned(), next.cloned()));
         return next
-            .is_none_or(|value| value.known != Known::Many)
+            .is_none_or(|value| value.knowledge != WordKnowledge::Unbounded)
             .then_some(2);
     }
     None
 }
 
 /// How many words a cluster of short options takes.
-fn short(word: &Word, next: Option<&Word>, options: &Options, seen: &mut Seen) -> Option<usize> {
-    if word.known == Known::Many {
+fn parse_short_option_cluster(
+    word: &CommandWord,
+    next: Option<&CommandWord>,
+    options: &WrapperCommandOptionSpec,
+    seen: &mut SeenOptions,
+) -> Option<usize> {
+    if word.knowledge == WordKnowledge::Unbounded {
         return None;
     }
-    let cluster = word.lead().strip_prefix('-')?;
+    let cluster = word.known_word_prefix().strip_prefix('-')?;
     for (at, letter) in cluster.char_indices() {
         let after = at + letter.len_utf8();
         let name = letter.to_string();
         if options.values.contains(letter) || options.attached.contains(letter) {
             let rest = word.text.get(1 + after..).unwrap_or("");
-            let attached = match (rest.is_empty(), word.known) {
+            let attached = match (rest.is_empty(), word.knowledge) {
                 (true, _) => None,
-                (false, Known::Fixed) => Some(Word::fixed(rest)),
-                (false, _) => Some(Word::open(rest, Known::One)),
+                (false, WordKnowledge::Literal) => Some(CommandWord::new_literal_word(rest)),
+                (false, _) => Some(CommandWord::word_from_unresolved_text(
+                    rest,
+                    WordKnowledge::SingleWord,
+                )),
             };
             if attached.is_some() || options.attached.contains(letter) {
                 seen.push((name, attached));
@@ -150,7 +172,7 @@ fn short(word: &Word, next: Option<&Word>, options: &Options, seen: &mut Seen) -
             }
             seen.push((name, next.cloned()));
             return next
-                .is_none_or(|value| value.known != Known::Many)
+                .is_none_or(|value| value.knowledge != WordKnowledge::Unbounded)
                 .then_some(2);
         }
         if !options.flags.contains(letter) && !options.inert.contains(&name.as_str()) {
@@ -159,5 +181,5 @@ fn short(word: &Word, next: Option<&Word>, options: &Options, seen: &mut Seen) -
         seen.push((name, None));
     }
     // An expansion behind flags could hold any further letter.
-    (word.known == Known::Fixed).then_some(1)
+    (word.knowledge == WordKnowledge::Literal).then_some(1)
 }

@@ -3,7 +3,7 @@
 
 /// Programs, and the first words of theirs that install, remove, start or stop something; an empty list
 /// stands for any call.
-const CHANGERS: &[(&[&str], &[&str])] = &[
+const ENVIRONMENT_CHANGERS: &[(&[&str], &[&str])] = &[
     (
         &["npm", "pnpm", "yarn", "bun"],
         &[
@@ -76,15 +76,18 @@ const CHANGERS: &[(&[&str], &[&str])] = &[
 ];
 
 /// Whether this command does so, by its words as far as they are fixed.
-pub(super) fn changes(program: &str, words: &[&str]) -> bool {
+pub(super) fn changes_packages_or_services(program: &str, words: &[&str]) -> bool {
     if program.starts_with("python") {
         // python -m pip install ...
         return match words {
-            ["-m", module, rest @ ..] => changes(module, rest),
+            ["-m", module, rest @ ..] => changes_packages_or_services(module, rest),
             _ => false,
         };
     }
-    let Some((_, verbs)) = CHANGERS.iter().find(|(names, _)| names.contains(&program)) else {
+    let Some((_, verbs)) = ENVIRONMENT_CHANGERS
+        .iter()
+        .find(|(names, _)| names.contains(&program))
+    else {
         return false;
     };
     let verb = words.iter().find(|word| !word.starts_with('-'));
@@ -98,14 +101,18 @@ pub(super) fn changes(program: &str, words: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::changes;
+    use super::changes_packages_or_services;
 
     #[test]
     fn what_installs_and_what_does_not() {
         let check = |line: &str, expected: bool| {
             let words: Vec<&str> = line.split(' ').collect();
             let (program, rest) = words.split_first().unwrap_or((&"", &[]));
-            assert_eq!(changes(program, rest), expected, "{line}");
+            assert_eq!(
+                changes_packages_or_services(program, rest),
+                expected,
+                "{line}"
+            );
         };
         for line in [
             "npm install",

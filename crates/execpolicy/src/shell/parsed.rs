@@ -18,10 +18,10 @@ const MAX_SCRIPT: usize = 256 << 10;
 
 /// Scripts that were parsed, for whoever asks about the same request again.
 #[derive(Clone, Default)]
-pub struct ParsedScripts(Arc<Mutex<Parsed>>);
+pub struct ParsedScripts(Arc<Mutex<ParseCache>>);
 
 #[derive(Default)]
-struct Parsed {
+struct ParseCache {
     parser: Option<Parser>,
     trees: Vec<(Box<str>, Option<Tree>)>,
     parses: usize,
@@ -29,20 +29,20 @@ struct Parsed {
 
 impl ParsedScripts {
     /// How often a script was parsed.
-    pub fn parses(&self) -> usize {
+    pub fn script_parse_count(&self) -> usize {
         let parsed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         parsed.parses
     }
 
     /// The tree of this script; `None` if the grammar gives up on it.
-    pub(crate) fn tree(&self, text: &str) -> Option<Tree> {
+    pub(crate) fn shell_syntax_tree(&self, text: &str) -> Option<Tree> {
         let mut parsed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((_, tree)) = parsed.trees.iter().find(|(known, _)| **known == *text) {
             return tree.clone();
         }
         parsed.parses += 1;
         let mut parser = parsed.parser.take().or_else(bash_parser)?;
-        let tree = parse(&mut parser, text);
+        let tree = parse_script(&mut parser, text);
         parsed.parser = Some(parser);
         if parsed.trees.len() < MAX_KEPT && text.len() <= MAX_SCRIPT {
             parsed.trees.push((text.into(), tree.clone()));
@@ -51,7 +51,7 @@ impl ParsedScripts {
     }
 }
 
-fn parse(parser: &mut Parser, text: &str) -> Option<Tree> {
+fn parse_script(parser: &mut Parser, text: &str) -> Option<Tree> {
     let most = ROUNDS + text.len() / BYTES_PER_ROUND;
     let mut rounds = 0;
     let mut progress = |_: &tree_sitter::ParseState| {
@@ -62,7 +62,7 @@ fn parse(parser: &mut Parser, text: &str) -> Option<Tree> {
         }
     };
     let options = ParseOptions::new().progress_callback(&mut progress);
-    let masked = mask::mask(text);
+    let masked = mask::adapt_script_for_grammar(text);
     let bytes = masked.as_ref();
     let input = |at: usize, _| bytes.get(at..).unwrap_or(&[]);
     let tree = parser.parse_with_options(&mut { input }, None, Some(options));

@@ -5,13 +5,13 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use super::dirs::{Dir, Dirs};
-use super::feed::Feed;
+use super::dirs::{WorkingDir, WorkingDirs};
+use super::feed::StdinSource;
 use super::parsed::ParsedScripts;
-use super::unfold::{Inner, unfold};
-use super::word::Word;
+use super::unfold::{NestedCode, nested_code};
+use super::word::CommandWord;
 use super::{dirs, tree};
-use crate::effects::{self, Act, Effect};
+use crate::effects::{self, CommandEffect, FileAccess};
 use crate::rules::basename;
 
 /// Scripts inside scripts that are followed.
@@ -27,21 +27,21 @@ pub enum PatchTool {
     /// GNU `patch`.
     Patch,
     /// `checkrein patch apply`.
-    Own,
+    Checkrein,
 }
 
 /// Where the patch is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum PatchText {
     /// In the script itself.
-    Here(String),
+    Inline(String),
     /// In this file, by a path from where the script begins.
     File(String),
 }
 
 /// A patch that a script applies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PatchCommand {
+pub struct PatchApplyingCommand {
     /// By which program.
     pub tool: PatchTool,
     /// From where.
@@ -62,47 +62,54 @@ pub struct PatchCommand {
 }
 
 /// The patches that a script applies, as far as they can be read beforehand.
-pub fn patches_in(scripts: &ParsedScripts, script: &str) -> Vec<PatchCommand> {
+pub fn patches_in_script(scripts: &ParsedScripts, script: &str) -> Vec<PatchApplyingCommand> {
     let mut found = Vec::new();
-    read(scripts, script, &dirs::start(), MAX_DEPTH, &mut found);
+    collect_patches_in_script(
+        scripts,
+        script,
+        &dirs::script_start_folders(),
+        MAX_DEPTH,
+        &mut found,
+    );
     found
 }
 
 /// The same for words that no shell reads.
-pub fn patches_of_words<S: AsRef<str>>(words: &[S]) -> Vec<PatchCommand> {
-    let words: Vec<Word> = words
+pub fn patch_commands_in_argv<S: AsRef<str>>(words: &[S]) -> Vec<PatchApplyingCommand> {
+    let words: Vec<CommandWord> = words
         .iter()
-        .map(|word| Word::fixed(word.as_ref()))
+        .map(|word| CommandWord::new_literal_word(word.as_ref()))
         .collect();
     let mut found = Vec::new();
-    let start = Place {
-        feed: &Feed::Nothing,
-        dirs: &dirs::start(),
+    let start = PatchCommandContext {
+        stdin: &StdinSource::PlainFile,
+        dirs: &dirs::script_start_folders(),
         scripts: &ParsedScripts::default(),
     };
-    command(&words, &start, (&mut false, MAX_DEPTH), &mut found);
+    collect_patches_in_command(&words, &start, (&mut false, MAX_DEPTH), &mut found);
     found
 }
 
 /// What a command stands in.
 #[derive(Clone, Copy)]
-struct Place<'a> {
-    feed: &'a Feed,
-    dirs: &'a Dirs,
+struct PatchCommandContext<'a> {
+    stdin: &'a StdinSource,
+    dirs: &'a WorkingDirs,
     scripts: &'a ParsedScripts,
 }
 
-impl Place<'_> {
+impl PatchCommandContext<'_> {
     /// The folders it can work in, the likeliest first: a `cd` mostly comes to where it leads.
-    fn folders(&self) -> Vec<Option<String>> {
-        let mut folders: Vec<(usize, Option<String>)> = self.dirs.iter().map(folder).collect();
+    fn patch_folders_by_likelihood(&self) -> Vec<Option<String>> {
+        let mut folders: Vec<(usize, Option<String>)> =
+            self.dirs.iter().map(folder_and_cd_count).collect();
         folders.sort_by_key(|(steps, _)| std::cmp::Reverse(*steps));
         folders.into_iter().map(|(_, folder)| folder).collect()
     }
 }
 
 /// How many steps lead to a folder, and its name.
-fn folder(dir: &Dir) -> (usize, Option<String>) {
+fn folder_and_cd_count(dir: &WorkingDir) -> (usize, Option<String>) {
     let mut steps = Vec::new();
     let mut at = dir;
     while let Some(step) = at {
@@ -112,55 +119,59 @@ fn folder(dir: &Dir) -> (usize, Option<String>) {
     let count = steps.len();
     let mut path: Option<PathBuf> = None;
     for word in steps.into_iter().rev() {
-        let name = word.as_fixed().unwrap_or(UNKNOWN);
+        let name = word.as_literal().unwrap_or(UNKNOWN_FOLDER);
         path = Some(path.unwrap_or_default().join(name));
     }
     (count, path.map(|path| path.display().to_string()))
 }
 
 /// The name of a folder that is not known.
-const UNKNOWN: &str = "$";
+const UNKNOWN_FOLDER: &str = "$";
 
-fn read(
+fn collect_patches_in_script(
     scripts: &ParsedScripts,
     script: &str,
-    dirs: &Dirs,
+    dirs: &WorkingDirs,
     depth: usize,
-    found: &mut Vec<PatchCommand>,
+    found: &mut Vec<PatchApplyingCommand>,
 ) {
-    let script = &*without_joined_errors(script);
-    let read = tree::read(scripts, script, &Feed::Nothing, dirs);
+    let script = &*script_without_stderr_redirect(script);
+    let read = tree::parse_script_into_commands(scripts, script, &StdinSource::PlainFile, dirs);
     if read.broken {
         return;
     }
     let mut anything = read
         .redirected
         .iter()
-        .any(|file| file.written && is_file(file));
-    let mut before: Option<&[Word]> = None;
+        .any(|file| file.written && redirect_may_change_file(file));
+    let mut before: Option<&[CommandWord]> = None;
     let from = found.len();
     for one in &read.commands {
-        let words = match (&one.feed, input_file(script)) {
+        let words = match (&one.stdin, redirected_input_file(script)) {
             // `< FILE` feeds the one command that there is to feed.
-            (Feed::Nothing, Some(file)) if is_fed(&one.words) => with_input(&one.words, file),
-            (Feed::Unknown | Feed::Fetched, _) if is_fed(&one.words) => {
-                match before.and_then(shown_file) {
-                    Some(file) => with_input(&one.words, file),
+            (StdinSource::PlainFile, Some(file)) if reads_patch_on_stdin(&one.words) => {
+                rewrite_patch_redirect_as_argument(&one.words, file)
+            }
+            (StdinSource::CommandOutput | StdinSource::Downloaded, _)
+                if reads_patch_on_stdin(&one.words) =>
+            {
+                match before.and_then(file_shown_by_cat) {
+                    Some(file) => rewrite_patch_redirect_as_argument(&one.words, file),
                     None => one.words.clone(),
                 }
             }
             _ => one.words.clone(),
         };
-        let place = Place {
-            feed: &one.feed,
+        let place = PatchCommandContext {
+            stdin: &one.stdin,
             dirs: &one.dirs,
             scripts,
         };
-        command(&words, &place, (&mut anything, depth), found);
+        collect_patches_in_command(&words, &place, (&mut anything, depth), found);
         before = Some(&one.words);
     }
     // What is tried when it fails is not for us to refuse.
-    if read.tried {
+    if read.has_fallback {
         for one in found.iter_mut().skip(from) {
             one.first = false;
         }
@@ -169,7 +180,7 @@ fn read(
 
 /// Between a heredoc's word and a pipe the grammar takes what follows `2>&1` for words of the
 /// command in front; it says nothing about files.
-fn without_joined_errors(script: &str) -> Cow<'_, str> {
+fn script_without_stderr_redirect(script: &str) -> Cow<'_, str> {
     let Some(at) = script.find("<<") else {
         return Cow::Borrowed(script);
     };
@@ -182,27 +193,30 @@ fn without_joined_errors(script: &str) -> Cow<'_, str> {
 }
 
 /// Whether a redirect may change a file of the tree: `2>&1` and `/dev/null` are none.
-fn is_file(redirected: &tree::Redirected) -> bool {
+fn redirect_may_change_file(redirected: &tree::FileRedirect) -> bool {
     let number = |text: &str| {
         text.chars()
             .all(|char| char.is_ascii_digit() || char == '-')
     };
-    let path = redirected.path.as_fixed();
+    let path = redirected.path.as_literal();
     !path.is_some_and(|path| number(path) || path.starts_with("/dev/"))
 }
 
 /// The file of `cat FILE |`.
-fn shown_file(words: &[Word]) -> Option<&str> {
+fn file_shown_by_cat(words: &[CommandWord]) -> Option<&str> {
     match words {
-        [cat, file] if cat.as_program().map(basename) == Some("cat") => {
-            file.as_fixed().filter(|file| !file.starts_with('-'))
+        [cat, file] if cat.as_program_name().map(basename) == Some("cat") => {
+            file.as_literal().filter(|file| !file.starts_with('-'))
         }
         _ => None,
     }
 }
 
-fn is_fed(words: &[Word]) -> bool {
-    let program = words.first().and_then(Word::as_program).map(basename);
+fn reads_patch_on_stdin(words: &[CommandWord]) -> bool {
+    let program = words
+        .first()
+        .and_then(CommandWord::as_program_name)
+        .map(basename);
     matches!(
         program,
         Some("apply_patch" | "applypatch" | "patch" | "git" | "checkrein")
@@ -211,53 +225,64 @@ fn is_fed(words: &[Word]) -> bool {
 
 /// `patch < x` says the same as `patch -i x`, and `git apply < x` as `git apply x`. What Codex's
 /// tool is fed by a file is written so here only.
-fn with_input(words: &[Word], file: &str) -> Vec<Word> {
+fn rewrite_patch_redirect_as_argument(words: &[CommandWord], file: &str) -> Vec<CommandWord> {
     let mut words = words.to_vec();
-    match words.first().and_then(Word::as_program).map(basename) {
+    match words
+        .first()
+        .and_then(CommandWord::as_program_name)
+        .map(basename)
+    {
         Some("patch" | "apply_patch" | "applypatch") => {
-            words.extend([Word::fixed("-i"), Word::fixed(file)]);
+            words.extend([
+                CommandWord::new_literal_word("-i"),
+                CommandWord::new_literal_word(file),
+            ]);
         }
-        Some("git" | "checkrein") => words.push(Word::fixed(file)),
+        Some("git" | "checkrein") => words.push(CommandWord::new_literal_word(file)),
         _ => {}
     }
     words
 }
 
 /// The plain word behind the only `<` of a script.
-fn input_file(script: &str) -> Option<&str> {
+fn redirected_input_file(script: &str) -> Option<&str> {
     let (_, behind) = script.split_once('<')?;
     let word = behind.split_whitespace().next()?;
     let plain = |char: char| char.is_alphanumeric() || "/._-+".contains(char);
     (!behind.contains('<') && word.chars().all(plain)).then_some(word)
 }
 
-fn command(
-    words: &[Word],
-    place: &Place<'_>,
+fn collect_patches_in_command(
+    words: &[CommandWord],
+    place: &PatchCommandContext<'_>,
     (anything, depth): (&mut bool, usize),
-    found: &mut Vec<PatchCommand>,
+    found: &mut Vec<PatchApplyingCommand>,
 ) {
-    let Some(program) = words.first().and_then(Word::as_program).map(basename) else {
+    let Some(program) = words
+        .first()
+        .and_then(CommandWord::as_program_name)
+        .map(basename)
+    else {
         *anything = true;
         return;
     };
-    let feed = place.feed;
-    let texts: Option<Vec<&str>> = words.iter().skip(1).map(Word::as_fixed).collect();
+    let feed = place.stdin;
+    let texts: Option<Vec<&str>> = words.iter().skip(1).map(CommandWord::as_literal).collect();
     let patching = texts.as_deref().and_then(|texts| match program {
-        "apply_patch" | "applypatch" => apply_patch(texts, feed),
-        "git" => git(texts, feed),
-        "patch" => gnu(texts, feed),
-        "checkrein" => own(texts, feed),
+        "apply_patch" | "applypatch" => parse_apply_patch_command(texts, feed),
+        "git" => parse_git_apply(texts, feed),
+        "patch" => parse_gnu_patch_arguments(texts, feed),
+        "checkrein" => parse_checkrein_patch_command(texts, feed),
         _ => None,
     });
     if let Some(patching) = patching {
-        for (at, folder) in place.folders().into_iter().enumerate() {
+        for (at, folder) in place.patch_folders_by_likelihood().into_iter().enumerate() {
             let paths_only = at > 0 || !patching.plain;
-            found.push(PatchCommand {
+            found.push(PatchApplyingCommand {
                 tool: patching.tool,
                 text: patching.text.clone(),
                 strip: patching.strip,
-                folder: below(folder.clone(), patching.folder.as_deref()),
+                folder: join_folder(folder.clone(), patching.folder.as_deref()),
                 started: folder,
                 first: !*anything && !paths_only,
                 paths_only,
@@ -270,36 +295,50 @@ fn command(
         "cd" | "pushd" | "popd" | "echo" | "pwd" | "true" | "set" | ":" => {}
         _ => {
             let mut inner_one = false;
-            for inner in unfold(program, words, feed).into_iter().take(8) {
+            for inner in nested_code(program, words, feed).into_iter().take(8) {
                 inner_one = true;
                 match inner {
-                    Inner::Script { text, sure: true } if depth > 0 && !*anything => {
-                        read(place.scripts, &text, place.dirs, depth - 1, found);
+                    NestedCode::Script { text, sure: true } if depth > 0 && !*anything => {
+                        collect_patches_in_script(
+                            place.scripts,
+                            &text,
+                            place.dirs,
+                            depth - 1,
+                            found,
+                        );
                     }
-                    Inner::From(at) if depth > 0 => {
+                    NestedCode::WordsFrom(at) if depth > 0 => {
                         let rest = words.get(at..).unwrap_or_default();
-                        command(rest, place, (anything, depth - 1), found);
+                        collect_patches_in_command(rest, place, (anything, depth - 1), found);
                     }
                     _ => {}
                 }
             }
-            *anything |= inner_one || !only_reads(program, words);
+            *anything |= inner_one || !leaves_files_unchanged(program, words);
         }
     }
 }
 
 /// Whether a command leaves all files as they are.
-fn only_reads(program: &str, words: &[Word]) -> bool {
-    effects::of(program, words, false).iter().all(|effect| {
-        matches!(
-            effect,
-            Effect::File(Act::Read | Act::Use | Act::List | Act::ReadBelow, _)
-        )
-    })
+fn leaves_files_unchanged(program: &str, words: &[CommandWord]) -> bool {
+    effects::command_effects(program, words, false)
+        .iter()
+        .all(|effect| {
+            matches!(
+                effect,
+                CommandEffect::File(
+                    FileAccess::Read
+                        | FileAccess::ReadUnshown
+                        | FileAccess::List
+                        | FileAccess::ReadBelow,
+                    _
+                )
+            )
+        })
 }
 
 /// What a command applies, by its words.
-struct Patching {
+struct PatchInvocation {
     tool: PatchTool,
     text: PatchText,
     strip: Option<usize>,
@@ -310,7 +349,7 @@ struct Patching {
 }
 
 /// A folder as it is named from another.
-fn below(folder: Option<String>, named: Option<&str>) -> Option<String> {
+fn join_folder(folder: Option<String>, named: Option<&str>) -> Option<String> {
     match (folder, named) {
         (Some(folder), Some(named)) => {
             Some(PathBuf::from(folder).join(named).display().to_string())
@@ -320,27 +359,27 @@ fn below(folder: Option<String>, named: Option<&str>) -> Option<String> {
     }
 }
 
-fn fed(feed: &Feed) -> Option<PatchText> {
+fn stdin_patch(feed: &StdinSource) -> Option<PatchText> {
     match feed {
-        Feed::Text { text, sure: true } => Some(PatchText::Here(text.to_string())),
-        Feed::Text { .. }
-        | Feed::Paths(_)
-        | Feed::Open
-        | Feed::Nothing
-        | Feed::Unknown
-        | Feed::Fetched => None,
+        StdinSource::Text { text, sure: true } => Some(PatchText::Inline(text.to_string())),
+        StdinSource::Text { .. }
+        | StdinSource::Paths(_)
+        | StdinSource::Interactive
+        | StdinSource::PlainFile
+        | StdinSource::CommandOutput
+        | StdinSource::Downloaded => None,
     }
 }
 
-fn apply_patch(words: &[&str], feed: &Feed) -> Option<Patching> {
+fn parse_apply_patch_command(words: &[&str], feed: &StdinSource) -> Option<PatchInvocation> {
     let text = match words {
-        [] => fed(feed)?,
-        [text] => PatchText::Here((*text).to_owned()),
+        [] => stdin_patch(feed)?,
+        [text] => PatchText::Inline((*text).to_owned()),
         // See `with_input`.
         ["-i", file] => PatchText::File((*file).to_owned()),
         _ => return None,
     };
-    Some(Patching {
+    Some(PatchInvocation {
         tool: PatchTool::ApplyPatch,
         text,
         strip: None,
@@ -350,12 +389,12 @@ fn apply_patch(words: &[&str], feed: &Feed) -> Option<Patching> {
 }
 
 /// Files that only an option names are named by the patch all the same.
-fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
+fn parse_git_apply(words: &[&str], feed: &StdinSource) -> Option<PatchInvocation> {
     let (first, rest) = words.split_first()?;
     if *first != "apply" {
         return None;
     }
-    if effects::only_shows_patch(words) {
+    if effects::is_patch_dry_run(words) {
         return None;
     }
     let (mut strip, mut folder, mut file, mut plain) = (None, None, None, true);
@@ -374,9 +413,9 @@ fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
     }
     let text = match file {
         Some(file) => PatchText::File(file),
-        None => fed(feed)?,
+        None => stdin_patch(feed)?,
     };
-    Some(Patching {
+    Some(PatchInvocation {
         tool: PatchTool::GitApply,
         text,
         strip,
@@ -385,12 +424,12 @@ fn git(words: &[&str], feed: &Feed) -> Option<Patching> {
     })
 }
 
-fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
+fn parse_gnu_patch_arguments(words: &[&str], feed: &StdinSource) -> Option<PatchInvocation> {
     let (mut strip, mut folder, mut file, mut plain) = (None, None, None, true);
     let named: Vec<&str> = std::iter::once("patch")
         .chain(words.iter().copied())
         .collect();
-    if effects::only_shows_patch(&named) {
+    if effects::is_patch_dry_run(&named) {
         return None;
     }
     let mut words = words.iter();
@@ -415,9 +454,9 @@ fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
     }
     let text = match file {
         Some(file) => PatchText::File(file),
-        None => fed(feed)?,
+        None => stdin_patch(feed)?,
     };
-    Some(Patching {
+    Some(PatchInvocation {
         tool: PatchTool::Patch,
         text,
         // Without it only the last name of a path counts, wherever that is.
@@ -427,7 +466,7 @@ fn gnu(words: &[&str], feed: &Feed) -> Option<Patching> {
     })
 }
 
-fn own(words: &[&str], feed: &Feed) -> Option<Patching> {
+fn parse_checkrein_patch_command(words: &[&str], feed: &StdinSource) -> Option<PatchInvocation> {
     let ["patch", "apply", rest @ ..] = words else {
         return None;
     };
@@ -446,10 +485,10 @@ fn own(words: &[&str], feed: &Feed) -> Option<Patching> {
     }
     let text = match file {
         Some(file) => PatchText::File(file),
-        None => fed(feed)?,
+        None => stdin_patch(feed)?,
     };
-    Some(Patching {
-        tool: PatchTool::Own,
+    Some(PatchInvocation {
+        tool: PatchTool::Checkrein,
         text,
         strip: None,
         folder,
@@ -458,7 +497,7 @@ fn own(words: &[&str], feed: &Feed) -> Option<Patching> {
 }
 
 /// The files that a unified diff says it changes, with and without the folder before their names.
-pub(super) fn headed(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn diff_header_paths(text: &str) -> impl Iterator<Item = &str> {
     let heads = ["+++ ", "--- ", "rename from ", "rename to ", "copy to "];
     let head = move |line| heads.iter().find_map(|head| str::strip_prefix(line, head));
     let names = text.lines().filter_map(head);
@@ -472,11 +511,11 @@ pub(super) fn headed(text: &str) -> impl Iterator<Item = &str> {
 mod tests {
     use super::*;
 
-    fn patches(script: &str) -> Vec<PatchCommand> {
-        patches_in(&ParsedScripts::default(), script)
+    fn patches(script: &str) -> Vec<PatchApplyingCommand> {
+        patches_in_script(&ParsedScripts::default(), script)
     }
 
-    fn one(script: &str) -> Option<PatchCommand> {
+    fn one(script: &str) -> Option<PatchApplyingCommand> {
         let mut found = patches(script);
         (found.len() == 1).then(|| found.remove(0))
     }
@@ -484,7 +523,7 @@ mod tests {
     #[test]
     fn heredocs_files_and_arguments() {
         let check = |script: &str, tool, text: PatchText, strip, folder: Option<&str>| {
-            let expected = PatchCommand {
+            let expected = PatchApplyingCommand {
                 tool,
                 text,
                 strip,
@@ -495,7 +534,7 @@ mod tests {
             };
             assert_eq!(one(script), Some(expected), "{script}");
         };
-        let here = |text: &str| PatchText::Here(text.to_owned());
+        let here = |text: &str| PatchText::Inline(text.to_owned());
         let file = |text: &str| PatchText::File(text.to_owned());
         let heredoc = "apply_patch <<'EOF'\n*** Begin Patch\n*** End Patch\nEOF\n";
         let body = "*** Begin Patch\n*** End Patch\n";
@@ -558,7 +597,7 @@ mod tests {
         );
         check(
             "checkrein patch apply a.diff",
-            PatchTool::Own,
+            PatchTool::Checkrein,
             file("a.diff"),
             None,
             None,
@@ -683,6 +722,6 @@ mod tests {
         }
         let tabbed = "apply_patch <<-'EOF'\n\t*** Begin Patch\n\t\t*** End Patch\n\tEOF";
         let body = "*** Begin Patch\n*** End Patch\n".to_owned();
-        assert_eq!(text(tabbed), Some(PatchText::Here(body)));
+        assert_eq!(text(tabbed), Some(PatchText::Inline(body)));
     }
 }

@@ -4,7 +4,7 @@
 //! It cuts and does not judge: quotes, substitutions and the bodies of heredocs stay whole, words
 //! that only hold commands together (`then`, `{`, `done`) are left out.
 
-use super::word::{Known, Word};
+use super::word::{CommandWord, WordKnowledge};
 
 /// Pieces that are told apart.
 const MAX_PIECES: usize = 2_000;
@@ -16,31 +16,31 @@ const KEYWORDS: &[&str] = &[
 
 /// What stands between two ends of a command: the members of a pipeline.
 #[derive(Debug, Default)]
-pub(super) struct Piece {
-    pub(super) members: Vec<Member>,
+pub(super) struct PipelineFragment {
+    pub(super) members: Vec<PipelineMember>,
 }
 
 /// A command of a pipeline.
 #[derive(Debug, Default)]
-pub(super) struct Member {
+pub(super) struct PipelineMember {
     line: String,
     /// The bodies of its heredocs, with their ends.
     bodies: String,
 }
 
-impl Piece {
+impl PipelineFragment {
     /// The pipeline as a script of its own.
-    pub(super) fn text(&self) -> String {
+    pub(super) fn pipeline_to_script_text(&self) -> String {
         let lines: Vec<&str> = self.members.iter().map(|m| m.line.as_str()).collect();
         let bodies: String = self.members.iter().map(|m| m.bodies.as_str()).collect();
-        with_bodies(&lines.join(" | "), &bodies)
+        append_heredoc_bodies(&lines.join(" | "), &bodies)
     }
 }
 
-impl Member {
+impl PipelineMember {
     /// The command as a script of its own.
-    pub(super) fn text(&self) -> String {
-        with_bodies(&self.line, &self.bodies)
+    pub(super) fn pipeline_member_as_script(&self) -> String {
+        append_heredoc_bodies(&self.line, &self.bodies)
     }
 
     /// Whether there is none: a compound command ended before the pipe.
@@ -49,27 +49,27 @@ impl Member {
     }
 
     /// Its words, and the files that it writes, by the rules of quoting alone.
-    pub(super) fn words(&self) -> (Vec<Word>, Vec<Word>) {
+    pub(super) fn words_and_write_targets(&self) -> (Vec<CommandWord>, Vec<CommandWord>) {
         let mut split = shlex::split(&self.line).unwrap_or_default().into_iter();
         let (mut words, mut written) = (Vec::new(), Vec::new());
         while let Some(text) = split.next() {
             let operator = text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '&');
             let Some(target) = operator.strip_prefix('>') else {
-                words.push(word(text));
+                words.push(shell_word_from_text(text));
                 continue;
             };
             let target = match target.trim_start_matches(['>', '|']) {
                 "" => split.next().unwrap_or_default(),
                 target => target.to_owned(),
             };
-            written.push(word(target));
+            written.push(shell_word_from_text(target));
         }
         let own = words.iter().take_while(|word| word.is_assignment()).count();
         (words.split_off(own), written)
     }
 
     /// The scripts of the substitutions in its line, the outermost ones.
-    pub(super) fn substitutions(&self) -> Vec<&str> {
+    pub(super) fn substitution_scripts(&self) -> Vec<&str> {
         let mut found = Vec::new();
         let mut at = 0;
         while at < self.line.len() {
@@ -77,52 +77,52 @@ impl Member {
             let sum = self.line.get(at..).is_some_and(|l| l.starts_with("$(("));
             at = match sum {
                 true => at + "$((".len(),
-                false => past(&self.line, at, &mut found),
+                false => end_of_quote_or_substitution(&self.line, at, &mut found),
             };
         }
         found
     }
 }
 
-fn with_bodies(line: &str, bodies: &str) -> String {
+fn append_heredoc_bodies(line: &str, bodies: &str) -> String {
     match bodies {
         "" => line.to_owned(),
         bodies => format!("{line}\n{bodies}"),
     }
 }
 
-fn word(text: String) -> Word {
+fn shell_word_from_text(text: String) -> CommandWord {
     match text.contains(['$', '`', '*', '?', '{']) {
-        true => Word::open(text, Known::Many),
-        false => Word::fixed(text),
+        true => CommandWord::word_from_unresolved_text(text, WordKnowledge::Unbounded),
+        false => CommandWord::new_literal_word(text),
     }
 }
 
 /// The pieces of a script; beyond the last that is told apart stands the rest as it is.
-pub(super) fn of(text: &str) -> Vec<Piece> {
-    let mut cut = Cut {
+pub(super) fn split_script_fragments(text: &str) -> Vec<PipelineFragment> {
+    let mut cut = FragmentSplitter {
         text,
         at: 0,
         pieces: Vec::new(),
         members: Vec::new(),
-        now: Member::default(),
+        now: PipelineMember::default(),
         heredocs: Vec::new(),
         open: Vec::new(),
-        loops: false,
-        tests: false,
+        in_loop_head: false,
+        in_test: false,
     };
     while cut.at < text.len() && cut.pieces.len() < MAX_PIECES {
-        cut.step();
+        cut.advance_script_splitter();
     }
-    let rest = cut.rest();
+    let rest = cut.remaining_script_text();
     cut.now.line.push_str(rest);
-    cut.end();
+    cut.end_script_fragment();
     cut.pieces
 }
 
 /// A compound command that is open.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Open {
+enum OpenCompound {
     Subshell,
     /// `case`, before the bracket that ends a pattern.
     Pattern,
@@ -131,45 +131,45 @@ enum Open {
 }
 
 /// A heredoc whose body begins on the next line.
-struct Heredoc {
+struct PendingHeredoc {
     piece: usize,
     member: usize,
     end: String,
     tabs: bool,
 }
 
-struct Cut<'s> {
+struct FragmentSplitter<'s> {
     text: &'s str,
     at: usize,
-    pieces: Vec<Piece>,
+    pieces: Vec<PipelineFragment>,
     /// Of the piece that is read now.
-    members: Vec<Member>,
-    now: Member,
-    heredocs: Vec<Heredoc>,
-    open: Vec<Open>,
+    members: Vec<PipelineMember>,
+    now: PipelineMember,
+    heredocs: Vec<PendingHeredoc>,
+    open: Vec<OpenCompound>,
     /// Whether it is the head of a loop, which the grammar reads with a body only.
-    loops: bool,
+    in_loop_head: bool,
     /// Whether it is a `[[`, in which no command ends.
-    tests: bool,
+    in_test: bool,
 }
 
-impl<'s> Cut<'s> {
-    fn rest(&self) -> &'s str {
+impl<'s> FragmentSplitter<'s> {
+    fn remaining_script_text(&self) -> &'s str {
         self.text.get(self.at..).unwrap_or("")
     }
 
     /// Whether nothing of a command stands here yet; blanks before it are left out.
-    fn begins(&self) -> bool {
+    fn at_command_start(&self) -> bool {
         self.now.line.is_empty()
     }
 
     /// Whether a word could begin here.
-    fn at_word(&self) -> bool {
+    fn at_word_start(&self) -> bool {
         let before = self.now.line.chars().next_back();
         before.is_none_or(char::is_whitespace)
     }
 
-    fn push(&mut self, bytes: usize) {
+    fn append_bytes_to_fragment(&mut self, bytes: usize) {
         let end = (self.at + bytes).min(self.text.len());
         let piece = self.text.get(self.at..end).unwrap_or("");
         self.now.line.push_str(piece);
@@ -177,106 +177,109 @@ impl<'s> Cut<'s> {
     }
 
     /// A quotation, a substitution or a character.
-    fn push_whole(&mut self) {
-        let end = past(self.text, self.at, &mut Vec::new());
-        self.push(end - self.at);
+    fn push_whole_quotation_or_char(&mut self) {
+        let end = end_of_quote_or_substitution(self.text, self.at, &mut Vec::new());
+        self.append_bytes_to_fragment(end - self.at);
     }
 
-    fn end_member(&mut self) {
+    fn finish_split_pipeline_member(&mut self) {
         let mut member = std::mem::take(&mut self.now);
         member.line = member.line.trim().to_owned();
-        if std::mem::take(&mut self.loops) {
+        if std::mem::take(&mut self.in_loop_head) {
             member.line.push_str("; do :; done");
         }
         self.members.push(member);
     }
 
-    fn end(&mut self) {
-        self.end_member();
+    fn end_script_fragment(&mut self) {
+        self.finish_split_pipeline_member();
         let members = std::mem::take(&mut self.members);
         if members.iter().any(|member| !member.is_empty()) {
-            self.pieces.push(Piece { members });
+            self.pieces.push(PipelineFragment { members });
         }
     }
 
-    fn step(&mut self) {
-        if self.tests {
-            self.tests = !(self.at_word() && first_word(self.rest()) == "]]");
-            return match self.tests {
-                true => self.push_whole(),
-                false => self.push("]]".len()),
+    fn advance_script_splitter(&mut self) {
+        if self.in_test {
+            self.in_test =
+                !(self.at_word_start() && first_word(self.remaining_script_text()) == "]]");
+            return match self.in_test {
+                true => self.push_whole_quotation_or_char(),
+                false => self.append_bytes_to_fragment("]]".len()),
             };
         }
-        if self.begins() && self.compound() {
+        if self.at_command_start() && self.read_compound_keyword() {
             return;
         }
-        let rest = self.rest();
+        let rest = self.remaining_script_text();
         let mut chars = rest.chars();
         match (chars.next().unwrap_or(' '), chars.next()) {
-            ('\n', _) => self.newline(),
-            (' ' | '\t', _) if self.begins() => self.at += 1,
-            ('#', _) if self.at_word() => {
+            ('\n', _) => self.end_fragment_at_newline(),
+            (' ' | '\t', _) if self.at_command_start() => self.at += 1,
+            ('#', _) if self.at_word_start() => {
                 self.at += rest.find('\n').unwrap_or(rest.len());
             }
             (';', _) => {
                 let ends = rest.len() - rest.trim_start_matches([';', '&']).len();
                 self.at += ends;
-                if ends > 1 && self.open.last() == Some(&Open::Case) {
+                if ends > 1 && self.open.last() == Some(&OpenCompound::Case) {
                     self.open.pop();
-                    self.open.push(Open::Pattern);
+                    self.open.push(OpenCompound::Pattern);
                 }
-                self.end();
+                self.end_script_fragment();
             }
-            ('&', Some('>')) => self.push(2),
-            ('&' | '|', _) if self.now.line.ends_with(['>', '<']) => self.push(1),
+            ('&', Some('>')) => self.append_bytes_to_fragment(2),
+            ('&' | '|', _) if self.now.line.ends_with(['>', '<']) => {
+                self.append_bytes_to_fragment(1)
+            }
             ('&', Some('&')) | ('|', Some('|')) => {
                 self.at += 2;
-                self.end();
+                self.end_script_fragment();
             }
             ('&', _) => {
                 self.at += 1;
-                self.end();
+                self.end_script_fragment();
             }
             ('|', next) => {
                 self.at += 1 + usize::from(next == Some('&'));
-                self.end_member();
+                self.finish_split_pipeline_member();
             }
             (')', _) => {
                 self.at += 1;
-                if self.open.last() == Some(&Open::Subshell) {
+                if self.open.last() == Some(&OpenCompound::Subshell) {
                     self.open.pop();
                 }
-                self.end();
+                self.end_script_fragment();
             }
-            ('(', _) => self.bracket(),
-            ('<', Some('<')) if !rest.starts_with("<<<") => self.heredoc(),
-            ('<', Some('<')) => self.push(3),
-            _ => self.push_whole(),
+            ('(', _) => self.read_shell_parenthesis(),
+            ('<', Some('<')) if !rest.starts_with("<<<") => self.read_heredoc_start(),
+            ('<', Some('<')) => self.append_bytes_to_fragment(3),
+            _ => self.push_whole_quotation_or_char(),
         }
     }
 
     /// What begins a compound command, or ends one; says whether there was any.
-    fn compound(&mut self) -> bool {
-        if self.open.last() == Some(&Open::Pattern) {
-            self.pattern();
+    fn read_compound_keyword(&mut self) -> bool {
+        if self.open.last() == Some(&OpenCompound::Pattern) {
+            self.read_case_pattern();
             return true;
         }
-        let word = first_word(self.rest());
+        let word = first_word(self.remaining_script_text());
         match word {
             "for" | "select" => {
-                self.loops = true;
-                self.push(word.len());
+                self.in_loop_head = true;
+                self.append_bytes_to_fragment(word.len());
             }
-            "case" => self.case(),
+            "case" => self.read_case_statement_header(),
             "esac" => {
                 self.at += word.len();
-                if self.open.last() == Some(&Open::Case) {
+                if self.open.last() == Some(&OpenCompound::Case) {
                     self.open.pop();
                 }
             }
             "function" => {
                 self.at += word.len();
-                let rest = self.rest();
+                let rest = self.remaining_script_text();
                 let blanks = rest.len() - rest.trim_start().len();
                 let name = first_word(rest.trim_start());
                 self.at += blanks + name.len().max(1);
@@ -284,7 +287,7 @@ impl<'s> Cut<'s> {
             "coproc" => {
                 self.at += word.len();
                 // `coproc NAME { ...; }`
-                let rest = self.rest().trim_start();
+                let rest = self.remaining_script_text().trim_start();
                 let behind = rest
                     .get(first_word(rest).len()..)
                     .unwrap_or("")
@@ -294,8 +297,8 @@ impl<'s> Cut<'s> {
                 }
             }
             "[[" => {
-                self.tests = true;
-                self.push(word.len());
+                self.in_test = true;
+                self.append_bytes_to_fragment(word.len());
             }
             _ if KEYWORDS.contains(&word) => self.at += word.len(),
             _ => return false,
@@ -304,23 +307,23 @@ impl<'s> Cut<'s> {
     }
 
     /// `case WORD in`: of the word only substitutions run.
-    fn case(&mut self) {
+    fn read_case_statement_header(&mut self) {
         self.at += "case".len();
         self.now.line.push(':');
         while self.at < self.text.len() {
-            if self.at_word() && first_word(self.rest()) == "in" {
+            if self.at_word_start() && first_word(self.remaining_script_text()) == "in" {
                 self.at += "in".len();
                 break;
             }
-            self.push_whole();
+            self.push_whole_quotation_or_char();
         }
-        self.end();
-        self.open.push(Open::Pattern);
+        self.end_script_fragment();
+        self.open.push(OpenCompound::Pattern);
     }
 
     /// Up to the bracket behind a pattern, or to the end of the `case`.
-    fn pattern(&mut self) {
-        let rest = self.rest();
+    fn read_case_pattern(&mut self) {
+        let rest = self.remaining_script_text();
         let blanks = rest.len() - rest.trim_start().len();
         self.at += blanks;
         let rest = rest.trim_start();
@@ -333,54 +336,62 @@ impl<'s> Cut<'s> {
             self.at += "esac".len();
             return;
         }
-        self.open.push(Open::Case);
+        self.open.push(OpenCompound::Case);
         self.at += usize::from(rest.starts_with('('));
         let from = self.at;
-        while self.at < self.text.len() && !self.rest().starts_with(')') {
-            self.at = past(self.text, self.at, &mut Vec::new());
+        while self.at < self.text.len() && !self.remaining_script_text().starts_with(')') {
+            self.at = end_of_quote_or_substitution(self.text, self.at, &mut Vec::new());
         }
         let line = self.text.get(from..self.at).unwrap_or("").to_owned();
         self.at += 1;
-        let pattern = Member {
+        let pattern = PipelineMember {
             line,
             bodies: String::new(),
         };
-        for script in pattern.substitutions() {
+        for script in pattern.substitution_scripts() {
             self.now.line.push_str(script);
-            self.end();
+            self.end_script_fragment();
         }
     }
 
-    fn bracket(&mut self) {
-        let inside = self.rest().get(1..).unwrap_or("").trim_start();
+    fn read_shell_parenthesis(&mut self) {
+        let inside = self
+            .remaining_script_text()
+            .get(1..)
+            .unwrap_or("")
+            .trim_start();
         // `((sum))`, and of a loop.
-        let is_sum = self.begins() && inside.starts_with('(') || self.loops;
-        if self.begins() && !is_sum {
+        let is_sum = self.at_command_start() && inside.starts_with('(') || self.in_loop_head;
+        if self.at_command_start() && !is_sum {
             self.at += 1;
-            self.open.push(Open::Subshell);
+            self.open.push(OpenCompound::Subshell);
         } else if inside.starts_with(')') && !is_sum {
             // `name()`: what follows is the body.
             self.now.line.clear();
             self.at = self.text.len() - inside.len() + 1;
         } else {
-            let end = past_bracket(self.text, self.at);
-            self.push(end - self.at);
+            let end = end_of_bracket(self.text, self.at);
+            self.append_bytes_to_fragment(end - self.at);
         }
     }
 
     /// `<<` and the word that ends its body.
-    fn heredoc(&mut self) {
-        self.push("<<".len());
-        let tabs = self.rest().starts_with('-');
-        self.push(usize::from(tabs));
-        let rest = self.rest();
-        self.push(rest.len() - rest.trim_start_matches([' ', '\t']).len());
+    fn read_heredoc_start(&mut self) {
+        self.append_bytes_to_fragment("<<".len());
+        let tabs = self.remaining_script_text().starts_with('-');
+        self.append_bytes_to_fragment(usize::from(tabs));
+        let rest = self.remaining_script_text();
+        self.append_bytes_to_fragment(rest.len() - rest.trim_start_matches([' ', '\t']).len());
         let from = self.now.line.len();
-        while !self.rest().is_empty() && !self.rest().starts_with(ends_word) {
-            self.push_whole();
+        while !self.remaining_script_text().is_empty()
+            && !self
+                .remaining_script_text()
+                .starts_with(char_ends_shell_word)
+        {
+            self.push_whole_quotation_or_char();
         }
         let end = self.now.line.get(from..).unwrap_or("");
-        self.heredocs.push(Heredoc {
+        self.heredocs.push(PendingHeredoc {
             piece: self.pieces.len(),
             member: self.members.len(),
             end: end.replace(['\'', '"', '\\'], ""),
@@ -388,14 +399,14 @@ impl<'s> Cut<'s> {
         });
     }
 
-    fn newline(&mut self) {
+    fn end_fragment_at_newline(&mut self) {
         self.at += 1;
         // Behind a pipe the command is still to come.
-        if self.members.is_empty() || !self.begins() {
-            self.end();
+        if self.members.is_empty() || !self.at_command_start() {
+            self.end_script_fragment();
         }
         for heredoc in std::mem::take(&mut self.heredocs) {
-            let body = self.body(&heredoc);
+            let body = self.read_heredoc_body(&heredoc);
             let member = match self.pieces.get_mut(heredoc.piece) {
                 Some(piece) => piece.members.get_mut(heredoc.member),
                 None => self.members.get_mut(heredoc.member),
@@ -406,8 +417,8 @@ impl<'s> Cut<'s> {
         }
     }
 
-    fn body(&mut self, heredoc: &Heredoc) -> &'s str {
-        let rest = self.rest();
+    fn read_heredoc_body(&mut self, heredoc: &PendingHeredoc) -> &'s str {
+        let rest = self.remaining_script_text();
         let mut length = 0;
         for line in rest.split_inclusive('\n') {
             length += line.len();
@@ -425,18 +436,18 @@ impl<'s> Cut<'s> {
     }
 }
 
-fn ends_word(c: char) -> bool {
+fn char_ends_shell_word(c: char) -> bool {
     c.is_whitespace() || ";|&<>()".contains(c)
 }
 
 fn first_word(text: &str) -> &str {
-    let end = text.find(ends_word).unwrap_or(text.len());
+    let end = text.find(char_ends_shell_word).unwrap_or(text.len());
     text.get(..end).unwrap_or("")
 }
 
 /// What a quotation or a substitution ends with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Closer {
+enum ShellClosingDelimiter {
     Quote,
     Backquote,
     Bracket,
@@ -445,40 +456,40 @@ enum Closer {
 
 /// Where the character, the quotation or the substitution that begins at `at` ends. Adds the
 /// scripts of its outermost substitutions to `scripts`.
-fn past<'s>(text: &'s str, at: usize, scripts: &mut Vec<&'s str>) -> usize {
-    Past {
+fn end_of_quote_or_substitution<'s>(text: &'s str, at: usize, scripts: &mut Vec<&'s str>) -> usize {
+    ShellQuoteScanner {
         text,
         at,
         open: Vec::new(),
         script: None,
     }
-    .end(scripts)
+    .scan_to_closing_delimiter(scripts)
 }
 
 /// Where the bracket that begins at `at` ends.
-fn past_bracket(text: &str, at: usize) -> usize {
-    Past {
+fn end_of_bracket(text: &str, at: usize) -> usize {
+    ShellQuoteScanner {
         text,
         at: at + 1,
-        open: vec![(Closer::Bracket, false)],
+        open: vec![(ShellClosingDelimiter::Bracket, false)],
         script: None,
     }
-    .end(&mut Vec::new())
+    .scan_to_closing_delimiter(&mut Vec::new())
 }
 
-struct Past<'s> {
+struct ShellQuoteScanner<'s> {
     text: &'s str,
     at: usize,
     /// What is open, and whether a single quote is a character there.
-    open: Vec<(Closer, bool)>,
+    open: Vec<(ShellClosingDelimiter, bool)>,
     /// How much was open where the outermost substitution began, and where its script does.
     script: Option<(usize, usize)>,
 }
 
-impl<'s> Past<'s> {
-    fn end(mut self, scripts: &mut Vec<&'s str>) -> usize {
+impl<'s> ShellQuoteScanner<'s> {
+    fn scan_to_closing_delimiter(mut self, scripts: &mut Vec<&'s str>) -> usize {
         while self.at < self.text.len() {
-            self.step(scripts);
+            self.advance_quote_scanner(scripts);
             if self.open.is_empty() {
                 break;
             }
@@ -487,20 +498,24 @@ impl<'s> Past<'s> {
         self.at.min(self.text.len())
     }
 
-    fn opens(&mut self, closer: Closer, length: usize) {
+    fn push_open_delimiter(&mut self, closer: ShellClosingDelimiter, length: usize) {
         let literal = match closer {
-            Closer::Quote => true,
-            Closer::Brace => self.open.last().is_some_and(|(_, literal)| *literal),
-            Closer::Backquote | Closer::Bracket => false,
+            ShellClosingDelimiter::Quote => true,
+            ShellClosingDelimiter::Brace => self.open.last().is_some_and(|(_, literal)| *literal),
+            ShellClosingDelimiter::Backquote | ShellClosingDelimiter::Bracket => false,
         };
         self.at += length;
-        if matches!(closer, Closer::Backquote | Closer::Bracket) && self.script.is_none() {
+        if matches!(
+            closer,
+            ShellClosingDelimiter::Backquote | ShellClosingDelimiter::Bracket
+        ) && self.script.is_none()
+        {
             self.script = Some((self.open.len(), self.at));
         }
         self.open.push((closer, literal));
     }
 
-    fn closes(&mut self, scripts: &mut Vec<&'s str>) {
+    fn close_innermost_shell_delimiter(&mut self, scripts: &mut Vec<&'s str>) {
         self.open.pop();
         if let Some((_, from)) = self.script.filter(|(depth, _)| *depth == self.open.len()) {
             scripts.extend(self.text.get(from..self.at));
@@ -509,7 +524,7 @@ impl<'s> Past<'s> {
         self.at += 1;
     }
 
-    fn step(&mut self, scripts: &mut Vec<&'s str>) {
+    fn advance_quote_scanner(&mut self, scripts: &mut Vec<&'s str>) {
         let rest = self.text.get(self.at..).unwrap_or("");
         let (top, literal) = match self.open.last() {
             Some((top, literal)) => (Some(*top), *literal),
@@ -525,18 +540,30 @@ impl<'s> Past<'s> {
             }
             ('$', Some('\'')) if !literal => {
                 let inner = rest.get(2..).unwrap_or("");
-                self.at += 2 + super::quote::ansi_c(inner).1;
+                self.at += 2 + super::quote::unquote_ansi_c(inner).1;
             }
-            ('"', _) if top == Some(Closer::Quote) => self.closes(scripts),
-            ('"', _) => self.opens(Closer::Quote, 1),
-            ('`', _) if top == Some(Closer::Backquote) => self.closes(scripts),
-            ('`', _) => self.opens(Closer::Backquote, 1),
-            ('$', Some('(')) => self.opens(Closer::Bracket, 2),
-            ('$', Some('{')) => self.opens(Closer::Brace, 2),
-            ('<' | '>', Some('(')) if !literal => self.opens(Closer::Bracket, 2),
-            ('(', _) if top == Some(Closer::Bracket) => self.opens(Closer::Bracket, 1),
-            (')', _) if top == Some(Closer::Bracket) => self.closes(scripts),
-            ('}', _) if top == Some(Closer::Brace) => self.closes(scripts),
+            ('"', _) if top == Some(ShellClosingDelimiter::Quote) => {
+                self.close_innermost_shell_delimiter(scripts)
+            }
+            ('"', _) => self.push_open_delimiter(ShellClosingDelimiter::Quote, 1),
+            ('`', _) if top == Some(ShellClosingDelimiter::Backquote) => {
+                self.close_innermost_shell_delimiter(scripts)
+            }
+            ('`', _) => self.push_open_delimiter(ShellClosingDelimiter::Backquote, 1),
+            ('$', Some('(')) => self.push_open_delimiter(ShellClosingDelimiter::Bracket, 2),
+            ('$', Some('{')) => self.push_open_delimiter(ShellClosingDelimiter::Brace, 2),
+            ('<' | '>', Some('(')) if !literal => {
+                self.push_open_delimiter(ShellClosingDelimiter::Bracket, 2)
+            }
+            ('(', _) if top == Some(ShellClosingDelimiter::Bracket) => {
+                self.push_open_delimiter(ShellClosingDelimiter::Bracket, 1)
+            }
+            (')', _) if top == Some(ShellClosingDelimiter::Bracket) => {
+                self.close_innermost_shell_delimiter(scripts)
+            }
+            ('}', _) if top == Some(ShellClosingDelimiter::Brace) => {
+                self.close_innermost_shell_delimiter(scripts)
+            }
             _ => self.at += first.len_utf8(),
         }
     }
@@ -548,7 +575,10 @@ mod tests {
 
     #[track_caller]
     fn check(text: &str, expected: &[&str]) {
-        let pieces: Vec<String> = of(text).iter().map(Piece::text).collect();
+        let pieces: Vec<String> = split_script_fragments(text)
+            .iter()
+            .map(PipelineFragment::pipeline_to_script_text)
+            .collect();
         assert_eq!(pieces, expected, "{text}");
     }
 
@@ -632,18 +662,19 @@ mod tests {
             "$'",
             "\\",
         ] {
-            assert!(of(text).len() <= 2, "{text}");
+            assert!(split_script_fragments(text).len() <= 2, "{text}");
         }
-        assert!(of(&"a;".repeat(100_000)).len() <= MAX_PIECES + 1);
+        assert!(split_script_fragments(&"a;".repeat(100_000)).len() <= MAX_PIECES + 1);
     }
 
     #[test]
     fn a_command_without_the_grammar() {
-        let pieces = of("A=1 [ \"$(a; b)\" = -- ] 2> x >>y `c`");
+        let pieces = split_script_fragments("A=1 [ \"$(a; b)\" = -- ] 2> x >>y `c`");
         let member = &pieces[0].members[0];
-        assert_eq!(member.substitutions(), ["a; b", "c"]);
-        let (words, written) = member.words();
-        let texts = |words: &[Word]| words.iter().map(|w| w.text.clone()).collect::<Vec<_>>();
+        assert_eq!(member.substitution_scripts(), ["a; b", "c"]);
+        let (words, written) = member.words_and_write_targets();
+        let texts =
+            |words: &[CommandWord]| words.iter().map(|w| w.text.clone()).collect::<Vec<_>>();
         assert_eq!(texts(&words), ["[", "$(a; b)", "=", "--", "]", "`c`"]);
         assert_eq!(texts(&written), ["x", "y"]);
     }

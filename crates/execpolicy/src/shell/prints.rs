@@ -1,40 +1,44 @@
 //! What a substitution of one plain command prints: `$(which rm)`, `<(echo rm -rf ~)`. The shell runs
 //! it as a command, or reads it as one.
 
-use super::feed::{Feed, printed};
+use super::feed::{StdinSource, predicted_command_output};
 use super::pieces;
-use super::word::Word;
+use super::word::CommandWord;
 use crate::rules::basename;
 
 /// What stands in `$(...)`, backquotes, `<(...)` or `=(...)` prints, if it is one command of which
 /// that is known.
-pub(super) fn of(text: &str) -> Option<Feed> {
-    let inside = inside(text.trim())?;
-    let [piece] = pieces::of(inside).try_into().ok()?;
-    let pieces::Piece { members } = piece;
+pub(super) fn substitution_output(text: &str) -> Option<StdinSource> {
+    let inside = substitution_body(text.trim())?;
+    let [piece] = pieces::split_script_fragments(inside).try_into().ok()?;
+    let pieces::PipelineFragment { members } = piece;
     let [member] = members.try_into().ok()?;
-    let (words, written) = pieces::Member::words(&member);
-    if !written.is_empty() || !member.substitutions().is_empty() {
+    let (words, written) = pieces::PipelineMember::words_and_write_targets(&member);
+    if !written.is_empty() || !member.substitution_scripts().is_empty() {
         return None;
     }
-    match looked_up(&words) {
-        Some(name) => Some(Feed::Text {
+    match program_queried_by_which(&words) {
+        Some(name) => Some(StdinSource::Text {
             text: name.into(),
             sure: false,
         }),
-        None => Some(printed(&words, &Feed::Nothing)),
+        None => Some(predicted_command_output(&words, &StdinSource::PlainFile)),
     }
 }
 
 /// The words that the shell makes of it where a command is named.
-pub(super) fn words_of(text: &str) -> Option<Vec<Word>> {
-    match of(text)? {
-        Feed::Text { text, .. } => Some(text.split_whitespace().map(Word::fixed).collect()),
+pub(super) fn words_printed_by_substitution(text: &str) -> Option<Vec<CommandWord>> {
+    match substitution_output(text)? {
+        StdinSource::Text { text, .. } => Some(
+            text.split_whitespace()
+                .map(CommandWord::new_literal_word)
+                .collect(),
+        ),
         _ => None,
     }
 }
 
-fn inside(text: &str) -> Option<&str> {
+fn substitution_body(text: &str) -> Option<&str> {
     let opens = ["$(", "<(", "=("];
     match opens.iter().find_map(|open| text.strip_prefix(open)) {
         Some(inside) => inside.strip_suffix(')'),
@@ -43,8 +47,8 @@ fn inside(text: &str) -> Option<&str> {
 }
 
 /// The program whose path these words ask for.
-fn looked_up(words: &[Word]) -> Option<&str> {
-    let texts: Option<Vec<&str>> = words.iter().map(Word::as_fixed).collect();
+fn program_queried_by_which(words: &[CommandWord]) -> Option<&str> {
+    let texts: Option<Vec<&str>> = words.iter().map(CommandWord::as_literal).collect();
     let texts = texts?;
     let (name, rest) = texts.split_first()?;
     let asks = match basename(name) {
@@ -63,7 +67,7 @@ mod tests {
     #[test]
     fn one_plain_command() {
         let check = |text: &str, expected: &[&str]| {
-            let words = words_of(text).unwrap_or_default();
+            let words = words_printed_by_substitution(text).unwrap_or_default();
             let words: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
             assert_eq!(words, expected, "{text}");
         };

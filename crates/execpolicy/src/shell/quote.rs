@@ -4,15 +4,15 @@
 /// Text of a `$'...'` literal, given from its opening quote on; and how many bytes of
 /// `inner` it takes up to and including the closing quote. The grammar's lexer takes the
 /// longest match and can run past the real end; callers compare.
-pub(crate) fn ansi_c(inner: &str) -> (String, usize) {
+pub(crate) fn unquote_ansi_c(inner: &str) -> (String, usize) {
     let mut out: Vec<u8> = Vec::new();
     let mut chars = inner.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
         if c == '\'' {
-            return (lossy(out), at + 1);
+            return (text_before_nul(out), at + 1);
         }
         if c != '\\' {
-            push(&mut out, c);
+            push_char(&mut out, c);
             continue;
         }
         let Some((_, escape)) = chars.next() else {
@@ -28,13 +28,13 @@ pub(crate) fn ansi_c(inner: &str) -> (String, usize) {
             't' => out.push(b'\t'),
             'v' => out.push(0x0b),
             'x' => {
-                let value = digits(&mut chars, 16, 2, 0);
+                let value = read_escape_digits(&mut chars, 16, 2, 0);
                 out.push(value.to_le_bytes()[0]);
             }
             'u' | 'U' => {
                 let most = if escape == 'u' { 4 } else { 8 };
-                let value = digits(&mut chars, 16, most, 0);
-                push(&mut out, char::from_u32(value).unwrap_or('\u{fffd}'));
+                let value = read_escape_digits(&mut chars, 16, most, 0);
+                push_char(&mut out, char::from_u32(value).unwrap_or('\u{fffd}'));
             }
             'c' => {
                 let control = chars.next().map_or(0, |(_, c)| u32::from(c) & 0x1f);
@@ -42,20 +42,20 @@ pub(crate) fn ansi_c(inner: &str) -> (String, usize) {
             }
             '0'..='7' => {
                 let first = escape.to_digit(8).unwrap_or(0);
-                let value = digits(&mut chars, 8, 2, first);
+                let value = read_escape_digits(&mut chars, 8, 2, first);
                 out.push(value.to_le_bytes()[0]);
             }
-            '\\' | '\'' | '"' | '?' => push(&mut out, escape),
+            '\\' | '\'' | '"' | '?' => push_char(&mut out, escape),
             other => {
                 out.push(b'\\');
-                push(&mut out, other);
+                push_char(&mut out, other);
             }
         }
     }
-    (lossy(out), inner.len())
+    (text_before_nul(out), inner.len())
 }
 
-fn digits(
+fn read_escape_digits(
     chars: &mut std::iter::Peekable<std::str::CharIndices<'_>>,
     radix: u32,
     most: usize,
@@ -72,12 +72,12 @@ fn digits(
     value
 }
 
-fn push(out: &mut Vec<u8>, c: char) {
+fn push_char(out: &mut Vec<u8>, c: char) {
     out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
 }
 
 /// The shell cuts such a word at its first NUL.
-fn lossy(mut bytes: Vec<u8>) -> String {
+fn text_before_nul(mut bytes: Vec<u8>) -> String {
     if let Some(end) = bytes.iter().position(|byte| *byte == 0) {
         bytes.truncate(end);
     }
@@ -86,7 +86,7 @@ fn lossy(mut bytes: Vec<u8>) -> String {
 
 /// Text between double quotes, or of a heredoc that expands: the backslash keeps only
 /// what would otherwise mean something there.
-pub(crate) fn double_quoted(text: &str, quote: bool, out: &mut String) {
+pub(crate) fn unescape_double_quoted(text: &str, quote: bool, out: &mut String) {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match (c, chars.peek()) {
@@ -108,7 +108,7 @@ pub(crate) fn double_quoted(text: &str, quote: bool, out: &mut String) {
 
 /// Whether text in which `$(...)` and backquotes would still mean something has one
 /// that is not escaped.
-pub(crate) fn hides_substitution(text: &str) -> bool {
+pub(crate) fn has_unescaped_substitution(text: &str) -> bool {
     let mut chars = text.chars().peekable();
     while let Some(c) = chars.next() {
         match c {
@@ -130,7 +130,7 @@ mod tests {
     #[test]
     fn ansi_c_spellings() {
         let check = |inner: &str, text: &str, taken: usize| {
-            assert_eq!(ansi_c(inner), (text.to_owned(), taken), "{inner}");
+            assert_eq!(unquote_ansi_c(inner), (text.to_owned(), taken), "{inner}");
         };
         check("rm'", "rm", 3);
         check(r"\x72\155' x", "rm", 9);
@@ -151,7 +151,7 @@ mod tests {
             (r"\\`x`", true),
             ("$x", false),
         ] {
-            assert_eq!(hides_substitution(text), expected, "{text}");
+            assert_eq!(has_unescaped_substitution(text), expected, "{text}");
         }
     }
 }

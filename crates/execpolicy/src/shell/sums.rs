@@ -3,7 +3,7 @@
 //! others; together with something that reads a sum they are doubtful.
 
 /// Commands of the shell that read a word as a sum or as the name of a variable.
-const READERS: &[&str] = &[
+const ARITHMETIC_READERS: &[&str] = &[
     "let",
     "read",
     "mapfile",
@@ -23,7 +23,7 @@ const READERS: &[&str] = &[
 ];
 
 /// Whether this command, or a piece of the grammar of this kind, reads sums.
-pub(super) fn reads(kind: &str, source: &str) -> bool {
+pub(super) fn evaluates_arithmetic(kind: &str, source: &str) -> bool {
     match kind {
         "arithmetic_expansion"
         | "c_style_for_statement"
@@ -32,7 +32,7 @@ pub(super) fn reads(kind: &str, source: &str) -> bool {
         | "unset_command"
         | "test_command"
         | "array" => true,
-        "command" => READERS.contains(&source),
+        "command" => ARITHMETIC_READERS.contains(&source),
         // `${!v}` follows a name, `${v:n}` has a sum.
         "expansion" => source.starts_with("${!") || source.contains(':'),
         _ => source.starts_with("(("),
@@ -40,7 +40,7 @@ pub(super) fn reads(kind: &str, source: &str) -> bool {
 }
 
 /// Whether a text is `name[...]` with a substitution in the brackets.
-pub(super) fn is_trap(text: &str) -> bool {
+pub(super) fn is_arithmetic_injection(text: &str) -> bool {
     text.match_indices('[').any(|(at, _)| {
         let before = text.get(..at).and_then(|text| text.chars().next_back());
         let named =
@@ -51,7 +51,7 @@ pub(super) fn is_trap(text: &str) -> bool {
 }
 
 /// Whether a text that a variable is set to could become part of one.
-pub(super) fn may_trap(text: &str) -> bool {
+pub(super) fn may_become_arithmetic_injection(text: &str) -> bool {
     text.contains("$(") || text.contains('`') || text.ends_with('$') || text.contains("[$")
 }
 
@@ -69,8 +69,12 @@ mod tests {
             ("a[1] $(ls)", true),
             ("a[1]", false),
         ] {
-            assert_eq!(is_trap(text), expected, "{text}");
+            assert_eq!(is_arithmetic_injection(text), expected, "{text}");
         }
-        assert!(may_trap("$(") && may_trap("q[$") && !may_trap("$x"));
+        assert!(
+            may_become_arithmetic_injection("$(")
+                && may_become_arithmetic_injection("q[$")
+                && !may_become_arithmetic_injection("$x")
+        );
     }
 }

@@ -5,10 +5,10 @@ use checkrein_core::input::{CommandWithRuleDecision, ToolRequestFacts};
 use proptest::prelude::*;
 
 use super::*;
-use crate::compile;
+use crate::compile_execpolicy_rules_files;
 
 fn rm_forbidden() -> RuleSet {
-    compile(&[(
+    compile_execpolicy_rules_files(&[(
         "t.rules",
         "prefix_rule(pattern=['rm'], decision='forbidden')",
     )])
@@ -20,7 +20,7 @@ fn check_all(rules: &RuleSet, rows: &[(&str, Option<RuleDecision>)]) {
     let wrong: Vec<String> = rows
         .iter()
         .filter_map(|(script, expected)| {
-            let facts = judge_script(rules, script);
+            let facts = evaluate_script(rules, script);
             (facts.rule != *expected)
                 .then(|| format!("{script:?}\n  want {expected:?}, got {facts:?}"))
         })
@@ -505,7 +505,7 @@ fn everyday_commands_stay_unopposed() {
 
 #[test]
 fn rules_on_more_than_a_name() {
-    let rules = compile(&[(
+    let rules = compile_execpolicy_rules_files(&[(
         "t.rules",
         "prefix_rule(['git', 'push'], 'prompt', justification='pushing is for people')\n\
          prefix_rule(['git', 'push', ['-f', '--force']], 'forbidden')\n\
@@ -540,7 +540,7 @@ fn rules_on_more_than_a_name() {
         ("$X", Some(Prompt)),
     ];
     check_all(&rules, &rows);
-    let reason = |script| judge_script(&rules, script).reason;
+    let reason = |script| evaluate_script(&rules, script).reason;
     assert_eq!(reason("git push").as_deref(), Some("pushing is for people"));
     assert_eq!(
         reason("git push -f").as_deref(),
@@ -564,7 +564,7 @@ fn facts_say_what_was_found() {
         rule,
     };
     assert_eq!(
-        judge_script(&rm_forbidden(), "sudo -u bob rm 'a b' | tee \"$LOG\""),
+        evaluate_script(&rm_forbidden(), "sudo -u bob rm 'a b' | tee \"$LOG\""),
         ToolRequestFacts {
             outside: false,
             patch: None,
@@ -581,7 +581,7 @@ fn facts_say_what_was_found() {
     );
     // Without a rule that restricts, what cannot be read is only recorded.
     assert_eq!(
-        judge_script(&RuleSet::default(), "$X a"),
+        evaluate_script(&RuleSet::default(), "$X a"),
         ToolRequestFacts {
             outside: false,
             patch: None,
@@ -592,16 +592,16 @@ fn facts_say_what_was_found() {
             ..ToolRequestFacts::default()
         }
     );
-    let allow = compile(&[("t.rules", "prefix_rule(['ls'])")]).unwrap();
-    assert_eq!(judge_script(&allow, "ls; $X").rule, None);
-    assert_eq!(judge_script(&allow, "ls").rule, Some(Allow));
+    let allow = compile_execpolicy_rules_files(&[("t.rules", "prefix_rule(['ls'])")]).unwrap();
+    assert_eq!(evaluate_script(&allow, "ls; $X").rule, None);
+    assert_eq!(evaluate_script(&allow, "ls").rule, Some(Allow));
 }
 
 #[test]
 fn words_without_a_shell() {
     let rules = rm_forbidden();
     let check = |argv: &[&str], expected| {
-        assert_eq!(judge_argv(&rules, argv).rule, expected, "{argv:?}");
+        assert_eq!(evaluate_argv(&rules, argv).rule, expected, "{argv:?}");
     };
     check(&["rm", "x"], Some(Forbidden));
     check(&["/bin/rm"], Some(Forbidden));
@@ -618,7 +618,7 @@ fn words_without_a_shell() {
 fn output_is_bounded_and_nothing_beyond_it_escapes() {
     let rules = rm_forbidden();
     let many = format!("{}rm x; {}", "echo a; ".repeat(500), "echo b; ".repeat(10));
-    let facts = judge_script(&rules, &many);
+    let facts = evaluate_script(&rules, &many);
     assert_eq!((facts.commands.len(), facts.rule), (64, Some(Forbidden)));
     assert_eq!(
         facts
@@ -629,16 +629,16 @@ fn output_is_bounded_and_nothing_beyond_it_escapes() {
         1
     );
     let unknown: String = (0..100).map(|n| format!("$X{n} a; ")).collect();
-    let facts = judge_script(&rules, &unknown);
+    let facts = evaluate_script(&rules, &unknown);
     assert_eq!((facts.unresolved.len(), facts.rule), (16, Some(Prompt)));
     let long = format!("echo {} {}", "é".repeat(1_000), "w ".repeat(1_000));
-    let facts = judge_script(&rules, &long);
+    let facts = evaluate_script(&rules, &long);
     let argv = &facts.commands[0].argv;
     assert_eq!(argv.len(), 64);
     assert!(argv.iter().all(|word| word.len() <= 256) && argv[1].ends_with('…'));
     // The sixty-fifth word of `env` is still judged.
     let far = format!("env {} rm x", "A=b ".repeat(100));
-    assert_eq!(judge_script(&rules, &far).rule, Some(Forbidden));
+    assert_eq!(evaluate_script(&rules, &far).rule, Some(Forbidden));
 }
 
 #[test]
@@ -689,7 +689,7 @@ fn hostile_scripts_end_and_are_never_allowed() {
         (quoted, Forbidden),
     ];
     for (script, expected) in rows {
-        let rule = judge_script(&rules, &script).rule;
+        let rule = evaluate_script(&rules, &script).rule;
         let head: String = script.chars().take(30).collect();
         assert!(rule >= Some(expected), "{head}: {rule:?}");
     }
@@ -745,7 +745,7 @@ proptest! {
 
     #[test]
     fn no_text_makes_it_panic(script in "\\PC{0,200}") {
-        judge_script(&rm_forbidden(), &script);
+        evaluate_script(&rm_forbidden(), &script);
     }
 
     #[test]
@@ -759,7 +759,7 @@ proptest! {
             0..40,
         )
     ) {
-        judge_script(&rm_forbidden(), &pieces.concat());
+        evaluate_script(&rm_forbidden(), &pieces.concat());
     }
 
     #[test]
@@ -776,7 +776,7 @@ proptest! {
         for nesting in nestings {
             script = nesting.replace('%', &script);
         }
-        prop_assert_eq!(judge_script(&rm_forbidden(), &script).rule, Some(Forbidden), "{}", script);
+        prop_assert_eq!(evaluate_script(&rm_forbidden(), &script).rule, Some(Forbidden), "{}", script);
     }
 }
 
@@ -784,11 +784,11 @@ proptest! {
 fn a_shell_that_is_fed_itself_is_read_once_a_level() {
     let rules = rm_forbidden();
     let script = "cat <<'A' | sh -s\n sh -s\n sh -s\nA\n";
-    let facts = judge_script(&rules, script);
+    let facts = evaluate_script(&rules, script);
     assert!(facts.commands.len() < 20, "{}", facts.commands.len());
     let script = "cat <<'A' | sh -s\n sh -s\n rm x\nA\n";
     assert_eq!(
-        judge_script(&rules, script).rule,
+        evaluate_script(&rules, script).rule,
         Some(RuleDecision::Forbidden)
     );
 }

@@ -1,25 +1,25 @@
 //! From one command to the code it runs in turn: the command of a wrapper, the text of
 //! a shell, what an alias stands for.
 
-use super::feed::Feed;
-use super::options::{Seen, Start, past};
+use super::feed::StdinSource;
+use super::options::{SeenOptions, WrappedCommandPosition, skip_program_options};
 use super::prints;
-use super::word::{Known, Word};
-use super::wrappers::{self, Wrapper};
+use super::word::{CommandWord, WordKnowledge};
+use super::wrappers::{self, WrapperKind};
 use crate::rules::basename;
 
 /// Bytes of a text that `xargs` makes words of.
-const MAX_TOLD: usize = 4 << 10;
+const MAX_XARGS_TEXT: usize = 4 << 10;
 
 /// Code that a command runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Inner {
+pub(crate) enum NestedCode {
     /// Words of another command.
-    Command(Vec<Word>),
+    Command(Vec<CommandWord>),
     /// What a script is given, as `$1` and so on.
-    Given(Vec<Word>),
+    PositionalArgs(Vec<CommandWord>),
     /// The words from this one on, as they stand.
-    From(usize),
+    WordsFrom(usize),
     /// A text that a shell reads; not `sure` if expansions stand in it.
     Script {
         /// The text.
@@ -28,87 +28,110 @@ pub(crate) enum Inner {
         sure: bool,
     },
     /// From this word on it cannot be told which is the command: any may be.
-    AnyFrom(usize),
+    AnyWordFrom(usize),
     /// Code of another language.
     Code(String),
     /// Something that cannot be read.
     Unreadable(String),
     /// The same, from the network.
-    Fetched(String),
+    Downloaded(String),
     /// Nothing yet: it reads what is typed while it runs.
-    Typed,
+    Interactive,
     /// A name that stands for other words from here on.
     Alias(String, String),
 }
 
 /// What the command `words`, whose program is `name`, runs.
-pub(crate) fn unfold(name: &str, words: &[Word], feed: &Feed) -> Vec<Inner> {
-    let Some(wrapper) = wrappers::of(name) else {
+pub(crate) fn nested_code(
+    name: &str,
+    words: &[CommandWord],
+    feed: &StdinSource,
+) -> Vec<NestedCode> {
+    let Some(wrapper) = wrappers::wrapper_kind(name) else {
         return Vec::new();
     };
     match wrapper {
-        Wrapper::Runs(options) => {
-            let (start, seen) = past(words, &options);
-            let inner = from(start, words);
+        WrapperKind::Runs(options) => {
+            let (start, seen) = skip_program_options(words, &options);
+            let inner = nested_command_starting_at_word(start, words);
             let shell = matches!(name, "sudo" | "doas")
                 && seen
                     .iter()
                     .any(|(name, _)| matches!(name.as_str(), "s" | "i" | "shell" | "login"));
             match inner {
                 // `flock FILE -c TEXT`: the option stands behind the operand.
-                Some(Inner::From(at)) if name == "flock" && is(words.get(at), "-c") => {
-                    words.get(at + 1).map(script).into_iter().collect()
+                Some(NestedCode::WordsFrom(at))
+                    if name == "flock" && word_is(words.get(at), "-c") =>
+                {
+                    words
+                        .get(at + 1)
+                        .map(script_from_word)
+                        .into_iter()
+                        .collect()
                 }
                 Some(inner) => vec![inner],
-                None if shell => fed(feed),
+                None if shell => stdin_commands(feed),
                 None => Vec::new(),
             }
         }
-        Wrapper::RunsText(options) => match past(words, &options).0 {
-            Start::At(at) => joined(words.get(at..).unwrap_or(&[]), name, feed),
-            Start::Nothing => Vec::new(),
-            Start::Unsure => vec![Inner::AnyFrom(1)],
+        WrapperKind::RunsText(options) => match skip_program_options(words, &options).0 {
+            WrappedCommandPosition::At(at) => {
+                join_words_into_script(words.get(at..).unwrap_or(&[]), name, feed)
+            }
+            WrappedCommandPosition::Nothing => Vec::new(),
+            WrappedCommandPosition::Unsure => vec![NestedCode::AnyWordFrom(1)],
         },
-        Wrapper::Shell => shell(words, feed),
-        Wrapper::Eval => {
-            let skip = 1 + usize::from(is(words.get(1), "--"));
-            joined(words.get(skip..).unwrap_or(&[]), name, &Feed::Nothing)
+        WrapperKind::Shell => code_run_by_shell_command(words, feed),
+        WrapperKind::Eval => {
+            let skip = 1 + usize::from(word_is(words.get(1), "--"));
+            join_words_into_script(
+                words.get(skip..).unwrap_or(&[]),
+                name,
+                &StdinSource::PlainFile,
+            )
         }
-        Wrapper::Trap => trap(words),
-        Wrapper::Source => words
+        WrapperKind::Trap => trap_code(words),
+        WrapperKind::Source => words
             .get(1)
-            .map_or_else(Vec::new, |file| code_file(file, feed)),
-        Wrapper::Alias => words.iter().skip(1).filter_map(alias).collect(),
-        Wrapper::Find => find(words, name),
-        Wrapper::Env => env(words),
-        Wrapper::Xargs => xargs(words, feed),
-        Wrapper::TextOption => text_option(words, feed),
-        Wrapper::Ssh => match past(words, &wrappers::SSH).0 {
-            Start::At(at) => match words.get(at..) {
-                Some([dashes, rest @ ..]) if is(Some(dashes), "--") && !rest.is_empty() => {
-                    joined(rest, name, feed)
+            .map_or_else(Vec::new, |file| script_file_code(file, feed)),
+        WrapperKind::Alias => words.iter().skip(1).filter_map(alias_code).collect(),
+        WrapperKind::Find => find_exec_commands(words, name),
+        WrapperKind::Env => commands_run_by_env(words),
+        WrapperKind::Xargs => xargs_command(words, feed),
+        WrapperKind::TextOption => command_option_code(words, feed),
+        WrapperKind::Ssh => match skip_program_options(words, &wrappers::SSH).0 {
+            WrappedCommandPosition::At(at) => match words.get(at..) {
+                Some([dashes, rest @ ..]) if word_is(Some(dashes), "--") && !rest.is_empty() => {
+                    join_words_into_script(rest, name, feed)
                 }
-                Some(rest) if !rest.is_empty() => joined(rest, name, feed),
-                _ => fed(feed),
+                Some(rest) if !rest.is_empty() => join_words_into_script(rest, name, feed),
+                _ => stdin_commands(feed),
             },
-            Start::Nothing => Vec::new(),
-            Start::Unsure => vec![Inner::AnyFrom(1)],
+            WrappedCommandPosition::Nothing => Vec::new(),
+            WrappedCommandPosition::Unsure => vec![NestedCode::AnyWordFrom(1)],
         },
-        Wrapper::Inline(letters, longs) => inline(words, letters, longs, feed),
-        Wrapper::Awk => awk(words),
-        Wrapper::Queue => fed(feed),
-        Wrapper::Checkrein => started_by_checkrein(words),
+        WrapperKind::Inline(letters, longs) => interpreter_code(words, letters, longs, feed),
+        WrapperKind::Awk => awk_code_that_runs_commands(words),
+        WrapperKind::Queue => stdin_commands(feed),
+        WrapperKind::Checkrein => commands_wrapped_by_checkrein(words),
     }
 }
 
 /// The folder in which a wrapper starts its command, if it is told one: `env -C FOLDER COMMAND`.
-pub(crate) fn started_in(name: &str, words: &[Word]) -> Option<Word> {
-    let (seen, letter, long) = match (name, wrappers::of(name)?) {
-        (_, Wrapper::Env) => (past(words, &wrappers::ENV).1, "C", "chdir"),
-        ("sudo", Wrapper::Runs(options)) => (past(words, &options).1, "D", "chdir"),
-        ("systemd-run", Wrapper::Runs(options)) => {
-            (past(words, &options).1, "", "working-directory")
+pub(crate) fn wrapper_command_chdir_option(
+    name: &str,
+    words: &[CommandWord],
+) -> Option<CommandWord> {
+    let (seen, letter, long) = match (name, wrappers::wrapper_kind(name)?) {
+        (_, WrapperKind::Env) => (skip_program_options(words, &wrappers::ENV).1, "C", "chdir"),
+        ("sudo", WrapperKind::Runs(options)) => {
+            (skip_program_options(words, &options).1, "D", "chdir")
         }
+        ("systemd-run", WrapperKind::Runs(options)) => (
+            skip_program_options(words, &options).1,
+            "",
+            "working-directory",
+        ),
         _ => return None,
     };
     let told = seen.into_iter().rev();
@@ -117,16 +140,16 @@ pub(crate) fn started_in(name: &str, words: &[Word]) -> Option<Word> {
 }
 
 /// Whether what these words run in turn runs on another machine.
-pub(crate) fn runs_elsewhere(words: &[Word]) -> bool {
-    let program = words.first().and_then(Word::as_program);
+pub(crate) fn runs_on_other_machine(words: &[CommandWord]) -> bool {
+    let program = words.first().and_then(CommandWord::as_program_name);
     if program.map(basename) != Some("ssh") {
         return false;
     }
-    let Start::At(at) = past(words, &wrappers::SSH).0 else {
+    let WrappedCommandPosition::At(at) = skip_program_options(words, &wrappers::SSH).0 else {
         return false;
     };
     let host = at.checked_sub(1).and_then(|at| words.get(at));
-    let host = host.and_then(Word::as_fixed).map(|host| {
+    let host = host.and_then(CommandWord::as_literal).map(|host| {
         let host = host.trim_start_matches("ssh://");
         host.rsplit('@').next().unwrap_or(host).to_owned()
     });
@@ -136,12 +159,15 @@ pub(crate) fn runs_elsewhere(words: &[Word]) -> bool {
 
 /// What `checkrein run` and `checkrein mcp-proxy` start: the words behind `--`, or an agent with
 /// them. What `checkrein policy check` is asked about is not run.
-fn started_by_checkrein(words: &[Word]) -> Vec<Inner> {
-    let end = words.iter().position(|word| is(Some(word), "--"));
+fn commands_wrapped_by_checkrein(words: &[CommandWord]) -> Vec<NestedCode> {
+    let end = words.iter().position(|word| word_is(Some(word), "--"));
     let before = words.get(1..end.unwrap_or(words.len())).unwrap_or(&[]);
-    let named = |name: &str| before.iter().any(|word| is(Some(word), name));
-    if before.iter().any(|word| word.known == Known::Many) {
-        return vec![Inner::AnyFrom(1)];
+    let named = |name: &str| before.iter().any(|word| word_is(Some(word), name));
+    if before
+        .iter()
+        .any(|word| word.knowledge == WordKnowledge::Unbounded)
+    {
+        return vec![NestedCode::AnyWordFrom(1)];
     }
     if named("policy") || !(named("run") || named("mcp-proxy")) {
         return Vec::new();
@@ -151,72 +177,83 @@ fn started_by_checkrein(words: &[Word]) -> Vec<Inner> {
     };
     let agent = before.iter().enumerate().find_map(|(at, word)| {
         let attached = word
-            .after('=')
-            .filter(|_| word.lead().starts_with("--agent="));
+            .suffix_after_char('=')
+            .filter(|_| word.known_word_prefix().starts_with("--agent="));
         attached.or_else(|| {
             before
                 .get(at + 1)
-                .filter(|_| is(Some(word), "--agent"))
+                .filter(|_| word_is(Some(word), "--agent"))
                 .cloned()
         })
     });
     match agent {
-        None if from < words.len() => vec![Inner::From(from)],
+        None if from < words.len() => vec![NestedCode::WordsFrom(from)],
         None => Vec::new(),
         Some(agent) => {
-            let program = match agent.as_fixed() {
-                Some("claude-code") => Word::fixed("claude"),
+            let program = match agent.as_literal() {
+                Some("claude-code") => CommandWord::new_literal_word("claude"),
                 _ => agent,
             };
             let rest = words.get(from..).unwrap_or(&[]).iter().cloned();
-            vec![Inner::Command(
+            vec![NestedCode::Command(
                 std::iter::once(program).chain(rest).collect(),
             )]
         }
     }
 }
 
-fn is(word: Option<&Word>, text: &str) -> bool {
-    word.and_then(Word::as_fixed) == Some(text)
+fn word_is(word: Option<&CommandWord>, text: &str) -> bool {
+    word.and_then(CommandWord::as_literal) == Some(text)
 }
 
-fn from(start: Start, words: &[Word]) -> Option<Inner> {
+fn nested_command_starting_at_word(
+    start: WrappedCommandPosition,
+    words: &[CommandWord],
+) -> Option<NestedCode> {
     match start {
-        Start::At(at) => (at < words.len()).then_some(Inner::From(at)),
-        Start::Nothing => None,
-        Start::Unsure => Some(Inner::AnyFrom(1)),
+        WrappedCommandPosition::At(at) => (at < words.len()).then_some(NestedCode::WordsFrom(at)),
+        WrappedCommandPosition::Nothing => None,
+        WrappedCommandPosition::Unsure => Some(NestedCode::AnyWordFrom(1)),
     }
 }
 
-fn script(word: &Word) -> Inner {
-    Inner::Script {
+fn script_from_word(word: &CommandWord) -> NestedCode {
+    NestedCode::Script {
         text: word.text.clone(),
-        sure: word.known == Known::Fixed,
+        sure: word.knowledge == WordKnowledge::Literal,
     }
 }
 
 /// Commands on standard input.
-fn fed(feed: &Feed) -> Vec<Inner> {
+fn stdin_commands(feed: &StdinSource) -> Vec<NestedCode> {
     match feed {
-        Feed::Open => vec![Inner::Typed],
-        Feed::Nothing => Vec::new(),
-        Feed::Text { text, sure } => {
-            vec![Inner::Script {
+        StdinSource::Interactive => vec![NestedCode::Interactive],
+        StdinSource::PlainFile => Vec::new(),
+        StdinSource::Text { text, sure } => {
+            vec![NestedCode::Script {
                 text: text.to_string(),
                 sure: *sure,
             }]
         }
-        Feed::Unknown | Feed::Paths(_) => {
-            vec![Inner::Unreadable("commands read from a pipe".to_owned())]
+        StdinSource::CommandOutput | StdinSource::Paths(_) => {
+            vec![NestedCode::Unreadable(
+                "commands read from a pipe".to_owned(),
+            )]
         }
-        Feed::Fetched => vec![Inner::Fetched("commands read from a pipe".to_owned())],
+        StdinSource::Downloaded => vec![NestedCode::Downloaded(
+            "commands read from a pipe".to_owned(),
+        )],
     }
 }
 
-fn joined(words: &[Word], name: &str, feed: &Feed) -> Vec<Inner> {
+fn join_words_into_script(
+    words: &[CommandWord],
+    name: &str,
+    feed: &StdinSource,
+) -> Vec<NestedCode> {
     if words.is_empty() {
         return if matches!(name, "parallel") {
-            fed(feed)
+            stdin_commands(feed)
         } else {
             Vec::new()
         };
@@ -226,24 +263,29 @@ fn joined(words: &[Word], name: &str, feed: &Feed) -> Vec<Inner> {
         .map(|word| word.text.as_str())
         .collect::<Vec<_>>()
         .join(" ");
-    vec![Inner::Script {
+    vec![NestedCode::Script {
         text,
-        sure: words.iter().all(|word| word.known == Known::Fixed),
+        sure: words
+            .iter()
+            .all(|word| word.knowledge == WordKnowledge::Literal),
     }]
 }
 
-fn shell(words: &[Word], feed: &Feed) -> Vec<Inner> {
+fn code_run_by_shell_command(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedCode> {
     let (mut text, mut stdin, mut at) = (false, false, 1);
     while let Some(word) = words.get(at) {
-        let lead = word.lead();
+        let lead = word.known_word_prefix();
         // A file by a name that the shell makes.
         if word.text.starts_with("<(") {
             break;
         }
-        if word.known == Known::Many && lead.is_empty() {
-            return vec![Inner::AnyFrom(1), Inner::Unreadable(word.text.clone())];
+        if word.knowledge == WordKnowledge::Unbounded && lead.is_empty() {
+            return vec![
+                NestedCode::AnyWordFrom(1),
+                NestedCode::Unreadable(word.text.clone()),
+            ];
         }
-        match word.as_fixed() {
+        match word.as_literal() {
             Some("--" | "-") => {
                 at += 1;
                 break;
@@ -265,30 +307,33 @@ fn shell(words: &[Word], feed: &Feed) -> Vec<Inner> {
         };
         text |= lead.starts_with('-') && cluster.contains('c');
         stdin |= cluster.contains('s');
-        if word.known != Known::Fixed {
-            return vec![Inner::AnyFrom(1), Inner::Unreadable(word.text.clone())];
+        if word.knowledge != WordKnowledge::Literal {
+            return vec![
+                NestedCode::AnyWordFrom(1),
+                NestedCode::Unreadable(word.text.clone()),
+            ];
         }
         at += 1 + cluster.matches(['o', 'O']).count();
     }
     match words.get(at) {
         Some(word) if text => vec![
-            Inner::Given(words.get(at + 1..).unwrap_or(&[]).to_vec()),
-            script(word),
+            NestedCode::PositionalArgs(words.get(at + 1..).unwrap_or(&[]).to_vec()),
+            script_from_word(word),
         ],
-        Some(file) if !stdin => code_file(file, feed),
+        Some(file) if !stdin => script_file_code(file, feed),
         None if text => Vec::new(),
-        _ => fed(feed),
+        _ => stdin_commands(feed),
     }
 }
 
 /// A file of commands: opaque, unless this very script makes what is in it.
-fn code_file(file: &Word, feed: &Feed) -> Vec<Inner> {
-    match file.as_fixed() {
-        Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => fed(feed),
+fn script_file_code(file: &CommandWord, feed: &StdinSource) -> Vec<NestedCode> {
+    match file.as_literal() {
+        Some("/dev/stdin" | "/dev/fd/0" | "/proc/self/fd/0") => stdin_commands(feed),
         None if file.text.starts_with("<(") || file.text.starts_with("=(") => {
-            let mut found = vec![Inner::Unreadable(file.text.clone())];
-            if let Some(text @ Feed::Text { .. }) = prints::of(&file.text) {
-                found.extend(fed(&text));
+            let mut found = vec![NestedCode::Unreadable(file.text.clone())];
+            if let Some(text @ StdinSource::Text { .. }) = prints::substitution_output(&file.text) {
+                found.extend(stdin_commands(&text));
             }
             found
         }
@@ -296,92 +341,108 @@ fn code_file(file: &Word, feed: &Feed) -> Vec<Inner> {
     }
 }
 
-fn trap(words: &[Word]) -> Vec<Inner> {
+fn trap_code(words: &[CommandWord]) -> Vec<NestedCode> {
     let mut rest = words.iter().skip(1).peekable();
     if rest
         .peek()
-        .is_some_and(|word| word.as_fixed() == Some("--"))
+        .is_some_and(|word| word.as_literal() == Some("--"))
     {
         rest.next();
     }
     match rest.next() {
-        Some(word) if matches!(word.as_fixed(), Some("" | "-" | "-l" | "-p")) => Vec::new(),
-        Some(word) => vec![script(word)],
+        Some(word) if matches!(word.as_literal(), Some("" | "-" | "-l" | "-p")) => Vec::new(),
+        Some(word) => vec![script_from_word(word)],
         None => Vec::new(),
     }
 }
 
-fn alias(word: &Word) -> Option<Inner> {
-    if word.known != Known::Fixed {
-        return Some(Inner::Unreadable(word.text.clone()));
+fn alias_code(word: &CommandWord) -> Option<NestedCode> {
+    if word.knowledge != WordKnowledge::Literal {
+        return Some(NestedCode::Unreadable(word.text.clone()));
     }
     let (name, value) = word.text.split_once('=')?;
-    Some(Inner::Alias(name.to_owned(), value.to_owned()))
+    Some(NestedCode::Alias(name.to_owned(), value.to_owned()))
 }
 
-fn find(words: &[Word], name: &str) -> Vec<Inner> {
+fn find_exec_commands(words: &[CommandWord], name: &str) -> Vec<NestedCode> {
     let mut found = Vec::new();
     let mut at = 1;
     while let Some(word) = words.get(at) {
         at += 1;
         if !matches!(
-            word.as_fixed(),
+            word.as_literal(),
             Some("-exec" | "-execdir" | "-ok" | "-okdir" | "-x" | "-X" | "--exec" | "--exec-batch")
         ) {
             continue;
         }
         let rest = words.get(at..).unwrap_or(&[]);
-        let ends = |word: &Word| matches!(word.as_fixed(), Some(";" | "+"));
+        let ends = |word: &CommandWord| matches!(word.as_literal(), Some(";" | "+"));
         let length = rest.iter().position(ends).unwrap_or(rest.len());
         let own = rest.get(..length).unwrap_or(&[]);
-        let command = own.iter().map(|word| word.with_placeholder("{}"));
+        let command = own
+            .iter()
+            .map(|word| word.replace_placeholder_by_unknown("{}"));
         // `fd` adds what it finds where nothing stands for it.
         let adds =
             matches!(name, "fd" | "fdfind") && !own.iter().any(|word| word.text.contains('{'));
-        let added = adds.then(|| Word::fixed("{}").with_placeholder("{}"));
-        found.push(Inner::Command(command.chain(added).collect()));
+        let added =
+            adds.then(|| CommandWord::new_literal_word("{}").replace_placeholder_by_unknown("{}"));
+        found.push(NestedCode::Command(command.chain(added).collect()));
         at += length;
     }
     found
 }
 
-fn env(words: &[Word]) -> Vec<Inner> {
-    let (start, seen) = past(words, &wrappers::ENV);
+fn commands_run_by_env(words: &[CommandWord]) -> Vec<NestedCode> {
+    let (start, seen) = skip_program_options(words, &wrappers::ENV);
     let split = seen
         .iter()
         .find(|(name, value)| matches!(name.as_str(), "S" | "split-string") && value.is_some());
-    let (Start::At(at), Some((_, Some(text)))) = (&start, split) else {
-        return from(start, words).into_iter().collect();
+    let (WrappedCommandPosition::At(at), Some((_, Some(text)))) = (&start, split) else {
+        return nested_command_starting_at_word(start, words)
+            .into_iter()
+            .collect();
     };
-    let Some(mut command) = text.as_fixed().and_then(shlex::split) else {
-        return vec![Inner::AnyFrom(1), Inner::Unreadable(text.text.clone())];
+    let Some(mut command) = text.as_literal().and_then(shlex::split) else {
+        return vec![
+            NestedCode::AnyWordFrom(1),
+            NestedCode::Unreadable(text.text.clone()),
+        ];
     };
     command.insert(0, "env".to_owned());
-    let mut command: Vec<Word> = command.into_iter().map(Word::fixed).collect();
+    let mut command: Vec<CommandWord> = command
+        .into_iter()
+        .map(CommandWord::new_literal_word)
+        .collect();
     command.extend(words.iter().skip(*at).cloned());
-    vec![Inner::Command(command)]
+    vec![NestedCode::Command(command)]
 }
 
-fn xargs(words: &[Word], feed: &Feed) -> Vec<Inner> {
-    let (start, seen) = past(words, &wrappers::XARGS);
+fn xargs_command(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedCode> {
+    let (start, seen) = skip_program_options(words, &wrappers::XARGS);
     let at = match start {
-        Start::At(at) if at < words.len() => at,
+        WrappedCommandPosition::At(at) if at < words.len() => at,
         // Without a command it prints its input.
-        Start::At(_) | Start::Nothing => return Vec::new(),
-        Start::Unsure => return vec![Inner::AnyFrom(1)],
+        WrappedCommandPosition::At(_) | WrappedCommandPosition::Nothing => return Vec::new(),
+        WrappedCommandPosition::Unsure => return vec![NestedCode::AnyWordFrom(1)],
     };
-    let placeholder = placeholder(&seen);
+    let placeholder = placeholder_from_xargs_options(&seen);
     let command = words.iter().skip(at);
-    vec![Inner::Command(match placeholder {
-        Some(text) => command.map(|word| word.with_placeholder(&text)).collect(),
-        None => command.cloned().chain(added(feed, &seen)).collect(),
+    vec![NestedCode::Command(match placeholder {
+        Some(text) => command
+            .map(|word| word.replace_placeholder_by_unknown(&text))
+            .collect(),
+        None => command
+            .cloned()
+            .chain(xargs_added_words(feed, &seen))
+            .collect(),
     })]
 }
 
 /// What `xargs` adds to a command: what it is told, or anything.
-fn added(feed: &Feed, seen: &Seen) -> Vec<Word> {
+fn xargs_added_words(feed: &StdinSource, seen: &SeenOptions) -> Vec<CommandWord> {
     let told = match feed {
-        Feed::Text { text, sure: true } if text.len() <= MAX_TOLD => {
+        StdinSource::Text { text, sure: true } if text.len() <= MAX_XARGS_TEXT => {
             let whole =
                 |(name, _): &(String, _)| matches!(name.as_str(), "0" | "d" | "null" | "delimiter");
             match seen.iter().any(whole) {
@@ -392,17 +453,26 @@ fn added(feed: &Feed, seen: &Seen) -> Vec<Word> {
         _ => None,
     };
     told.map_or_else(
-        || vec![Word::open("", Known::Many)],
-        |told| told.into_iter().map(Word::fixed).collect(),
+        || {
+            vec![CommandWord::word_from_unresolved_text(
+                "",
+                WordKnowledge::Unbounded,
+            )]
+        },
+        |told| {
+            told.into_iter()
+                .map(CommandWord::new_literal_word)
+                .collect()
+        },
     )
 }
 
 /// The text that `xargs` puts its input in place of.
-pub(crate) fn xargs_placeholder(words: &[Word]) -> Option<String> {
-    placeholder(&past(words, &wrappers::XARGS).1)
+pub(crate) fn xargs_placeholder(words: &[CommandWord]) -> Option<String> {
+    placeholder_from_xargs_options(&skip_program_options(words, &wrappers::XARGS).1)
 }
 
-fn placeholder(seen: &Seen) -> Option<String> {
+fn placeholder_from_xargs_options(seen: &SeenOptions) -> Option<String> {
     seen.iter()
         .rev()
         .find_map(|(name, value)| match name.as_str() {
@@ -416,32 +486,32 @@ fn placeholder(seen: &Seen) -> Option<String> {
         })
 }
 
-fn text_option(words: &[Word], feed: &Feed) -> Vec<Inner> {
+fn command_option_code(words: &[CommandWord], feed: &StdinSource) -> Vec<NestedCode> {
     let mut rest = words.iter().skip(1);
     let mut found = Vec::new();
     while let Some(word) = rest.next() {
-        if word.known == Known::Many {
-            return vec![Inner::AnyFrom(1)];
+        if word.knowledge == WordKnowledge::Unbounded {
+            return vec![NestedCode::AnyWordFrom(1)];
         }
-        let lead = word.lead();
+        let lead = word.known_word_prefix();
         if matches!(lead, "--command" | "--session-command") {
-            found.extend(rest.next().map(script));
+            found.extend(rest.next().map(script_from_word));
         } else if lead.starts_with("--command=") || lead.starts_with("--session-command=") {
             let text = word
                 .text
                 .split_once('=')
                 .map_or("", |(_, text)| text)
                 .to_owned();
-            found.push(Inner::Script {
+            found.push(NestedCode::Script {
                 text,
-                sure: word.known == Known::Fixed,
+                sure: word.knowledge == WordKnowledge::Literal,
             });
         } else if lead.starts_with('-') && !lead.starts_with("--") {
             match word.text.split_once('c') {
-                Some((_, "")) => found.extend(rest.next().map(script)),
-                Some((_, text)) => found.push(Inner::Script {
+                Some((_, "")) => found.extend(rest.next().map(script_from_word)),
+                Some((_, text)) => found.push(NestedCode::Script {
                     text: text.to_owned(),
-                    sure: word.known == Known::Fixed,
+                    sure: word.knowledge == WordKnowledge::Literal,
                 }),
                 None => {}
             }
@@ -449,15 +519,24 @@ fn text_option(words: &[Word], feed: &Feed) -> Vec<Inner> {
             // `runuser -u NAME -- COMMAND`
             let at = words.len() - rest.len();
             if at < words.len() {
-                found.push(Inner::From(at));
+                found.push(NestedCode::WordsFrom(at));
             }
             break;
         }
     }
-    if found.is_empty() { fed(feed) } else { found }
+    if found.is_empty() {
+        stdin_commands(feed)
+    } else {
+        found
+    }
 }
 
-fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inner> {
+fn interpreter_code(
+    words: &[CommandWord],
+    letters: &str,
+    longs: &[&str],
+    feed: &StdinSource,
+) -> Vec<NestedCode> {
     let mut value = false;
     for (at, word) in words.iter().enumerate().skip(1) {
         if std::mem::take(&mut value) {
@@ -468,14 +547,14 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
                 .get(at + 1)
                 .map_or_else(|| word.text.clone(), |code| code.text.clone())
         };
-        let lead = word.lead();
+        let lead = word.known_word_prefix();
         if let Some(long) = lead.strip_prefix("--") {
             let name = long.split('=').next().unwrap_or(long);
             if longs.contains(&name) {
-                return vec![Inner::Code(code())];
+                return vec![NestedCode::Code(code())];
             }
         } else if let Some(cluster) = lead.strip_prefix('-').filter(|cluster| !cluster.is_empty()) {
-            value = matches!(word.as_fixed(), Some("-W" | "-X" | "-I" | "-M"))
+            value = matches!(word.as_literal(), Some("-W" | "-X" | "-I" | "-M"))
                 || (cluster == "r" && letters != "rBRE");
             // What follows these letters is their value, not a cluster.
             let own = cluster
@@ -484,32 +563,34 @@ fn inline(words: &[Word], letters: &str, longs: &[&str], feed: &Feed) -> Vec<Inn
                 .unwrap_or("");
             let own = if letters.contains('r') { cluster } else { own };
             if own.contains(|c| letters.contains(c)) {
-                return vec![Inner::Code(code())];
+                return vec![NestedCode::Code(code())];
             }
             if cluster.contains('m') && letters == "c" {
                 return Vec::new();
             }
-        } else if word.known == Known::Many && lead.is_empty() {
-            return vec![Inner::Code(word.text.clone())];
-        } else if word.as_fixed() != Some("-") {
-            return code_file(word, feed);
+        } else if word.knowledge == WordKnowledge::Unbounded && lead.is_empty() {
+            return vec![NestedCode::Code(word.text.clone())];
+        } else if word.as_literal() != Some("-") {
+            return script_file_code(word, feed);
         }
     }
     match feed {
-        Feed::Open if words.iter().any(shows) => Vec::new(),
-        Feed::Open => vec![Inner::Typed],
-        Feed::Nothing => Vec::new(),
-        Feed::Text { text, .. } => vec![Inner::Code(text.to_string())],
-        Feed::Unknown | Feed::Paths(_) => {
-            vec![Inner::Code("a program read from a pipe".to_owned())]
+        StdinSource::Interactive if words.iter().any(is_information_option) => Vec::new(),
+        StdinSource::Interactive => vec![NestedCode::Interactive],
+        StdinSource::PlainFile => Vec::new(),
+        StdinSource::Text { text, .. } => vec![NestedCode::Code(text.to_string())],
+        StdinSource::CommandOutput | StdinSource::Paths(_) => {
+            vec![NestedCode::Code("a program read from a pipe".to_owned())]
         }
-        Feed::Fetched => vec![Inner::Fetched("a program read from a pipe".to_owned())],
+        StdinSource::Downloaded => vec![NestedCode::Downloaded(
+            "a program read from a pipe".to_owned(),
+        )],
     }
 }
 
 /// An option with which an interpreter does something else than read what is typed at it.
-fn shows(word: &Word) -> bool {
-    word.as_fixed().is_some_and(|text| {
+fn is_information_option(word: &CommandWord) -> bool {
+    word.as_literal().is_some_and(|text| {
         matches!(
             text,
             "-version" | "-V" | "-VV" | "-v" | "-help" | "-h" | "-?"
@@ -517,10 +598,10 @@ fn shows(word: &Word) -> bool {
     })
 }
 
-fn awk(words: &[Word]) -> Vec<Inner> {
+fn awk_code_that_runs_commands(words: &[CommandWord]) -> Vec<NestedCode> {
     let mut rest = words.iter().skip(1);
     while let Some(word) = rest.next() {
-        match word.as_fixed() {
+        match word.as_literal() {
             Some("-f" | "--file") => return Vec::new(),
             Some("-F" | "-v") => {
                 rest.next();
@@ -530,7 +611,7 @@ fn awk(words: &[Word]) -> Vec<Inner> {
                 let text = word.text.replace("||", "");
                 let runs = text.contains("system") || text.contains('|') || text.contains("@load");
                 return if runs {
-                    vec![Inner::Code(word.text.clone())]
+                    vec![NestedCode::Code(word.text.clone())]
                 } else {
                     Vec::new()
                 };

@@ -3,11 +3,11 @@
 
 use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFacts};
 
-use super::word::{Known, Word};
+use super::word::{CommandWord, WordKnowledge};
 use super::{lexical, outside};
 use crate::own;
-use crate::policy::Unmatched;
-use crate::rules::{Match, RuleSet, basename};
+use crate::policy::UnmatchedDecision;
+use crate::rules::{MatchedRule, RuleSet, basename};
 
 /// Commands that are kept.
 const MAX_COMMANDS: usize = 64;
@@ -24,29 +24,29 @@ const MAX_SHOWN: usize = 60;
 
 /// Why a command would be asked about.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Asks<'a> {
+pub(super) struct PromptReasons<'a> {
     /// Because of what it does, where effects decide and no rule names it.
     pub(super) effects: Option<&'a str>,
     /// Because it is a hazard, whatever rule allows it.
     pub(super) hazard: Option<&'a str>,
 }
 
-pub(super) struct Verdict<'r> {
+pub(super) struct CommandFactsCollector<'r> {
     rules: &'r RuleSet,
     restricts: bool,
     facts: ToolRequestFacts,
     /// The strictest answer so far that prompts or forbids.
-    strictest: Option<Match>,
+    strictest: Option<MatchedRule>,
     /// Something has no allow rule: the whole is not allowed by rules.
     uncovered: bool,
     any: bool,
     first_unresolved: Option<String>,
-    touched: Touches,
+    affected_files: FilesChangedByCommand,
 }
 
 /// A file that is written or removed, as far as its name is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Touched {
+pub struct FileChangedByCommand {
     /// Its path; a relative one begins where the request does.
     pub path: String,
     /// It is removed: a link goes itself, and not what it names.
@@ -55,30 +55,30 @@ pub struct Touched {
 
 /// The files that a command writes or removes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Touches {
+pub struct FilesChangedByCommand {
     /// Those that are known by name, at most so many.
-    pub files: Vec<Touched>,
+    pub files: Vec<FileChangedByCommand>,
     /// There are more.
     pub more: bool,
 }
 
-impl<'r> Verdict<'r> {
+impl<'r> CommandFactsCollector<'r> {
     pub(super) fn new(rules: &'r RuleSet) -> Self {
         Self {
             rules,
-            restricts: rules.has_restrictions(),
+            restricts: rules.has_restricting_rules(),
             facts: ToolRequestFacts::default(),
             strictest: None,
             uncovered: false,
             any: false,
             first_unresolved: None,
-            touched: Touches::default(),
+            affected_files: FilesChangedByCommand::default(),
         }
     }
 
     /// A piece that no reading can settle.
-    pub(super) fn unresolved(&mut self, piece: &str) {
-        let piece = bounded(piece.trim());
+    pub(super) fn note_unresolved_command_part(&mut self, piece: &str) {
+        let piece = truncate_fact_text(piece.trim());
         if self.first_unresolved.is_none() {
             self.first_unresolved = Some(piece.clone());
         }
@@ -88,43 +88,56 @@ impl<'r> Verdict<'r> {
     }
 
     /// A program that is told what to do while it runs, which no hook is asked about.
-    pub(super) fn typed_at(&mut self, program: &str) {
-        let piece = format!("what is typed at {}", bounded(program));
-        self.unresolved(&piece);
-        if !self.rules.bounds().protect.is_empty() {
+    pub(super) fn note_unseen_interactive_input(&mut self, program: &str) {
+        let piece = format!("what is typed at {}", truncate_fact_text(program));
+        self.note_unresolved_command_part(&piece);
+        if !self.rules.effect_policy().protect.is_empty() {
             let why = format!("this may write a protected path: {piece} is not seen beforehand");
-            self.refuse(RuleDecision::Prompt, why);
+            self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
         }
     }
 
     /// Looks for forbidden words in text that could not be parsed.
-    pub(super) fn scan(&mut self, text: &str) {
+    pub(super) fn scan_for_forbidden_words(&mut self, text: &str) {
         if self.restricts
-            && let Some(hit) = lexical::strictest(self.rules, text)
+            && let Some(hit) = lexical::strictest_match_in_text(self.rules, text)
         {
-            self.take(&hit);
+            self.keep_strictest_match(&hit);
         }
     }
 
     /// A command of which not even the name is known.
-    pub(super) fn nameless(&mut self, words: &[Word]) {
+    pub(super) fn add_unknown_program_to_verdict(&mut self, words: &[CommandWord]) {
         self.uncovered = true;
-        self.keep(words, None);
+        self.record_evaluated_command(words, None);
     }
 
     /// A command whose program is `program`; if it is not `sure` to be one it only
     /// counts if a rule restricts it.
-    pub(super) fn command(&mut self, words: &[Word], program: &str, sure: bool, asks: Asks<'_>) {
-        self.own(words, program);
+    pub(super) fn add_command_to_verdict(
+        &mut self,
+        words: &[CommandWord],
+        program: &str,
+        sure: bool,
+        asks: PromptReasons<'_>,
+    ) {
+        self.apply_self_protection(words, program);
         if sure && !self.facts.outside {
-            let fixed: Vec<&str> = words.iter().skip(1).map_while(Word::as_fixed).collect();
-            self.facts.outside = outside::changes(basename(program), &fixed);
+            let fixed: Vec<&str> = words
+                .iter()
+                .skip(1)
+                .map_while(CommandWord::as_literal)
+                .collect();
+            self.facts.outside = outside::changes_packages_or_services(basename(program), &fixed);
         }
-        if self.rules.is_empty() && self.rules.bounds().unmatched == Unmatched::Allow {
+        if self.rules.is_empty() && self.rules.effect_policy().unmatched == UnmatchedDecision::Allow
+        {
             if sure {
                 self.uncovered = true;
-                let rule = asks.hazard.map(|why| self.hazard(words, why));
-                self.keep(words, rule);
+                let rule = asks
+                    .hazard
+                    .map(|why| self.require_prompt_for_hazard(words, why));
+                self.record_evaluated_command(words, rule);
             }
             return;
         }
@@ -133,119 +146,134 @@ impl<'r> Verdict<'r> {
             words
                 .iter()
                 .skip(1)
-                .map_while(Word::as_fixed)
-                .take(self.rules.longest_pattern()),
+                .map_while(CommandWord::as_literal)
+                .take(self.rules.longest_pattern_len()),
         );
-        let hits = self.rules.matches(&argv);
+        let hits = self.rules.matching_rules(&argv);
         let rule = hits.iter().map(|hit| hit.decision).max();
         for hit in hits.iter().filter(|hit| hit.decision > RuleDecision::Allow) {
-            self.take(hit);
+            self.keep_strictest_match(hit);
         }
         if !sure {
             if rule > Some(RuleDecision::Allow) {
-                self.keep(words, rule);
+                self.record_evaluated_command(words, rule);
             }
             return;
         }
         // A rule whose pattern goes on where the words are not known any more.
         if let Some(next) = words
             .get(argv.len())
-            .filter(|word| word.known != Known::Fixed)
-            && self.rules.could_restrict(&argv, next.lead())
+            .filter(|word| word.knowledge != WordKnowledge::Literal)
+            && self
+                .rules
+                .could_match_restrictive_rule(&argv, next.known_word_prefix())
         {
             let piece = argv.join(" ") + " " + &next.text;
-            self.unresolved(&piece);
+            self.note_unresolved_command_part(&piece);
         }
-        let rule = rule.max(asks.hazard.map(|why| self.hazard(words, why)));
-        let rule = rule.or_else(|| self.unmatched(words, asks.effects));
+        let rule = rule.max(
+            asks.hazard
+                .map(|why| self.require_prompt_for_hazard(words, why)),
+        );
+        let rule = rule.or_else(|| self.decide_unmatched_command(words, asks.effects));
         self.uncovered |= rule.is_none();
-        self.keep(words, rule);
+        self.record_evaluated_command(words, rule);
     }
 
     /// What holds for a command that no rule names.
-    fn unmatched(&mut self, words: &[Word], asks: Option<&str>) -> Option<RuleDecision> {
-        let shown = shown(words);
-        let why = match (self.rules.bounds().unmatched, asks) {
-            (Unmatched::Allow, _) => return None,
-            (Unmatched::ByEffect, None) => return Some(RuleDecision::Allow),
-            (Unmatched::ByEffect, Some(why)) => format!("policy asks: `{shown}` {why}"),
-            (Unmatched::Prompt, _) => format!("policy asks: no rule names `{shown}`"),
+    fn decide_unmatched_command(
+        &mut self,
+        words: &[CommandWord],
+        asks: Option<&str>,
+    ) -> Option<RuleDecision> {
+        let shown = display_command(words);
+        let why = match (self.rules.effect_policy().unmatched, asks) {
+            (UnmatchedDecision::Allow, _) => return None,
+            (UnmatchedDecision::ByEffect, None) => return Some(RuleDecision::Allow),
+            (UnmatchedDecision::ByEffect, Some(why)) => format!("policy asks: `{shown}` {why}"),
+            (UnmatchedDecision::Prompt, _) => format!("policy asks: no rule names `{shown}`"),
         };
-        self.refuse(RuleDecision::Prompt, why);
+        self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
         Some(RuleDecision::Prompt)
     }
 
     /// A command that a person is asked about whatever allows it.
-    pub(super) fn hazard(&mut self, words: &[Word], why: &str) -> RuleDecision {
-        let why = format!("policy asks: `{}` {why}", shown(words));
-        self.refuse(RuleDecision::Prompt, why);
+    pub(super) fn require_prompt_for_hazard(
+        &mut self,
+        words: &[CommandWord],
+        why: &str,
+    ) -> RuleDecision {
+        let why = format!("policy asks: `{}` {why}", display_command(words));
+        self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
         RuleDecision::Prompt
     }
 
     /// Something beside the commands that a person is asked about.
-    pub(super) fn asks(&mut self, why: String) {
-        self.refuse(RuleDecision::Prompt, why);
+    pub(super) fn require_asking_person(&mut self, why: String) {
+        self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
     }
 
-    pub(super) fn rules(&self) -> &'r RuleSet {
+    pub(super) fn evaluated_rule_set(&self) -> &'r RuleSet {
         self.rules
     }
 
     /// A file that is written or removed, for who can see where it really lies.
-    pub(super) fn touched(&mut self, path: &str, removed: bool) {
+    pub(super) fn record_touched_file_in_verdict(&mut self, path: &str, removed: bool) {
         let known = !path.is_empty() && !path.contains(['$', '…', '*', '?', '\0']);
-        let touched = Touched {
+        let touched = FileChangedByCommand {
             path: path.to_owned(),
             removed,
         };
-        if !known || self.touched.files.len() >= MAX_TOUCHED {
-            self.touched.more = true;
-        } else if !self.touched.files.contains(&touched) {
-            self.touched.files.push(touched);
+        if !known || self.affected_files.files.len() >= MAX_TOUCHED {
+            self.affected_files.more = true;
+        } else if !self.affected_files.files.contains(&touched) {
+            self.affected_files.files.push(touched);
         }
     }
 
     /// The rules that no config switches off. They restrict nothing else: what cannot be read
     /// is asked about only if the config's own rules restrict something.
-    fn own(&mut self, words: &[Word], program: &str) {
+    fn apply_self_protection(&mut self, words: &[CommandWord], program: &str) {
         let program = basename(program);
         let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
-        if let Some(why) = own::command(program, &texts) {
-            self.refuse(RuleDecision::Forbidden, why);
+        if let Some(why) = own::unconditional_command_refusal(program, &texts) {
+            self.record_prompt_or_forbid_reason(RuleDecision::Forbidden, why);
         }
-        let unknown = words.get(1).filter(|word| word.known != Known::Fixed);
+        let unknown = words
+            .get(1)
+            .filter(|word| word.knowledge != WordKnowledge::Literal);
         if program == "checkrein"
             && let Some(word) = unknown
         {
             let why = format!("`checkrein {}` cannot be read beforehand", word.text);
-            self.refuse(RuleDecision::Prompt, why);
+            self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
         }
     }
 
     /// What nobody means, and only a person does.
-    pub(super) fn destroys(&mut self, what: &str) {
+    pub(super) fn forbid_destruction(&mut self, what: &str) {
         let why = format!(
             "`builtin:default` forbids this: it {what}. If it is meant, the person does it in a \
              terminal of their own, or changes `[policy] rules` of the project"
         );
-        self.refuse(RuleDecision::Forbidden, why);
+        self.record_prompt_or_forbid_reason(RuleDecision::Forbidden, why);
     }
 
-    pub(super) fn refuse(&mut self, decision: RuleDecision, why: String) {
-        self.take(&Match {
+    pub(super) fn record_prompt_or_forbid_reason(&mut self, decision: RuleDecision, why: String) {
+        self.keep_strictest_match(&MatchedRule {
             matched_prefix: Vec::new(),
             decision,
             justification: Some(why),
         });
     }
 
-    fn keep(&mut self, words: &[Word], rule: Option<RuleDecision>) {
+    fn record_evaluated_command(&mut self, words: &[CommandWord], rule: Option<RuleDecision>) {
         self.any = true;
         let fact = || CommandWithRuleDecision {
             argv: words
                 .iter()
                 .take(MAX_WORDS)
-                .map(|word| bounded(&word.text))
+                .map(|word| truncate_fact_text(&word.text))
                 .collect(),
             rule,
         };
@@ -262,8 +290,8 @@ impl<'r> Verdict<'r> {
     }
 
     /// The strictest wins; among equals the longest prefix speaks, as in Codex.
-    fn take(&mut self, hit: &Match) {
-        let weight = |hit: &Match| (hit.decision, hit.matched_prefix.len());
+    fn keep_strictest_match(&mut self, hit: &MatchedRule) {
+        let weight = |hit: &MatchedRule| (hit.decision, hit.matched_prefix.len());
         if self
             .strictest
             .as_ref()
@@ -273,26 +301,30 @@ impl<'r> Verdict<'r> {
         }
     }
 
-    pub(super) fn finish(mut self) -> (ToolRequestFacts, Touches) {
+    pub(super) fn into_tool_facts(mut self) -> (ToolRequestFacts, FilesChangedByCommand) {
         if let Some(hit) = self.strictest {
             self.facts.rule = Some(hit.decision);
-            self.facts.reason = Some(hit.justification.clone().unwrap_or_else(|| reason(&hit)));
+            self.facts.reason = Some(
+                hit.justification
+                    .clone()
+                    .unwrap_or_else(|| default_rule_reason(&hit)),
+            );
         } else if let Some(piece) = self.first_unresolved {
             if self.restricts {
                 self.facts.rule = Some(RuleDecision::Prompt);
                 self.facts.reason =
                     Some(format!("policy asks: `{piece}` cannot be read beforehand"));
             }
-        } else if (self.any || self.rules.bounds().unmatched == Unmatched::ByEffect)
+        } else if (self.any || self.rules.effect_policy().unmatched == UnmatchedDecision::ByEffect)
             && !self.uncovered
         {
             self.facts.rule = Some(RuleDecision::Allow);
         }
-        (self.facts, self.touched)
+        (self.facts, self.affected_files)
     }
 }
 
-fn reason(hit: &Match) -> String {
+fn default_rule_reason(hit: &MatchedRule) -> String {
     let prefix = hit.matched_prefix.join(" ");
     match hit.decision {
         RuleDecision::Forbidden => format!("policy forbids commands starting with `{prefix}`"),
@@ -303,17 +335,17 @@ fn reason(hit: &Match) -> String {
 }
 
 /// A command, or how it begins.
-fn shown(words: &[Word]) -> String {
+fn display_command(words: &[CommandWord]) -> String {
     let texts = words.iter().take(MAX_SHOWN).map(|word| word.text.as_str());
-    cut(&texts.collect::<Vec<_>>().join(" "), MAX_SHOWN)
+    truncate_at_char_boundary(&texts.collect::<Vec<_>>().join(" "), MAX_SHOWN)
 }
 
-fn bounded(text: &str) -> String {
-    cut(text, MAX_BYTES)
+fn truncate_fact_text(text: &str) -> String {
+    truncate_at_char_boundary(text, MAX_BYTES)
 }
 
 /// At most so many bytes, cut between characters.
-fn cut(text: &str, most: usize) -> String {
+fn truncate_at_char_boundary(text: &str, most: usize) -> String {
     if text.len() <= most {
         return text.to_owned();
     }

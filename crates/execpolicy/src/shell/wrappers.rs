@@ -1,15 +1,15 @@
 //! Programs that run what their arguments say: one line each. A table, so that adding
 //! one is adding a line. Options are those of GNU, BusyBox and util-linux.
 
-use super::options::{Options, PLAIN};
+use super::options::{NO_OPTIONS, WrapperCommandOptionSpec};
 
 /// How a program runs other code.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Wrapper {
+pub(crate) enum WrapperKind {
     /// `PROGRAM [options] [operands] COMMAND...`
-    Runs(Options),
+    Runs(WrapperCommandOptionSpec),
     /// As `Runs`, but the words are joined and read by a shell: `watch`.
-    RunsText(Options),
+    RunsText(WrapperCommandOptionSpec),
     /// A shell: `-c TEXT`, a file, or commands on standard input.
     Shell,
     /// `eval WORDS...`
@@ -40,7 +40,7 @@ pub(crate) enum Wrapper {
     Checkrein,
 }
 
-const SUDO: Options = Options {
+const SUDO: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
     flags: "AbBEeHikKnNPSsvV",
     values: "CDghpRrTtUu",
     long_flags: &[
@@ -71,12 +71,12 @@ const SUDO: Options = Options {
         "user",
     ],
     assignments: true,
-    ..PLAIN
+    ..NO_OPTIONS
 };
 
 /// What `name`, a program without its folder, does with its arguments.
-pub(crate) fn of(name: &str) -> Option<Wrapper> {
-    use Wrapper::*;
+pub(crate) fn wrapper_kind(name: &str) -> Option<WrapperKind> {
+    use WrapperKind::*;
     Some(match name {
         "sh" | "bash" | "zsh" | "dash" | "ash" | "ksh" | "mksh" | "rbash" | "fish" => Shell,
         "eval" => Eval,
@@ -97,90 +97,90 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
         "node" | "nodejs" | "bun" => Inline("ep", &["eval", "print"]),
         "php" => Inline("rBRE", &["run"]),
         "sudo" => Runs(SUDO),
-        "doas" => Runs(Options {
+        "doas" => Runs(WrapperCommandOptionSpec {
             flags: "Lns",
             values: "aCu",
-            ..PLAIN
+            ..NO_OPTIONS
         }),
         "nohup" | "builtin" | "coproc" | "noglob" | "nocorrect" | "eatmydata" | "busybox"
-        | "toybox" | "-" => Runs(PLAIN),
+        | "toybox" | "-" => Runs(NO_OPTIONS),
         // The grammar takes some keywords for commands: `time { a; }`, `! { a; }`.
         "{" | "}" | "!" | "if" | "then" | "elif" | "else" | "do" | "while" | "until" | "fi"
-        | "done" | "esac" => Runs(PLAIN),
-        "command" => Runs(Options {
+        | "done" | "esac" => Runs(NO_OPTIONS),
+        "command" => Runs(WrapperCommandOptionSpec {
             flags: "p",
             inert: &["v", "V"],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "exec" => Runs(Options {
+        "exec" => Runs(WrapperCommandOptionSpec {
             flags: "cl",
             values: "a",
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "nice" => Runs(Options {
+        "nice" => Runs(WrapperCommandOptionSpec {
             flags: "0123456789-",
             values: "n",
             long_values: &["adjustment"],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "time" | "gtime" => Runs(Options {
+        "time" | "gtime" => Runs(WrapperCommandOptionSpec {
             flags: "apvqV",
             values: "fo",
             long_flags: &["append", "portability", "verbose", "quiet"],
             long_values: &["format", "output"],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "timeout" | "gtimeout" => Runs(Options {
+        "timeout" | "gtimeout" => Runs(WrapperCommandOptionSpec {
             flags: "vfp",
             values: "ks",
             long_flags: &["foreground", "preserve-status", "verbose"],
             long_values: &["kill-after", "signal"],
             operands: 1,
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "stdbuf" | "gstdbuf" => Runs(Options {
+        "stdbuf" | "gstdbuf" => Runs(WrapperCommandOptionSpec {
             values: "ioe",
             long_values: &["input", "output", "error"],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "setsid" => Runs(Options {
+        "setsid" => Runs(WrapperCommandOptionSpec {
             flags: "cfw",
             long_flags: &["ctty", "fork", "wait"],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "ionice" => Runs(Options {
+        "ionice" => Runs(WrapperCommandOptionSpec {
             flags: "t",
             values: "cn",
             inert: &["p", "pid"],
             long_flags: &["ignore"],
             long_values: &["class", "classdata"],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "chrt" => Runs(Options {
+        "chrt" => Runs(WrapperCommandOptionSpec {
             flags: "abdfiorRv",
             values: "TPD",
             inert: &["p", "m"],
             operands: 1,
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "taskset" => Runs(Options {
+        "taskset" => Runs(WrapperCommandOptionSpec {
             flags: "ac",
             inert: &["p", "pid"],
             long_flags: &["all-tasks", "cpu-list"],
             operands: 1,
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "chroot" => Runs(Options {
+        "chroot" => Runs(WrapperCommandOptionSpec {
             long_flags: &["skip-chdir"],
             long_values: &["groups", "userspec"],
             operands: 1,
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "setarch" | "linux32" | "linux64" => Runs(Options {
+        "setarch" | "linux32" | "linux64" => Runs(WrapperCommandOptionSpec {
             flags: "RvBFILSTXZ3",
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "unshare" => Runs(Options {
+        "unshare" => Runs(WrapperCommandOptionSpec {
             flags: "cfimnpruCUT",
             values: "RSGw",
             long_flags: &[
@@ -197,29 +197,29 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
                 "mount-proc",
             ],
             long_values: &["root", "wd", "setuid", "setgid", "propagation"],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "strace" | "ltrace" => Runs(Options {
+        "strace" | "ltrace" => Runs(WrapperCommandOptionSpec {
             flags: "cCdfFhiknqrStTvVwxyYZz",
             values: "abeEIoOpPsuUX",
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "fakeroot" => Runs(Options {
+        "fakeroot" => Runs(WrapperCommandOptionSpec {
             flags: "uhv",
             values: "lsifb",
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "caffeinate" => Runs(Options {
+        "caffeinate" => Runs(WrapperCommandOptionSpec {
             flags: "disum",
             values: "tw",
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "pkexec" => Runs(Options {
+        "pkexec" => Runs(WrapperCommandOptionSpec {
             long_values: &["user"],
             long_flags: &["keep-cwd"],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "systemd-run" => Runs(Options {
+        "systemd-run" => Runs(WrapperCommandOptionSpec {
             flags: "dGPqrSt",
             values: "EHMpu",
             long_flags: &[
@@ -235,9 +235,9 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
                 "description",
                 "working-directory",
             ],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "flock" => Runs(Options {
+        "flock" => Runs(WrapperCommandOptionSpec {
             flags: "censuxoF",
             values: "wE",
             long_flags: &[
@@ -253,9 +253,9 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
             ],
             long_values: &["timeout", "wait", "conflict-exit-code"],
             operands: 1,
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "watch" => RunsText(Options {
+        "watch" => RunsText(WrapperCommandOptionSpec {
             flags: "bcCdegprtwx",
             values: "nq",
             long_flags: &[
@@ -271,9 +271,9 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
                 "exec",
             ],
             long_values: &["interval", "equexit"],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
-        "parallel" => RunsText(Options {
+        "parallel" => RunsText(WrapperCommandOptionSpec {
             flags: "kmnqtuvX0",
             values: "aCdEIjLNSP",
             long_flags: &[
@@ -294,20 +294,20 @@ pub(crate) fn of(name: &str) -> Option<Wrapper> {
                 "joblog",
                 "delay",
             ],
-            ..PLAIN
+            ..NO_OPTIONS
         }),
         _ => {
             // `python3.12`, `lua5.4`: the number is not part of the name.
             let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
             return (plain != name && !plain.is_empty())
-                .then(|| of(plain))
+                .then(|| wrapper_kind(plain))
                 .flatten();
         }
     })
 }
 
 /// `env`, without `-S`.
-pub(crate) const ENV: Options = Options {
+pub(crate) const ENV: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
     flags: "i0v",
     values: "uCS",
     long_flags: &[
@@ -319,11 +319,11 @@ pub(crate) const ENV: Options = Options {
     ],
     long_values: &["unset", "chdir", "split-string"],
     assignments: true,
-    ..PLAIN
+    ..NO_OPTIONS
 };
 
 /// `xargs`.
-pub(crate) const XARGS: Options = Options {
+pub(crate) const XARGS: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
     flags: "0oprtx",
     values: "adEILnPRsJS",
     attached: "eil",
@@ -347,13 +347,13 @@ pub(crate) const XARGS: Options = Options {
         "max-chars",
         "process-slot-var",
     ],
-    ..PLAIN
+    ..NO_OPTIONS
 };
 
 /// `ssh`.
-pub(crate) const SSH: Options = Options {
+pub(crate) const SSH: WrapperCommandOptionSpec = WrapperCommandOptionSpec {
     flags: "46AaCfGgKkMNnqsTtVvXxYy",
     values: "BbcDEeFIiJLlmOopPQRSWw",
     operands: 1,
-    ..PLAIN
+    ..NO_OPTIONS
 };

@@ -4,24 +4,27 @@ use std::collections::BTreeMap;
 
 use checkrein_core::digest::Digest;
 use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFacts};
-use checkrein_execpolicy::{Bounds, RuleSet, Unmatched, compile, judge_script};
+use checkrein_execpolicy::{
+    EffectPolicy, RuleSet, UnmatchedDecision, compile_execpolicy_rules_files, evaluate_script,
+};
 
 /// The one rule beside `builtin:default` and `unmatched = "by-effect"`.
 const FORBIDDEN: &str = "prefix_rule(['rm'], 'forbidden', justification='use git clean or move it to a scratch folder')";
 
 /// Effects decide, beside one forbidden rule, in a project at these roots.
 pub(crate) fn policy(roots: &[&str]) -> Result<RuleSet, String> {
-    let rules = compile(&[("rm.rules", FORBIDDEN)]).map_err(|error| error.to_string())?;
-    Ok(rules.bounded(Bounds {
-        unmatched: Unmatched::ByEffect,
+    let rules = compile_execpolicy_rules_files(&[("rm.rules", FORBIDDEN)])
+        .map_err(|error| error.to_string())?;
+    Ok(rules.with_effect_policy(EffectPolicy {
+        unmatched: UnmatchedDecision::ByEffect,
         roots: roots.iter().map(|root| (*root).to_owned()).collect(),
-        ..Bounds::shipped()
+        ..EffectPolicy::builtin_default_policy()
     }))
 }
 
 /// Its digest, wherever the project lies.
 pub(crate) fn digest() -> Result<String, String> {
-    Ok(Digest::hash_bytes(policy(&[])?.to_text().as_bytes()).to_string())
+    Ok(Digest::hash_bytes(policy(&[])?.rules_to_json().as_bytes()).to_string())
 }
 
 /// The lines of a data file without its comments; `json:` before one that holds more than a line.
@@ -37,7 +40,7 @@ pub(crate) fn lines(text: &str) -> Vec<String> {
 
 /// Which of these are `allow`.
 pub(crate) fn allowed(rules: &RuleSet, scripts: &[String]) -> Vec<String> {
-    let allow = |script: &&String| judge_script(rules, script).rule == Some(RuleDecision::Allow);
+    let allow = |script: &&String| evaluate_script(rules, script).rule == Some(RuleDecision::Allow);
     scripts.iter().filter(allow).cloned().collect()
 }
 
@@ -52,7 +55,7 @@ pub(crate) struct Share {
 impl Share {
     /// Counts one script.
     pub(crate) fn add(&mut self, rules: &RuleSet, script: &str) {
-        let facts = judge_script(rules, script);
+        let facts = evaluate_script(rules, script);
         let blamed = |command: &&CommandWithRuleDecision| command.rule > Some(RuleDecision::Allow);
         for command in &facts.commands {
             self.count_one(unit(&command.argv), blamed(&command), &facts, script);

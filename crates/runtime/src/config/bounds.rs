@@ -1,7 +1,7 @@
 //! `[policy]` beside its rules files: the policy that is shipped, commands that no rule names, code
 //! that is not read, paths that nobody writes. The person's own file can only tighten.
 
-use checkrein_execpolicy::{Bounds, Unmatched};
+use checkrein_execpolicy::{EffectPolicy, UnmatchedDecision};
 
 use super::ConfigError;
 use super::document::Document;
@@ -12,7 +12,7 @@ pub(super) const DEFAULT: &str = "builtin:default";
 
 /// What this config adds to what held before.
 pub(super) fn add(
-    bounds: &mut Bounds,
+    bounds: &mut EffectPolicy,
     at: &Document,
     file: &ConfigFile,
 ) -> Result<(), ConfigError> {
@@ -41,11 +41,11 @@ pub(super) fn add(
     Ok(())
 }
 
-fn stricter(a: Unmatched, b: Unmatched) -> Unmatched {
+fn stricter(a: UnmatchedDecision, b: UnmatchedDecision) -> UnmatchedDecision {
     let weight = |unmatched| match unmatched {
-        Unmatched::Allow => 0,
-        Unmatched::ByEffect => 1,
-        Unmatched::Prompt => 2,
+        UnmatchedDecision::Allow => 0,
+        UnmatchedDecision::ByEffect => 1,
+        UnmatchedDecision::Prompt => 2,
     };
     if weight(b) > weight(a) { b } else { a }
 }

@@ -5,7 +5,7 @@ use checkrein_core::policy::{
     ApprovalMode, Stance, SubagentStopVerification, TokenLimitOrTarget, VerifiedNoticeMode,
     VerifyOnChangeOrAlways,
 };
-use checkrein_execpolicy::Unmatched;
+use checkrein_execpolicy::UnmatchedDecision;
 use checkrein_verifiers::judge::{Surface, Trigger};
 use serde::Deserialize;
 
@@ -83,7 +83,7 @@ pub(super) struct StanceTable {
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct PolicyTable {
     pub(super) rules: Option<Vec<String>>,
-    pub(super) unmatched: Option<Unmatched>,
+    pub(super) unmatched: Option<UnmatchedDecision>,
     pub(super) opaque: Option<OpaqueText>,
     #[serde(default)]
     pub(super) protect: Vec<String>,

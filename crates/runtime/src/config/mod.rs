@@ -134,7 +134,7 @@ pub enum ConfigError {
     },
     /// A rules file cannot be compiled.
     #[error(transparent)]
-    Rules(#[from] checkrein_execpolicy::RulesError),
+    Rules(#[from] checkrein_execpolicy::RulesCompileError),
 }
 
 impl ConfigError {
@@ -212,10 +212,10 @@ pub fn compile_gathered(
     }
     let policy = policy_of(&document, &file, repo, driver);
     let mut policy = policy.map_err(|error| error.beside(&warnings))?;
-    let mut bounds = checkrein_execpolicy::Bounds {
+    let mut bounds = checkrein_execpolicy::EffectPolicy {
         // A person's own file only tightens: what the repo's does not switch off stays.
         forbids_destruction: file.policy.rules.is_none(),
-        ..checkrein_execpolicy::Bounds::default()
+        ..checkrein_execpolicy::EffectPolicy::default()
     };
     bounds::add(&mut bounds, &document, &file)?;
     let mut retention = Retention::of(&file);
@@ -232,9 +232,9 @@ pub fn compile_gathered(
         .iter()
         .map(|(name, text)| (name.as_str(), text.as_str()))
         .collect();
-    policy.rules = checkrein_execpolicy::compile(&files)?
-        .bounded(bounds)
-        .to_text();
+    policy.rules = checkrein_execpolicy::compile_execpolicy_rules_files(&files)?
+        .with_effect_policy(bounds)
+        .rules_to_json();
     if driver == Driver::Hook && (policy.caps.cost.is_some() || policy.session_caps.cost.is_some())
     {
         warnings.push(NO_COST.to_owned());
@@ -276,21 +276,23 @@ pub fn rules_files(
 /// Files and folders that no command and no tool of a session with this policy may write.
 pub fn protect(policy: &mut Policy, paths: Vec<String>) {
     // Rules that were just compiled can be read.
-    if let Ok(rules) = checkrein_execpolicy::RuleSet::from_text(&policy.rules) {
-        policy.rules = rules.protecting(paths).to_text();
+    if let Ok(rules) = checkrein_execpolicy::RuleSet::deserialize_rule_set(&policy.rules) {
+        policy.rules = rules.with_protected_paths(paths).rules_to_json();
     }
 }
 
 /// Where the tree of a session with this policy lies: what a path means is judged by its text.
 /// Where nothing is judged by effects or protected, that makes no difference and is not kept.
 pub fn rooted(policy: &mut Policy, root: &Path) {
-    let Ok(rules) = checkrein_execpolicy::RuleSet::from_text(&policy.rules) else {
+    let Ok(rules) = checkrein_execpolicy::RuleSet::deserialize_rule_set(&policy.rules) else {
         return;
     };
     if let Some(root) = root.to_str()
-        && rules.reads_paths()
+        && rules.rules_depend_on_project_location()
     {
-        policy.rules = rules.rooted(vec![root.to_owned()]).to_text();
+        policy.rules = rules
+            .with_project_roots(vec![root.to_owned()])
+            .rules_to_json();
     }
 }
 

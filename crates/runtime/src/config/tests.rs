@@ -304,11 +304,11 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
         let own = own.map(source);
         let compiled = compile(Some(&source(repo)), own.as_ref(), Driver::Hook);
         compiled.map(|compiled| {
-            checkrein_execpolicy::RuleSet::from_text(&compiled.policy.rules).unwrap()
+            checkrein_execpolicy::RuleSet::deserialize_rule_set(&compiled.policy.rules).unwrap()
         })
     };
     let judged = |rules: &checkrein_execpolicy::RuleSet, script: &str| {
-        checkrein_execpolicy::judge_script(rules, script).rule
+        checkrein_execpolicy::evaluate_script(rules, script).rule
     };
     use checkrein_core::input::RuleDecision::{Allow, Forbidden, Prompt};
     let shipped = rules(

@@ -162,9 +162,9 @@ fn of_policy(policy: &Policy, place: Option<String>) -> Finding {
 /// Whether commands are judged before they run, and by what.
 fn exec_policy(policy: &Policy, place: Option<String>) -> Finding {
     const CHECK: &str = "exec_policy";
-    let rules = RuleSet::from_text(&policy.rules).unwrap_or_default();
+    let rules = RuleSet::deserialize_rule_set(&policy.rules).unwrap_or_default();
     let finding =
-        if rules.has_restrictions() || rules.asks_about_hazards() {
+        if rules.has_restricting_rules() || rules.asks_person_on_hazardous_commands() {
             Finding::ok("repo", CHECK, "commands are judged before they run")
         } else {
             let finding = match rules.forbids_destruction() {

@@ -4,7 +4,9 @@
 use std::process::ExitCode;
 
 use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFacts};
-use checkrein_execpolicy::{Match, RuleMatch, RuleSet, judge_argv, judge_script};
+use checkrein_execpolicy::{
+    CodexFormatRuleMatch, MatchedRule, RuleSet, evaluate_argv, evaluate_script,
+};
 use checkrein_runtime::config::Driver;
 use serde_json::{Value, json};
 
@@ -24,8 +26,8 @@ const WIDE: usize = 200;
 pub(super) fn run(args: &PolicyCheck) -> Result<ExitCode, CommandError> {
     let rules = rules(args)?;
     let facts = match &args.script {
-        Some(script) => judge_script(&rules, script),
-        None => judge_argv(&rules, &args.command),
+        Some(script) => evaluate_script(&rules, script),
+        None => evaluate_argv(&rules, &args.command),
     };
     let judged: Vec<Judged<'_>> = facts
         .commands
@@ -49,7 +51,7 @@ fn rules(args: &PolicyCheck) -> Result<RuleSet, CommandError> {
     if !args.rules.is_empty() {
         let files = super::read_all(&args.rules)?;
         let here = super::here()?;
-        return Ok(checkrein_execpolicy::compile_from(
+        return Ok(checkrein_execpolicy::compile_rules_with_base_folder(
             &super::borrowed(&files),
             &here,
         )?);
@@ -59,9 +61,9 @@ fn rules(args: &PolicyCheck) -> Result<RuleSet, CommandError> {
     for warning in &compiled.warnings {
         ui::say(&format!("checkrein: {warning}"));
     }
-    let rules = RuleSet::from_text(&compiled.policy.rules)
+    let rules = RuleSet::deserialize_rule_set(&compiled.policy.rules)
         .map_err(|error| CommandError::failed(error.to_string()))?;
-    if rules.is_empty() && !rules.asks_about_hazards() {
+    if rules.is_empty() && !rules.asks_person_on_hazardous_commands() {
         ui::say(&format!(
             "checkrein: no rules are loaded; name files with --rules, or in {CONFIG}: [policy] rules = [\"rules/*.rules\"]"
         ));
@@ -72,7 +74,7 @@ fn rules(args: &PolicyCheck) -> Result<RuleSet, CommandError> {
 /// A command with the rules that hold for it.
 struct Judged<'f> {
     fact: &'f CommandWithRuleDecision,
-    matches: Vec<Match>,
+    matches: Vec<MatchedRule>,
 }
 
 impl<'f> Judged<'f> {
@@ -80,7 +82,7 @@ impl<'f> Judged<'f> {
         // A word that is not known is no word of a rule, however it is written.
         let matches = match fact.rule {
             None => Vec::new(),
-            Some(_) => rules.matches(&fact.argv),
+            Some(_) => rules.matching_rules(&fact.argv),
         };
         Self { fact, matches }
     }
@@ -94,20 +96,23 @@ impl<'f> Judged<'f> {
     }
 
     /// In the shape of Codex.
-    fn rules(&self) -> Vec<RuleMatch<'_>> {
+    fn rules(&self) -> Vec<CodexFormatRuleMatch<'_>> {
         let program = self.fact.argv.first().map(String::as_str);
         self.matches
             .iter()
             .map(|hit| {
                 let bare = hit.matched_prefix.first().map(String::as_str);
-                RuleMatch::of(hit, program.filter(|program| bare != Some(*program)))
+                CodexFormatRuleMatch::rule_match_report(
+                    hit,
+                    program.filter(|program| bare != Some(*program)),
+                )
             })
             .collect()
     }
 
     /// The rule that decides.
-    fn decisive(&self) -> Option<&Match> {
-        let weight = |hit: &&Match| (hit.decision, hit.matched_prefix.len());
+    fn decisive(&self) -> Option<&MatchedRule> {
+        let weight = |hit: &&MatchedRule| (hit.decision, hit.matched_prefix.len());
         self.matches.iter().max_by_key(weight)
     }
 }
@@ -125,7 +130,8 @@ fn document(facts: &ToolRequestFacts, judged: &[Judged<'_>], script: bool) -> Va
             fields.insert("decision".to_owned(), json!(facts.rule));
         }
         if !script {
-            let all: Vec<RuleMatch<'_>> = judged.iter().flat_map(Judged::rules).collect();
+            let all: Vec<CodexFormatRuleMatch<'_>> =
+                judged.iter().flat_map(Judged::rules).collect();
             fields.insert("matchedRules".to_owned(), json!(all));
         }
     }

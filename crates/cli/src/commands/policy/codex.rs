@@ -4,7 +4,7 @@
 use std::io::IsTerminal as _;
 use std::process::ExitCode;
 
-use checkrein_execpolicy::compile_from;
+use checkrein_execpolicy::compile_rules_with_base_folder;
 
 use crate::args::PolicyCheck;
 use crate::ui::errors::CommandError;
@@ -25,11 +25,11 @@ pub(super) fn run(args: &PolicyCheck) -> Result<ExitCode, CommandError> {
         }
     }
     // One file after the other: what is wrong in an earlier one is said first.
-    let rules = match compile_from(&super::borrowed(&files), &here) {
+    let rules = match compile_rules_with_base_folder(&super::borrowed(&files), &here) {
         Ok(rules) => rules,
         Err(error) => {
-            let file = error.file().unwrap_or_default();
-            return Ok(refused("parse", file, &error.cause()));
+            let file = error.rules_file_with_error().unwrap_or_default();
+            return Ok(refused("parse", file, &error.error_in_codex_words()));
         }
     };
     if let Some((name, why)) = unread {
@@ -37,7 +37,9 @@ pub(super) fn run(args: &PolicyCheck) -> Result<ExitCode, CommandError> {
     }
     let resolve = args.resolve_host_executables.then_some(&here);
     // Theirs to the byte, whatever the command holds.
-    let document = rules.check(&args.command, resolve).to_json();
+    let document = rules
+        .check_like_codex_execpolicy(&args.command, resolve)
+        .to_codex_check_json();
     ui::answer_bytes(format!("{document}\n").as_bytes());
     Ok(exit_code::exit(exit_code::YES))
 }

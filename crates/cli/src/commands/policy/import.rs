@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use checkrein_adapters::claude_permissions::{self, List, Permission};
-use checkrein_execpolicy::compile;
+use checkrein_execpolicy::compile_execpolicy_rules_files;
 
 use crate::args::PolicyImport;
 use crate::ui::errors::CommandError;
@@ -33,7 +33,7 @@ pub(super) fn run(args: &PolicyImport) -> Result<ExitCode, CommandError> {
             format!("looked at {}", looked.join(", ")),
         ));
     }
-    if let Err(error) = compile(&[("import", &made.text)]) {
+    if let Err(error) = compile_execpolicy_rules_files(&[("import", &made.text)]) {
         // Ours to mend: what cannot be said is to become a comment.
         return Err(CommandError::failed(format!(
             "what was made is no rules file: {error}"

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use checkrein_core::input::RuleDecision;
-use checkrein_execpolicy::{RulesError, Surroundings};
+use checkrein_execpolicy::{ProgramPathResolutionBase, RulesCompileError};
 
 use crate::args::Policy;
 use crate::ui::errors::CommandError;
@@ -30,9 +30,9 @@ pub(crate) fn run(args: &Policy) -> Result<ExitCode, CommandError> {
 }
 
 /// Where relative programs begin for whoever types a command here.
-fn here() -> std::io::Result<Surroundings> {
+fn here() -> std::io::Result<ProgramPathResolutionBase> {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
-    Ok(Surroundings {
+    Ok(ProgramPathResolutionBase {
         folder: std::env::current_dir()?.to_string_lossy().into_owned(),
         home: home.to_string_lossy().into_owned(),
     })
@@ -69,8 +69,8 @@ fn borrowed(files: &[(String, String)]) -> Vec<(&str, &str)> {
         .collect()
 }
 
-impl From<RulesError> for CommandError {
-    fn from(error: RulesError) -> Self {
+impl From<RulesCompileError> for CommandError {
+    fn from(error: RulesCompileError) -> Self {
         Self::usage(
             error.to_string(),
             "nothing was judged: mend the file, then `checkrein policy test` tries its examples",

@@ -4,7 +4,10 @@
 use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
-use checkrein_execpolicy::{Bounds, Entry, Example, Listing, NetworkRule, RuleSet, Says, list};
+use checkrein_execpolicy::{
+    EffectPolicy, ListedRule, ListedRulesFile, NetworkRule, RuleExample, RuleSet,
+    RulesListingEntry, compile_and_list_rules,
+};
 use checkrein_runtime::config::{Driver, Sources};
 use serde_json::{Value, json};
 
@@ -23,21 +26,21 @@ const SHIPPED: &str = "builtin:default";
 pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
     let here = super::here()?;
     let tested = tested(args)?;
-    let (rules, listings) = list(&super::borrowed(&tested.files), &here)?;
+    let (rules, listings) = compile_and_list_rules(&super::borrowed(&tested.files), &here)?;
     let failing = examples(&listings).filter(|one| !one.holds).count();
     // What is sealed is more than the files: the config's other keys of [policy].
     let text = match &tested.config {
         Some((located, sources)) if failing == 0 => {
             located.unguarded(sources, Driver::Hook)?.policy.rules
         }
-        Some(_) => rules.to_text(),
+        Some(_) => rules.rules_to_json(),
         // As a config that names these files and says nothing else.
         None => rules
-            .bounded(Bounds {
+            .with_effect_policy(EffectPolicy {
                 forbids_destruction: true,
-                ..Bounds::default()
+                ..EffectPolicy::default()
             })
-            .to_text(),
+            .rules_to_json(),
     };
     let digest = Digest::hash_bytes(text.as_bytes());
     if args.json {
@@ -81,8 +84,8 @@ fn tested(args: &PolicyTest) -> Result<Tested, CommandError> {
     }
     let files = located.rules_files(&sources.sources)?;
     let policy = located.unguarded(&sources.sources, Driver::Hook);
-    let sealed = policy.map(|compiled| RuleSet::from_text(&compiled.policy.rules));
-    let shipped = matches!(sealed, Ok(Ok(rules)) if rules.asks_about_hazards());
+    let sealed = policy.map(|compiled| RuleSet::deserialize_rule_set(&compiled.policy.rules));
+    let shipped = matches!(sealed, Ok(Ok(rules)) if rules.asks_person_on_hazardous_commands());
     if files.is_empty() && !shipped {
         return Err(CommandError::usage(
             "no rules file is configured here",
@@ -98,15 +101,15 @@ fn tested(args: &PolicyTest) -> Result<Tested, CommandError> {
     })
 }
 
-fn examples(listings: &[Listing]) -> impl Iterator<Item = &Example> {
+fn examples(listings: &[ListedRulesFile]) -> impl Iterator<Item = &RuleExample> {
     let entries = listings.iter().flat_map(|file| &file.entries);
-    entries.flat_map(|entry| match &entry.says {
-        Says::Prefix { examples, .. } => examples.as_slice(),
-        Says::Host { .. } | Says::Network(_) => &[],
+    entries.flat_map(|entry| match &entry.rule {
+        ListedRule::Prefix { examples, .. } => examples.as_slice(),
+        ListedRule::Host { .. } | ListedRule::Network(_) => &[],
     })
 }
 
-fn print(listings: &[Listing], digest: Digest, failing: usize) {
+fn print(listings: &[ListedRulesFile], digest: Digest, failing: usize) {
     for file in listings {
         ui::answer(Line::painted(Paint::Strong, &file.file));
         for entry in &file.entries {
@@ -135,10 +138,10 @@ fn print(listings: &[Listing], digest: Digest, failing: usize) {
 }
 
 /// A rule, and each of its examples that is not true.
-fn lines(entry: &Entry) -> Vec<Line> {
+fn lines(entry: &RulesListingEntry) -> Vec<Line> {
     let at = format!("{:>6}  ", entry.line);
-    match &entry.says {
-        Says::Prefix {
+    match &entry.rule {
+        ListedRule::Prefix {
             pattern,
             decision,
             justification,
@@ -171,7 +174,7 @@ fn lines(entry: &Entry) -> Vec<Line> {
             });
             std::iter::once(line).chain(wrong).collect()
         }
-        Says::Host { name, paths } => {
+        ListedRule::Host { name, paths } => {
             let paths = match paths.is_empty() {
                 true => "no path".to_owned(),
                 false => paths.join(", "),
@@ -181,12 +184,12 @@ fn lines(entry: &Entry) -> Vec<Line> {
                 "host"
             ))]
         }
-        Says::Network(rule) => vec![network(&at, rule)],
+        ListedRule::Network(rule) => vec![network(&at, rule)],
     }
 }
 
 fn network(at: &str, rule: &NetworkRule) -> Line {
-    let (protocol, host) = (rule.protocol.word(), &rule.host);
+    let (protocol, host) = (rule.protocol.as_str(), &rule.host);
     Line::from(at)
         .with_painted(paint(rule.decision), &format!("{:<9}", word(rule.decision)))
         .with(&format!("  {protocol} to {host}  "))
@@ -208,7 +211,7 @@ fn shown(pattern: &[Vec<String>]) -> String {
     positions.collect::<Vec<_>>().join(" ")
 }
 
-fn document(listings: &[Listing], digest: Digest, failing: usize) -> Value {
+fn document(listings: &[ListedRulesFile], digest: Digest, failing: usize) -> Value {
     let files: Vec<Value> = listings
         .iter()
         .map(|file| {
@@ -225,9 +228,9 @@ fn document(listings: &[Listing], digest: Digest, failing: usize) -> Value {
     })
 }
 
-fn rule(entry: &Entry) -> Value {
-    match &entry.says {
-        Says::Prefix {
+fn rule(entry: &RulesListingEntry) -> Value {
+    match &entry.rule {
+        ListedRule::Prefix {
             pattern,
             decision,
             justification,
@@ -250,13 +253,13 @@ fn rule(entry: &Entry) -> Value {
                 "examples": examples,
             })
         }
-        Says::Host { name, paths } => json!({
+        ListedRule::Host { name, paths } => json!({
             "line": entry.line,
             "kind": "host_executable",
             "name": name,
             "paths": paths,
         }),
-        Says::Network(rule) => json!({
+        ListedRule::Network(rule) => json!({
             "line": entry.line,
             "kind": "network_rule",
             "host": rule.host,

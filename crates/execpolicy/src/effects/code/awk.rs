@@ -1,26 +1,26 @@
 //! Awk: it reads, unless it has a pipe, a redirect or a call by name.
 
-use super::text::names;
+use super::text::identifiers_in;
 use crate::effects::place::UNKNOWN;
-use crate::effects::row::Deed;
-use crate::effects::{Act, Effect};
-use crate::shell::{Known, Word};
+use crate::effects::row::EffectKind;
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::{CommandWord, WordKnowledge};
 
 /// What a program does beside reading its files.
-pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
+pub(in crate::effects) fn awk_program_effects(program: &CommandWord, out: &mut Vec<CommandEffect>) {
     let text = program.text.as_str();
     // Behind an expansion all of a program can stand.
-    if program.known != Known::Fixed {
-        return out.push(Effect::Deed(Deed::Code));
+    if program.knowledge != WordKnowledge::Literal {
+        return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
-    if names(text).any(|name| {
+    if identifiers_in(text).any(|name| {
         matches!(
             name,
             "system" | "extension" | "load" | "include" | "nsmatch"
         )
-    }) || calls_by_name(text)
+    }) || has_awk_indirect_call(text)
     {
-        return out.push(Effect::Deed(Deed::Code));
+        return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     // Programs differ on a slash in a class, and on one behind `if (...)`.
     let doubtful = text.contains('"')
@@ -31,9 +31,9 @@ pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
             || text.contains(")/"))
         && text.contains(['|', '>', '@']);
     if doubtful {
-        return out.push(Effect::Deed(Deed::Code));
+        return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
-    let mut rest = Bare::new(text);
+    let mut rest = AwkCodeChars::new(text);
     let mut prints = false;
     while let Some((at, c)) = rest.next() {
         let word = text.get(at..).unwrap_or("");
@@ -41,11 +41,11 @@ pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
             'p' if word.starts_with("print") => prints = true,
             ';' | '}' | '\n' => prints = false,
             '|' if word.starts_with("||") => {
-                rest.pass();
+                rest.skip_char();
             }
-            '|' => return out.push(Effect::Deed(Deed::Code)),
+            '|' => return out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
             '>' if prints && !word.starts_with(">=") && rest.depth == 0 => {
-                target(word.trim_start_matches('>'), Act::Write, out)
+                add_awk_redirect_effect(word.trim_start_matches('>'), FileAccess::Write, out)
             }
             'g' if word.starts_with("getline") => {
                 let behind = word.get(7..).unwrap_or("").trim_start();
@@ -53,7 +53,7 @@ pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
                     .trim_start_matches(|c: char| c.is_alphanumeric() || c == '_')
                     .trim_start();
                 if let Some(file) = behind.strip_prefix('<') {
-                    target(file, Act::Read, out);
+                    add_awk_redirect_effect(file, FileAccess::Read, out);
                 }
             }
             _ => {}
@@ -62,8 +62,8 @@ pub(in crate::effects) fn awk(program: &Word, out: &mut Vec<Effect>) {
 }
 
 /// `@name(...)` calls what the name holds; an address in a text or a pattern does not.
-fn calls_by_name(text: &str) -> bool {
-    Bare::new(text).any(|(at, c)| {
+fn has_awk_indirect_call(text: &str) -> bool {
+    AwkCodeChars::new(text).any(|(at, c)| {
         c == '@'
             && text
                 .get(at + 1..)
@@ -72,7 +72,7 @@ fn calls_by_name(text: &str) -> bool {
 }
 
 /// The file behind a redirect.
-fn target(text: &str, act: Act, out: &mut Vec<Effect>) {
+fn add_awk_redirect_effect(text: &str, act: FileAccess, out: &mut Vec<CommandEffect>) {
     let text = text.trim_start();
     let fixed = text
         .strip_prefix('"')
@@ -83,22 +83,28 @@ fn target(text: &str, act: Act, out: &mut Vec<Effect>) {
             if rest.trim_start().is_empty()
                 || rest.trim_start().starts_with([';', '}', '\n', ')', ']']) =>
         {
-            out.push(Effect::File(act, Word::fixed(path)));
+            out.push(CommandEffect::File(
+                act,
+                CommandWord::new_literal_word(path),
+            ));
         }
         // `> $1".txt"`: a name that only the run knows.
-        _ => out.push(Effect::File(act, Word::open(UNKNOWN, Known::One))),
+        _ => out.push(CommandEffect::File(
+            act,
+            CommandWord::word_from_unresolved_text(UNKNOWN, WordKnowledge::SingleWord),
+        )),
     }
 }
 
 /// The characters outside of texts and patterns, with their places.
-struct Bare<'t> {
+struct AwkCodeChars<'t> {
     text: &'t str,
     chars: std::iter::Peekable<std::str::CharIndices<'t>>,
     depth: usize,
     last: char,
 }
 
-impl<'t> Bare<'t> {
+impl<'t> AwkCodeChars<'t> {
     fn new(text: &'t str) -> Self {
         Self {
             text,
@@ -108,12 +114,12 @@ impl<'t> Bare<'t> {
         }
     }
 
-    fn pass(&mut self) {
+    fn skip_char(&mut self) {
         self.chars.next();
     }
 
     /// Whether a pattern begins here: where no value has ended, and behind a keyword.
-    fn begins_pattern(&self, at: usize) -> bool {
+    fn begins_regex(&self, at: usize) -> bool {
         const KEYWORDS: &[&str] = &["print", "printf", "return", "else", "in", "do", "case"];
         let before = self.text.get(..at).unwrap_or("").trim_end();
         let word = before
@@ -124,7 +130,7 @@ impl<'t> Bare<'t> {
             || !(self.last.is_alphanumeric() || matches!(self.last, ')' | ']' | '_' | '$' | '"'))
     }
 
-    fn to(&mut self, end: char) {
+    fn skip_to_closing_char(&mut self, end: char) {
         let mut escaped = false;
         let mut class = false;
         for (_, c) in self.chars.by_ref() {
@@ -145,7 +151,7 @@ impl<'t> Bare<'t> {
     }
 }
 
-impl Iterator for Bare<'_> {
+impl Iterator for AwkCodeChars<'_> {
     type Item = (usize, char);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -153,18 +159,18 @@ impl Iterator for Bare<'_> {
             let (at, c) = self.chars.next()?;
             match c {
                 '"' => {
-                    self.to('"');
+                    self.skip_to_closing_char('"');
                     self.last = '"';
                     continue;
                 }
                 // A pattern stands where no value has ended.
-                '/' if self.begins_pattern(at) => {
-                    self.to('/');
+                '/' if self.begins_regex(at) => {
+                    self.skip_to_closing_char('/');
                     self.last = '"';
                     continue;
                 }
                 '#' => {
-                    self.to('\n');
+                    self.skip_to_closing_char('\n');
                     self.last = '\n';
                     return Some((at, '\n'));
                 }

@@ -1,13 +1,13 @@
 //! JavaScript that prints and reads.
 
-use super::file;
-use super::text::{Token, arguments, names, tokens};
-use crate::effects::row::Deed;
-use crate::effects::{Act, Effect};
-use crate::shell::Word;
+use super::file_access_effect;
+use super::text::{CodeToken, identifiers_in, split_code_call_arguments, tokenize_code};
+use crate::effects::row::EffectKind;
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
 /// Names that make a program unreadable, wherever they stand.
-const NOT: &[&str] = &[
+const FORBIDDEN_NAMES: &[&str] = &[
     "eval",
     "Function",
     "constructor",
@@ -117,7 +117,7 @@ const NOT: &[&str] = &[
 ];
 
 /// Modules that only compute or look.
-const MODULES: &[&str] = &[
+const PURE_MODULES: &[&str] = &[
     "fs",
     "path",
     "os",
@@ -138,21 +138,21 @@ const MODULES: &[&str] = &[
 ];
 
 /// Whether all of it is harmless but for what is put into `out`.
-pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
+pub(super) fn analyze_javascript(text: &str, out: &mut Vec<CommandEffect>) -> bool {
     // An escape can spell any name, a regex can hold a quote.
     if text.contains("\\u")
         || text.contains("\\x")
         || text.contains("${")
-        || names(text).any(|name| NOT.contains(&name))
+        || identifiers_in(text).any(|name| FORBIDDEN_NAMES.contains(&name))
     {
         return false;
     }
-    let Some(tokens) = tokens(text, "//") else {
+    let Some(tokens) = tokenize_code(text, "//") else {
         return false;
     };
     let plain = tokens.iter().all(|token| match token {
-        Token::Name(name) => name.is_ascii(),
-        Token::Sign(c) => c.is_ascii(),
+        CodeToken::Name(name) => name.is_ascii(),
+        CodeToken::Sign(c) => c.is_ascii(),
         _ => true,
     });
     if !plain {
@@ -161,20 +161,20 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
     for (index, token) in tokens.iter().enumerate() {
         let next = tokens.get(index + 1);
         match token {
-            Token::Name("require") => {
+            CodeToken::Name("require") => {
                 let arguments = match next {
-                    Some(Token::Sign('(')) => arguments(&tokens, index + 2),
-                    Some(Token::Sign('.'))
-                        if matches!(tokens.get(index + 2), Some(Token::Name("resolve"))) =>
+                    Some(CodeToken::Sign('(')) => split_code_call_arguments(&tokens, index + 2),
+                    Some(CodeToken::Sign('.'))
+                        if matches!(tokens.get(index + 2), Some(CodeToken::Name("resolve"))) =>
                     {
                         continue;
                     }
                     _ => return false,
                 };
-                let [[Token::Quoted(name, false)]] = arguments.as_slice() else {
+                let [[CodeToken::Quoted(name, false)]] = arguments.as_slice() else {
                     return false;
                 };
-                if !is_plain_use(&tokens, index) {
+                if !is_harmless_require(&tokens, index) {
                     return false;
                 }
                 let name = name.strip_prefix("node:").unwrap_or(name);
@@ -182,51 +182,57 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
                     return false;
                 }
                 if name.ends_with(".json") {
-                    out.push(file(Act::Read, name));
-                } else if !MODULES.contains(&name) {
+                    out.push(file_access_effect(FileAccess::Read, name));
+                } else if !PURE_MODULES.contains(&name) {
                     // A package, or a file of the project.
-                    out.push(Effect::Deed(Deed::Opaque));
+                    out.push(CommandEffect::Kind(EffectKind::Opaque));
                     let folder = if name.starts_with('.') {
                         ""
                     } else {
                         "node_modules/"
                     };
                     let ends = ["", ".*", "/*"].map(|end| format!("{folder}{name}{end}"));
-                    out.extend(ends.map(|path| Effect::Starts(Word::fixed(path))));
+                    out.extend(ends.map(|path| {
+                        CommandEffect::StartsFile(CommandWord::new_literal_word(path))
+                    }));
                 }
             }
             // `x[y]` could be any member.
-            Token::Sign('[') => {
+            CodeToken::Sign('[') => {
                 let member = matches!(
                     index.checked_sub(1).and_then(|at| tokens.get(at)),
-                    Some(Token::Name(_) | Token::Sign(')' | ']' | '}') | Token::Quoted(..))
+                    Some(
+                        CodeToken::Name(_)
+                            | CodeToken::Sign(')' | ']' | '}')
+                            | CodeToken::Quoted(..)
+                    )
                 );
                 let computed = matches!(
                     index.checked_sub(1).and_then(|at| tokens.get(at)),
-                    Some(Token::Sign('{' | ','))
-                ) && computes_name(&tokens, index);
+                    Some(CodeToken::Sign('{' | ','))
+                ) && is_computed_js_key(&tokens, index);
                 if computed {
                     return false;
                 }
                 let fixed = matches!(
                     (next, tokens.get(index + 2)),
                     (
-                        Some(Token::Number | Token::Quoted(_, false)),
-                        Some(Token::Sign(']'))
+                        Some(CodeToken::Number | CodeToken::Quoted(_, false)),
+                        Some(CodeToken::Sign(']'))
                     )
                 ) || matches!(
                     (next, tokens.get(index + 2)),
                     (
-                        Some(Token::Name("i" | "k" | "key" | "n" | "j")),
-                        Some(Token::Sign(']'))
+                        Some(CodeToken::Name("i" | "k" | "key" | "n" | "j")),
+                        Some(CodeToken::Sign(']'))
                     )
-                ) && only_looked_up(&tokens, index);
+                ) && is_harmless_js_index_access(&tokens, index);
                 if member && !fixed {
                     return false;
                 }
             }
-            Token::Quoted(text, _) if text.contains('/') || text.starts_with(['.', '~']) => {
-                out.push(file(Act::Read, text))
+            CodeToken::Quoted(text, _) if text.contains('/') || text.starts_with(['.', '~']) => {
+                out.push(file_access_effect(FileAccess::Read, text))
             }
             _ => {}
         }
@@ -235,50 +241,54 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
 }
 
 /// Whether `{[x]: y}` takes a member whose name is made.
-fn computes_name(tokens: &[Token<'_>], at: usize) -> bool {
+fn is_computed_js_key(tokens: &[CodeToken<'_>], at: usize) -> bool {
     let rest = tokens.get(at..).unwrap_or(&[]);
-    let end = rest.iter().position(|token| *token == Token::Sign(']'));
-    end.is_some_and(|end| rest.get(end + 1) == Some(&Token::Sign(':')))
+    let end = rest.iter().position(|token| *token == CodeToken::Sign(']'));
+    end.is_some_and(|end| rest.get(end + 1) == Some(&CodeToken::Sign(':')))
 }
 
 /// Whether `x[k]` is shown or counted and neither called nor kept, and nothing here is a module
 /// with members that act.
-fn only_looked_up(tokens: &[Token<'_>], at: usize) -> bool {
+fn is_harmless_js_index_access(tokens: &[CodeToken<'_>], at: usize) -> bool {
     let holder = at.checked_sub(1).and_then(|at| tokens.get(at));
     let before = at.checked_sub(2).and_then(|at| tokens.get(at));
     let behind = tokens.get(at + 3);
-    let acts =
-        |token: &Token<'_>| matches!(token, Token::Quoted("fs" | "node:fs" | "os" | "module", _));
-    matches!(holder, Some(Token::Name(name)) if !matches!(*name, "process" | "module" | "exports" | "this" | "require" | "console"))
-        && !matches!(before, Some(Token::Sign('=' | '.')))
-        && !matches!(behind, Some(Token::Sign('(' | '[' | '.' | '`')))
+    let acts = |token: &CodeToken<'_>| {
+        matches!(
+            token,
+            CodeToken::Quoted("fs" | "node:fs" | "os" | "module", _)
+        )
+    };
+    matches!(holder, Some(CodeToken::Name(name)) if !matches!(*name, "process" | "module" | "exports" | "this" | "require" | "console"))
+        && !matches!(before, Some(CodeToken::Sign('=' | '.')))
+        && !matches!(behind, Some(CodeToken::Sign('(' | '[' | '.' | '`')))
         && !tokens.iter().any(acts)
 }
 
 /// Whether what `require` brings is only ever used by the names of its members: `require(x).y`,
 /// `{y} = require(x)`, or `m = require(x)` where `m` stands nowhere without a dot behind it.
-fn is_plain_use(tokens: &[Token<'_>], at: usize) -> bool {
+fn is_harmless_require(tokens: &[CodeToken<'_>], at: usize) -> bool {
     let end = tokens
         .get(at..)
-        .and_then(|rest| rest.iter().position(|token| *token == Token::Sign(')')));
+        .and_then(|rest| rest.iter().position(|token| *token == CodeToken::Sign(')')));
     let behind = end.and_then(|end| tokens.get(at + end + 1));
-    if behind == Some(&Token::Sign('.')) {
+    if behind == Some(&CodeToken::Sign('.')) {
         return true;
     }
     let [held, equals] = [2, 1].map(|back| at.checked_sub(back).and_then(|at| tokens.get(at)));
     let data =
-        matches!(tokens.get(at + 2), Some(Token::Quoted(name, _)) if name.ends_with(".json"));
+        matches!(tokens.get(at + 2), Some(CodeToken::Quoted(name, _)) if name.ends_with(".json"));
     match (held, equals) {
-        (Some(Token::Sign('}')), Some(Token::Sign('='))) => true,
-        (Some(Token::Name(held)), Some(Token::Sign('='))) if !data => {
-            let loose = |pair: &[Token<'_>]| matches!(pair, [Token::Name(name), next] if name == held && !matches!(next, Token::Sign('.' | '=' | '(')));
+        (Some(CodeToken::Sign('}')), Some(CodeToken::Sign('='))) => true,
+        (Some(CodeToken::Name(held)), Some(CodeToken::Sign('='))) if !data => {
+            let loose = |pair: &[CodeToken<'_>]| matches!(pair, [CodeToken::Name(name), next] if name == held && !matches!(next, CodeToken::Sign('.' | '=' | '(')));
             !tokens.windows(2).any(loose)
         }
         // It may be shown.
         _ => {
             data || !matches!(
                 tokens.get(at + 2),
-                Some(Token::Quoted("fs" | "node:fs" | "os" | "module", _))
+                Some(CodeToken::Quoted("fs" | "node:fs" | "os" | "module", _))
             )
         }
     }

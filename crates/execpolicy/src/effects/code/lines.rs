@@ -1,9 +1,9 @@
 //! One-liners of Perl, Ruby and PHP: harmless if no name in them can run, write or hide anything.
 
-use super::file;
-use crate::effects::{Act, Effect};
+use super::file_access_effect;
+use crate::effects::{CommandEffect, FileAccess};
 
-use super::text::names;
+use super::text::identifiers_in;
 
 pub(super) const PERL_MODULES: &[&str] = &[
     "strict",
@@ -45,7 +45,7 @@ pub(super) const RUBY_MODULES: &[&str] = &[
     "rbconfig",
 ];
 
-const PERL: &[&str] = &[
+const PERL_FORBIDDEN_NAMES: &[&str] = &[
     "system",
     "exec",
     "qx",
@@ -132,7 +132,7 @@ const PERL: &[&str] = &[
 ];
 
 /// Reads it; `true` if it is harmless.
-pub(super) fn perl(text: &str, _: &mut [Effect]) -> bool {
+pub(super) fn analyze_perl(text: &str, _: &mut [CommandEffect]) -> bool {
     // `s///ee` runs what it makes; any name can be made of pieces where a function is called by
     // one: `&$x`, `&{...}`, `->$x`, `*{...}`.
     let signs = [
@@ -142,20 +142,20 @@ pub(super) fn perl(text: &str, _: &mut [Effect]) -> bool {
     // `@{` and `${` dereference a name; plain sums and hashes do without.
     !signs.iter().any(|sign| text.contains(sign))
         && text.is_ascii()
-        && !names(text).any(|name| PERL.contains(&name))
-        && !double_e(text)
+        && !identifiers_in(text).any(|name| PERL_FORBIDDEN_NAMES.contains(&name))
+        && !has_perl_ee_modifier(text)
 }
 
 /// Two `e` among the letters behind a last delimiter.
-fn double_e(text: &str) -> bool {
-    names(text).any(|name| {
+fn has_perl_ee_modifier(text: &str) -> bool {
+    identifiers_in(text).any(|name| {
         name.len() <= 8
             && name.matches('e').count() > 1
             && name.chars().all(|c| "msixpodualngcer".contains(c))
     })
 }
 
-const RUBY: &[&str] = &[
+const RUBY_FORBIDDEN_NAMES: &[&str] = &[
     "system",
     "exec",
     "spawn",
@@ -228,7 +228,7 @@ const RUBY: &[&str] = &[
 ];
 
 /// Reads it; `true` if it is harmless.
-pub(super) fn ruby(text: &str, out: &mut Vec<Effect>) -> bool {
+pub(super) fn analyze_ruby(text: &str, out: &mut Vec<CommandEffect>) -> bool {
     let signs = ["`", "%x", "&:", "<<", "\\x", "\\u", "#{"];
     let mut words = text.split_whitespace().peekable();
     while let Some(word) = words.next() {
@@ -258,17 +258,17 @@ pub(super) fn ruby(text: &str, out: &mut Vec<Effect>) -> bool {
             if path.starts_with('|') {
                 return false;
             }
-            out.push(file(Act::Read, path));
+            out.push(file_access_effect(FileAccess::Read, path));
             rest.replace_range(at..at + reader.len() + end + 2, "");
         }
     }
     !signs.iter().any(|sign| rest.contains(sign))
         && rest.is_ascii()
-        && !names(&rest).any(|name| RUBY.contains(&name))
+        && !identifiers_in(&rest).any(|name| RUBY_FORBIDDEN_NAMES.contains(&name))
 }
 
 /// Functions that only compute or print.
-const PHP: &[&str] = &[
+const PHP_PURE_FUNCTIONS: &[&str] = &[
     "echo",
     "print",
     "printf",
@@ -347,22 +347,22 @@ const PHP: &[&str] = &[
 ];
 
 /// Reads it; `true` if it is harmless: names outside of quotes are all known.
-pub(super) fn php(text: &str) -> bool {
+pub(super) fn analyze_php(text: &str) -> bool {
     if text.contains(['`', '$', '&']) || !text.is_ascii() {
         return false;
     }
-    let Some(tokens) = super::text::tokens(text, "#") else {
+    let Some(tokens) = super::text::tokenize_code(text, "#") else {
         return false;
     };
     tokens.windows(2).all(|pair| {
         !matches!(
             pair,
             [
-                super::text::Token::Quoted(..) | super::text::Token::Sign(')' | ']'),
-                super::text::Token::Sign('(')
+                super::text::CodeToken::Quoted(..) | super::text::CodeToken::Sign(')' | ']'),
+                super::text::CodeToken::Sign('(')
             ]
         )
     }) && tokens
         .iter()
-        .all(|token| !matches!(token, super::text::Token::Name(name) if !PHP.contains(name)))
+        .all(|token| !matches!(token, super::text::CodeToken::Name(name) if !PHP_PURE_FUNCTIONS.contains(name)))
 }

@@ -1,9 +1,9 @@
 //! What a program that cannot be read as a whole plainly says: calls that remove a path or run a
 //! command which stands in them as a text. More is not looked for.
 
-use super::{Language, file};
-use crate::effects::{Act, Effect};
-use crate::shell::Word;
+use super::{CodeLanguage, file_access_effect};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
 /// Calls of one program that are kept.
 const MOST: usize = 64;
@@ -91,7 +91,11 @@ const HOMES: &[&str] = &[
 ];
 
 /// Adds what the calls of this program remove and run.
-pub(super) fn calls(language: Language, text: &str, out: &mut Vec<Effect>) {
+pub(super) fn add_literal_call_effects(
+    language: CodeLanguage,
+    text: &str,
+    out: &mut Vec<CommandEffect>,
+) {
     let before = out.len();
     let mut rest = text;
     let mut owner = "";
@@ -103,28 +107,30 @@ pub(super) fn calls(language: Language, text: &str, out: &mut Vec<Effect>) {
             return;
         }
         let comment = match first {
-            '#' => language != Language::Node,
-            '/' => language == Language::Node && rest.starts_with("//"),
+            '#' => language != CodeLanguage::Node,
+            '/' => language == CodeLanguage::Node && rest.starts_with("//"),
             _ => false,
         };
         if comment {
             rest = rest.split_once('\n').map_or("", |(_, rest)| rest);
-        } else if let Some((_, after)) = string(rest) {
+        } else if let Some((_, after)) = leading_string(rest) {
             rest = after;
-        } else if first == '`' && matches!(language, Language::Perl | Language::Ruby) {
+        } else if first == '`' && matches!(language, CodeLanguage::Perl | CodeLanguage::Ruby) {
             let (command, after) = rest
                 .get(1..)
                 .unwrap_or("")
                 .split_once('`')
                 .unwrap_or((rest, ""));
-            out.push(Effect::Runs(Word::fixed(command)));
+            out.push(CommandEffect::RunsScript(CommandWord::new_literal_word(
+                command,
+            )));
             rest = after;
         } else if first.is_alphabetic() || first == '_' {
             let end = rest
                 .find(|c: char| !(c.is_alphanumeric() || c == '_'))
                 .unwrap_or(rest.len());
             let (name, after) = rest.split_at(end);
-            call(owner, name, after, out);
+            add_code_call_effects(owner, name, after, out);
             owner = name;
             rest = after;
             continue;
@@ -138,7 +144,7 @@ pub(super) fn calls(language: Language, text: &str, out: &mut Vec<Effect>) {
     }
 }
 
-fn call(owner: &str, name: &str, after: &str, out: &mut Vec<Effect>) {
+fn add_code_call_effects(owner: &str, name: &str, after: &str, out: &mut Vec<CommandEffect>) {
     let bare = owner.is_empty() && matches!(name, "unlink" | "rmdir");
     let removes =
         REMOVERS.contains(&name) || bare || COMMON.contains(&name) && FILES.contains(&owner);
@@ -149,27 +155,30 @@ fn call(owner: &str, name: &str, after: &str, out: &mut Vec<Effect>) {
             let next = rest.trim_start().chars().next();
             next.is_none_or(|next| matches!(next, ')' | ',' | ';' | '}'))
         };
-        match string(arguments) {
+        match leading_string(arguments) {
             // No language but the shell takes a `~` for a home.
             Some((path, rest)) if alone(rest) && !path.starts_with('~') => {
-                out.push(file(Act::Remove, &path));
+                out.push(file_access_effect(FileAccess::Remove, &path));
             }
-            _ if home.is_some_and(alone) => out.push(file(Act::Remove, "~")),
+            _ if home.is_some_and(alone) => out.push(file_access_effect(FileAccess::Remove, "~")),
             _ => {}
         }
     } else if WRITERS.contains(&name) || name == "write" && owner == "File" {
-        out.extend(string(arguments).map(|(path, _)| file(Act::Write, &path)));
+        out.extend(
+            leading_string(arguments).map(|(path, _)| file_access_effect(FileAccess::Write, &path)),
+        );
     } else if MOVERS.contains(&name)
         || COMMON_MOVERS.contains(&name) && (FILES.contains(&owner) || owner == "shutil")
     {
-        let second = string(arguments)
-            .and_then(|(_, rest)| string(rest.trim_start().strip_prefix(',')?.trim_start()));
-        out.extend(second.map(|(path, _)| file(Act::Unpack, &path)));
+        let second = leading_string(arguments).and_then(|(_, rest)| {
+            leading_string(rest.trim_start().strip_prefix(',')?.trim_start())
+        });
+        out.extend(second.map(|(path, _)| file_access_effect(FileAccess::Unpack, &path)));
     } else if RUNNERS.contains(&name) {
         let mut words = Vec::new();
         let mut rest = arguments;
-        while let Some((word, after)) = string(rest.trim_start_matches(['[', ' '])) {
-            words.push(Word::fixed(word));
+        while let Some((word, after)) = leading_string(rest.trim_start_matches(['[', ' '])) {
+            words.push(CommandWord::new_literal_word(word));
             rest = match after.trim_start().strip_prefix(',') {
                 Some(after) => after.trim_start(),
                 None => break,
@@ -177,15 +186,15 @@ fn call(owner: &str, name: &str, after: &str, out: &mut Vec<Effect>) {
         }
         match words.as_slice() {
             [] => {}
-            [text] => out.push(Effect::Runs(text.clone())),
-            _ => out.push(Effect::Command(words)),
+            [text] => out.push(CommandEffect::RunsScript(text.clone())),
+            _ => out.push(CommandEffect::Command(words)),
         }
     }
 }
 
 /// The string that a text begins with, and what follows it; one that holds an expression of the
 /// language is none.
-fn string(text: &str) -> Option<(String, &str)> {
+fn leading_string(text: &str) -> Option<(String, &str)> {
     let quote = text.chars().next().filter(|c| matches!(c, '"' | '\''))?;
     let mut value = String::new();
     let mut escaped = false;

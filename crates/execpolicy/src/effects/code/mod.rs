@@ -11,13 +11,13 @@ mod sql;
 mod text;
 mod writes;
 
-use super::row::Deed;
-use super::{Act, Effect};
-use crate::shell::{Known, Word};
+use super::row::EffectKind;
+use super::{CommandEffect, FileAccess};
+use crate::shell::{CommandWord, WordKnowledge};
 
-pub(super) use awk::awk;
-pub(super) use sed::sed;
-pub(super) use sql::{sql, sqlite};
+pub(super) use awk::awk_program_effects;
+pub(super) use sed::sed_script_effects;
+pub(super) use sql::{sql_effects, sqlite_text_effects};
 
 /// Bytes of a program that is read.
 const LONGEST: usize = 64 << 10;
@@ -26,7 +26,7 @@ const MOST_NAMED: usize = 64;
 
 /// A language that is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Language {
+pub(crate) enum CodeLanguage {
     /// Python.
     Python,
     /// JavaScript with the modules of Node.
@@ -46,57 +46,63 @@ pub(crate) enum Language {
     /// A shell's, read by the grammar.
     Shell,
     /// One that is not read.
-    Other,
+    Unread,
     /// None: it goes to another machine.
-    Sent,
+    RemoteInput,
 }
 
 /// What a program in the words of a command does.
-pub(super) fn judge(language: Language, program: Option<&Word>, out: &mut Vec<Effect>) {
+pub(super) fn add_inline_code_effects(
+    language: CodeLanguage,
+    program: Option<&CommandWord>,
+    out: &mut Vec<CommandEffect>,
+) {
     match program {
-        Some(word) if word.known == Known::Fixed => read(language, &word.text, out),
+        Some(word) if word.knowledge == WordKnowledge::Literal => {
+            add_code_effects(language, &word.text, out)
+        }
         Some(word) => {
-            unreadable(&word.text, out);
-            literal::calls(language, &word.text, out);
+            add_unreadable_code_effects(&word.text, out);
+            literal::add_literal_call_effects(language, &word.text, out);
         }
         None => {}
     }
 }
 
 /// What a program does.
-pub(crate) fn read(language: Language, text: &str, out: &mut Vec<Effect>) {
+pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec<CommandEffect>) {
     let harmless = text.len() <= LONGEST
         && match language {
-            Language::Python => python::read(text, out),
-            Language::Node => javascript::read(text, out),
-            Language::Perl => lines::perl(text, out),
-            Language::Ruby => lines::ruby(text, out),
-            Language::Php => lines::php(text),
-            Language::Sql => {
-                sql(&Word::fixed(text), out);
+            CodeLanguage::Python => python::analyze_python(text, out),
+            CodeLanguage::Node => javascript::analyze_javascript(text, out),
+            CodeLanguage::Perl => lines::analyze_perl(text, out),
+            CodeLanguage::Ruby => lines::analyze_ruby(text, out),
+            CodeLanguage::Php => lines::analyze_php(text),
+            CodeLanguage::Sql => {
+                sql_effects(&CommandWord::new_literal_word(text), out);
                 true
             }
-            Language::Sqlite => {
-                sqlite(&Word::fixed(text), out);
+            CodeLanguage::Sqlite => {
+                sqlite_text_effects(&CommandWord::new_literal_word(text), out);
                 true
             }
-            Language::Redis | Language::Other => false,
-            Language::Sent => true,
-            Language::Shell => true,
+            CodeLanguage::Redis | CodeLanguage::Unread => false,
+            CodeLanguage::RemoteInput => true,
+            CodeLanguage::Shell => true,
         };
     if !harmless {
-        unreadable(text, out);
+        add_unreadable_code_effects(text, out);
         if text.len() <= LONGEST {
-            literal::calls(language, text, out);
+            literal::add_literal_call_effects(language, text, out);
         }
     }
 }
 
 /// What it does nobody knows; which files it may be about can be told from their names in it.
-fn unreadable(text: &str, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Code));
+fn add_unreadable_code_effects(text: &str, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '*' | '~');
-    let writes = writes::some_file(text);
+    let writes = writes::code_may_write_files(text);
     let mut rest = text;
     let mut before = None;
     let mut found: Vec<&str> = Vec::new();
@@ -119,42 +125,54 @@ fn unreadable(text: &str, out: &mut Vec<Effect>) {
         before = after.chars().next();
         rest = after.get(before.map_or(0, char::len_utf8)..).unwrap_or("");
     }
-    out.extend(found.into_iter().map(|path| file(Act::Named, path)));
-    out.extend(alone.into_iter().map(|path| file(Act::MayWrite, path)));
+    out.extend(
+        found
+            .into_iter()
+            .map(|path| file_access_effect(FileAccess::NamedInCode, path)),
+    );
+    out.extend(
+        alone
+            .into_iter()
+            .map(|path| file_access_effect(FileAccess::MayWrite, path)),
+    );
 }
 
 /// Whether a module of this name is one that only computes.
-pub(super) fn is_module(language: Language, name: &str) -> bool {
+pub(super) fn is_pure_module(language: CodeLanguage, name: &str) -> bool {
     match language {
-        Language::Perl => lines::PERL_MODULES.contains(&name),
-        Language::Ruby => lines::RUBY_MODULES.contains(&name),
+        CodeLanguage::Perl => lines::PERL_MODULES.contains(&name),
+        CodeLanguage::Ruby => lines::RUBY_MODULES.contains(&name),
         _ => false,
     }
 }
 
 /// The program that an option names: a file, or what comes in.
-pub(super) fn file_of(word: &Word) -> Effect {
+pub(super) fn script_file_effect(word: &CommandWord) -> CommandEffect {
     let text = word.text.as_str();
     let fed = text == "-"
         || ["/dev/", "/proc/", "<("]
             .iter()
             .any(|begin| text.starts_with(begin));
     match fed {
-        true => Effect::Deed(Deed::Code),
-        false => Effect::RunsFile(word.clone()),
+        true => CommandEffect::Kind(EffectKind::UnreadableCode),
+        false => CommandEffect::RunsFile(word.clone()),
     }
 }
 
 /// The files that a module of Python can be.
-pub(super) fn imports(module: &str, out: &mut Vec<Effect>) {
+pub(super) fn add_python_module_files(module: &str, out: &mut Vec<CommandEffect>) {
     let path = module.trim_end_matches(".py").replace('.', "/");
     let ends = [".py", "/__init__.py", "/__main__.py"];
     if let Some((first, _)) = module.split_once('.') {
-        out.push(Effect::Starts(Word::fixed(format!("{first}.py"))));
+        out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
+            format!("{first}.py"),
+        )));
     }
-    out.extend(ends.map(|end| Effect::Starts(Word::fixed(format!("{path}{end}")))));
+    out.extend(ends.map(|end| {
+        CommandEffect::StartsFile(CommandWord::new_literal_word(format!("{path}{end}")))
+    }));
 }
 
-fn file(act: Act, path: &str) -> Effect {
-    Effect::File(act, Word::fixed(path))
+fn file_access_effect(act: FileAccess, path: &str) -> CommandEffect {
+    CommandEffect::File(act, CommandWord::new_literal_word(path))
 }

@@ -1,13 +1,13 @@
 //! Python that prints, counts and reads. Names that run, write or hide are not allowed anywhere,
 //! texts included, so that no text can be made into a program unseen.
 
-use super::file;
-use super::text::{Token, arguments, names, tokens};
-use crate::effects::row::Deed;
-use crate::effects::{Act, Effect};
+use super::file_access_effect;
+use super::text::{CodeToken, identifiers_in, split_code_call_arguments, tokenize_code};
+use crate::effects::row::EffectKind;
+use crate::effects::{CommandEffect, FileAccess};
 
 /// Names that make a program unreadable, wherever they stand.
-const NOT: &[&str] = &[
+const FORBIDDEN_NAMES: &[&str] = &[
     "exec",
     "eval",
     "compile",
@@ -257,7 +257,7 @@ const NOT: &[&str] = &[
 ];
 
 /// Modules that run, write or reach others, whatever of them is used.
-const MODULES: &[&str] = &[
+const FORBIDDEN_MODULES: &[&str] = &[
     "pydoc",
     "venv",
     "zipapp",
@@ -301,7 +301,7 @@ const MODULES: &[&str] = &[
 ];
 
 /// What of `os` only looks.
-const OS: &[&str] = &[
+const HARMLESS_OS_NAMES: &[&str] = &[
     "path",
     "getcwd",
     "listdir",
@@ -340,7 +340,7 @@ const OS: &[&str] = &[
 ];
 
 /// Methods of other people's packages that write to where their first argument says.
-const SAVES: &[&str] = &[
+const SAVE_METHODS: &[&str] = &[
     "to_csv",
     "to_json",
     "to_excel",
@@ -370,24 +370,24 @@ const SAVES: &[&str] = &[
 ];
 
 /// Whether all of it is harmless but for what is put into `out`.
-pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
-    let Some(tokens) = tokens(text, "#") else {
+pub(super) fn analyze_python(text: &str, out: &mut Vec<CommandEffect>) -> bool {
+    let Some(tokens) = tokenize_code(text, "#") else {
         return false;
     };
     // Other alphabets fold into ours in names.
     let plain = tokens.iter().all(|token| match token {
-        Token::Name(name) => name.is_ascii(),
-        Token::Sign(c) => c.is_ascii() && *c != '`' && *c != '\0',
+        CodeToken::Name(name) => name.is_ascii(),
+        CodeToken::Sign(c) => c.is_ascii() && *c != '`' && *c != '\0',
         _ => true,
     });
     // An escape can spell any name in a text that some function runs; few need one.
     let spelt = tokens
         .iter()
-        .any(|token| matches!(token, Token::Quoted(text, _) if spells(text)));
-    if !plain || spelt || names(text).any(|name| NOT.contains(&name)) {
+        .any(|token| matches!(token, CodeToken::Quoted(text, _) if has_obfuscating_escape(text)));
+    if !plain || spelt || identifiers_in(text).any(|name| FORBIDDEN_NAMES.contains(&name)) {
         return false;
     }
-    let runs = tokens.iter().any(|token| matches!(token, Token::Quoted(text, _) if text.contains("__imp") || text.contains("@__")));
+    let runs = tokens.iter().any(|token| matches!(token, CodeToken::Quoted(text, _) if text.contains("__imp") || text.contains("@__")));
     if runs {
         return false;
     }
@@ -395,110 +395,121 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
     for (index, token) in tokens.iter().enumerate() {
         let before = index.checked_sub(1).and_then(&at);
         match token {
-            Token::Name("os") => {
-                let imported =
-                    matches!(before, Some(Token::Name("import")) | Some(Token::Sign(',')))
-                        && !matches!(at(index + 1), Some(Token::Name("as")));
-                let used = at(index + 1) == Some(&Token::Sign('.'))
-                    && matches!(at(index + 2), Some(Token::Name(name)) if OS.contains(name));
-                let from = matches!(before, Some(Token::Name("from")))
+            CodeToken::Name("os") => {
+                let imported = matches!(
+                    before,
+                    Some(CodeToken::Name("import")) | Some(CodeToken::Sign(','))
+                ) && !matches!(at(index + 1), Some(CodeToken::Name("as")));
+                let used = at(index + 1) == Some(&CodeToken::Sign('.'))
+                    && matches!(at(index + 2), Some(CodeToken::Name(name)) if HARMLESS_OS_NAMES.contains(name));
+                let from = matches!(before, Some(CodeToken::Name("from")))
                     && matches!(
                         at(index + 1),
-                        Some(Token::Sign('.')) | Some(Token::Name("import"))
+                        Some(CodeToken::Sign('.')) | Some(CodeToken::Name("import"))
                     )
-                    && from_os(&tokens, index);
+                    && imports_harmless_os_names(&tokens, index);
                 if !(imported || used || from) {
                     return false;
                 }
             }
-            Token::Name(
+            CodeToken::Name(
                 "open" | "TextIOWrapper" | "FileIO" | "ZipFile" | "TarFile" | "GzipFile"
                 | "BZ2File" | "LZMAFile",
-            ) if !matches!(before, Some(Token::Name("import"))) => {
-                let defined = matches!(before, Some(Token::Name("def")));
+            ) if !matches!(before, Some(CodeToken::Name("import"))) => {
+                let defined = matches!(before, Some(CodeToken::Name("def")));
                 if defined
-                    || at(index + 1) != Some(&Token::Sign('('))
-                    || !opened(&tokens, index, out)
+                    || at(index + 1) != Some(&CodeToken::Sign('('))
+                    || !analyze_python_open_call(&tokens, index, out)
                 {
                     return false;
                 }
             }
-            Token::Name("replace") if before == Some(&Token::Sign('.')) => {
+            CodeToken::Name("replace") if before == Some(&CodeToken::Sign('.')) => {
                 // That of a text has two arguments, that of a file one.
-                let two = at(index + 1) == Some(&Token::Sign('('))
-                    && arguments(&tokens, index + 2).len() >= 2;
+                let two = at(index + 1) == Some(&CodeToken::Sign('('))
+                    && split_code_call_arguments(&tokens, index + 2).len() >= 2;
                 if !two {
                     return false;
                 }
             }
-            Token::Name("remove" | "write" | "writelines" | "rename" | "unpack_archive") => {
+            CodeToken::Name("remove" | "write" | "writelines" | "rename" | "unpack_archive") => {
                 let holder = index.checked_sub(2).and_then(&at);
-                let method = before == Some(&Token::Sign('.'));
-                let screen = matches!(holder, Some(Token::Name("stdout" | "stderr")));
+                let method = before == Some(&CodeToken::Sign('.'));
+                let screen = matches!(holder, Some(CodeToken::Name("stdout" | "stderr")));
                 // `.remove` of a list, and of a handle that `open` was asked about.
                 let known =
-                    matches!(token, Token::Name("remove" | "write" | "writelines")) && method;
+                    matches!(token, CodeToken::Name("remove" | "write" | "writelines")) && method;
                 if !(screen || known) {
                     return false;
                 }
             }
-            Token::Name(name)
-                if SAVES.contains(name) && at(index + 1) == Some(&Token::Sign('(')) =>
+            CodeToken::Name(name)
+                if SAVE_METHODS.contains(name) && at(index + 1) == Some(&CodeToken::Sign('(')) =>
             {
-                match arguments(&tokens, index + 2).first() {
-                    Some([Token::Quoted(path, false)]) => out.push(file(Act::Write, path)),
+                match split_code_call_arguments(&tokens, index + 2).first() {
+                    Some([CodeToken::Quoted(path, false)]) => {
+                        out.push(file_access_effect(FileAccess::Write, path))
+                    }
                     Some([]) | None => {}
                     Some(_) => return false,
                 }
             }
-            Token::Name("import" | "from") => {
-                out.push(Effect::Deed(Deed::Opaque));
+            CodeToken::Name("import" | "from") => {
+                out.push(CommandEffect::Kind(EffectKind::Opaque));
                 let line = tokens.get(index + 1..).unwrap_or(&[]).iter();
-                let line =
-                    line.take_while(|token| !matches!(token, Token::Line | Token::Sign(';')));
+                let line = line
+                    .take_while(|token| !matches!(token, CodeToken::Line | CodeToken::Sign(';')));
                 // Of `from x import y`, `y` is a name of theirs.
-                let barred = |token: &Token<'_>| matches!(token, Token::Name(name) if MODULES.contains(name));
+                let barred = |token: &CodeToken<'_>| matches!(token, CodeToken::Name(name) if FORBIDDEN_MODULES.contains(name));
                 let own = |name: &str| matches!(name, "config" | "handlers");
-                let first = matches!(at(index + 1), Some(Token::Name(name)) if MODULES.contains(name) && !own(name));
-                let deep = matches!(token, Token::Name("import"))
-                    || at(index + 1) == Some(&Token::Name("logging"));
+                let first = matches!(at(index + 1), Some(CodeToken::Name(name)) if FORBIDDEN_MODULES.contains(name) && !own(name));
+                let deep = matches!(token, CodeToken::Name("import"))
+                    || at(index + 1) == Some(&CodeToken::Name("logging"));
                 if first || deep && line.clone().any(barred) {
                     return false;
                 }
                 for token in line {
-                    if let Token::Name(name) = token {
-                        super::imports(name, out);
+                    if let CodeToken::Name(name) = token {
+                        super::add_python_module_files(name, out);
                     }
                 }
             }
             // Where a log, or a tree of XML, goes.
-            Token::Name("basicConfig" | "dump") if at(index + 1) == Some(&Token::Sign('(')) => {
-                for piece in arguments(&tokens, index + 2) {
+            CodeToken::Name("basicConfig" | "dump")
+                if at(index + 1) == Some(&CodeToken::Sign('(')) =>
+            {
+                for piece in split_code_call_arguments(&tokens, index + 2) {
                     match piece {
                         [
-                            Token::Name("filename"),
-                            Token::Sign('='),
-                            Token::Quoted(path, false),
+                            CodeToken::Name("filename"),
+                            CodeToken::Sign('='),
+                            CodeToken::Quoted(path, false),
                         ] => {
-                            out.push(file(Act::Write, path));
+                            out.push(file_access_effect(FileAccess::Write, path));
                         }
-                        [Token::Name("filename"), ..] | [Token::Sign('*'), ..] => return false,
+                        [CodeToken::Name("filename"), ..] | [CodeToken::Sign('*'), ..] => {
+                            return false;
+                        }
                         _ => {}
                     }
                 }
             }
             // Where it makes files of its own.
-            Token::Name("dir") if at(index + 1) == Some(&Token::Sign('=')) => match at(index + 2) {
-                Some(Token::Quoted(path, false)) => out.push(file(Act::Write, path)),
-                _ => return false,
-            },
+            CodeToken::Name("dir") if at(index + 1) == Some(&CodeToken::Sign('=')) => {
+                match at(index + 2) {
+                    Some(CodeToken::Quoted(path, false)) => {
+                        out.push(file_access_effect(FileAccess::Write, path))
+                    }
+                    _ => return false,
+                }
+            }
             // What looks like a path may be read somewhere.
-            Token::Quoted(text, format) => {
-                if *format && names(text).any(|name| matches!(name, "open" | "os")) {
+            CodeToken::Quoted(text, format) => {
+                if *format && identifiers_in(text).any(|name| matches!(name, "open" | "os")) {
                     return false;
                 }
                 if text.contains('/') || text.starts_with(['.', '~']) {
-                    out.push(file(Act::Read, text));
+                    out.push(file_access_effect(FileAccess::Read, text));
                 }
             }
             _ => {}
@@ -508,7 +519,7 @@ pub(super) fn read(text: &str, out: &mut Vec<Effect>) -> bool {
 }
 
 /// Whether an escape in a text can stand for a character of a name or of a path.
-fn spells(text: &str) -> bool {
+fn has_obfuscating_escape(text: &str) -> bool {
     text.match_indices("\\x").any(|(at, _)| {
         let digits = text.get(at + 2..at + 4);
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
@@ -518,19 +529,19 @@ fn spells(text: &str) -> bool {
         || text.contains("\\N")
 }
 
-fn from_os(tokens: &[Token<'_>], index: usize) -> bool {
+fn imports_harmless_os_names(tokens: &[CodeToken<'_>], index: usize) -> bool {
     let rest = tokens.get(index + 1..).unwrap_or(&[]);
     let line = rest
         .iter()
-        .take_while(|token| !matches!(token, Token::Line | Token::Sign(';')));
+        .take_while(|token| !matches!(token, CodeToken::Line | CodeToken::Sign(';')));
     line.filter_map(|token| match token {
-        Token::Name(name) => Some(*name),
-        Token::Sign('*') => Some("*"),
+        CodeToken::Name(name) => Some(*name),
+        CodeToken::Sign('*') => Some("*"),
         _ => None,
     })
     .all(|name| {
         matches!(name, "import" | "as")
-            || OS.contains(&name)
+            || HARMLESS_OS_NAMES.contains(&name)
             || matches!(
                 name,
                 "join" | "exists" | "basename" | "dirname" | "abspath" | "isfile" | "isdir"
@@ -539,15 +550,19 @@ fn from_os(tokens: &[Token<'_>], index: usize) -> bool {
 }
 
 /// A call of `open`: what is read or written.
-fn opened(tokens: &[Token<'_>], index: usize, out: &mut Vec<Effect>) -> bool {
-    let arguments = arguments(tokens, index + 2);
-    let mode = |piece: &[Token<'_>]| -> Option<String> {
+fn analyze_python_open_call(
+    tokens: &[CodeToken<'_>],
+    index: usize,
+    out: &mut Vec<CommandEffect>,
+) -> bool {
+    let arguments = split_code_call_arguments(tokens, index + 2);
+    let mode = |piece: &[CodeToken<'_>]| -> Option<String> {
         let text = match piece {
-            [Token::Quoted(text, false)] => text,
+            [CodeToken::Quoted(text, false)] => text,
             [
-                Token::Name("mode"),
-                Token::Sign('='),
-                Token::Quoted(text, false),
+                CodeToken::Name("mode"),
+                CodeToken::Sign('='),
+                CodeToken::Quoted(text, false),
             ] => text,
             _ => return None,
         };
@@ -557,13 +572,13 @@ fn opened(tokens: &[Token<'_>], index: usize, out: &mut Vec<Effect>) -> bool {
     };
     let unclear = arguments
         .iter()
-        .any(|piece| matches!(piece, [Token::Sign('*'), ..]))
+        .any(|piece| matches!(piece, [CodeToken::Sign('*'), ..]))
         || arguments.iter().any(|piece| {
-            matches!(piece, [Token::Name("opener"), ..])
-                || matches!(piece, [Token::Name("mode"), Token::Sign('='), ..])
+            matches!(piece, [CodeToken::Name("opener"), ..])
+                || matches!(piece, [CodeToken::Name("mode"), CodeToken::Sign('='), ..])
                     && mode(piece).is_none()
         });
-    let method = index.checked_sub(1).and_then(|at| tokens.get(at)) == Some(&Token::Sign('.'));
+    let method = index.checked_sub(1).and_then(|at| tokens.get(at)) == Some(&CodeToken::Sign('.'));
     let modes: Vec<String> = arguments.iter().filter_map(|piece| mode(piece)).collect();
     let second_unclear = !method
         && arguments.get(1).is_some_and(|piece| {
@@ -571,14 +586,14 @@ fn opened(tokens: &[Token<'_>], index: usize, out: &mut Vec<Effect>) -> bool {
                 && !matches!(
                     piece,
                     [
-                        Token::Name("encoding" | "newline" | "errors" | "buffering"),
+                        CodeToken::Name("encoding" | "newline" | "errors" | "buffering"),
                         ..
                     ]
                 )
         });
     let writes = modes.iter().any(|mode| mode.contains(['w', 'a', 'x', '+']));
     let path = match arguments.first() {
-        Some([Token::Quoted(path, false)])
+        Some([CodeToken::Quoted(path, false)])
             if !(method
                 && modes.len() == 1
                 && arguments.first().and_then(|piece| mode(piece)).is_some()) =>
@@ -590,12 +605,12 @@ fn opened(tokens: &[Token<'_>], index: usize, out: &mut Vec<Effect>) -> bool {
     match (path, writes) {
         _ if unclear || second_unclear => false,
         (Some(path), true) => {
-            out.push(file(Act::Write, path));
+            out.push(file_access_effect(FileAccess::Write, path));
             true
         }
         (None, true) => false,
         (Some(path), false) => {
-            out.push(file(Act::Read, path));
+            out.push(file_access_effect(FileAccess::Read, path));
             true
         }
         (None, false) => true,

@@ -1,27 +1,28 @@
 //! Sed: commands that run something (`e`, `s///e`) or name a file (`r`, `w`).
 
-use crate::effects::row::Deed;
-use crate::effects::{Act, Effect};
-use crate::shell::{Known, Word};
+use crate::effects::row::EffectKind;
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::{CommandWord, WordKnowledge};
 
 /// What a script does beside editing.
-pub(in crate::effects) fn sed(script: &Word, out: &mut Vec<Effect>) {
+pub(in crate::effects) fn sed_script_effects(script: &CommandWord, out: &mut Vec<CommandEffect>) {
     let text = script.text.as_str();
-    if script.known != Known::Fixed {
+    if script.knowledge != WordKnowledge::Literal {
         // `s/$OLD/$NEW/g`: what comes in could end the command and begin another.
-        let inner = text.starts_with(['s', 'y']) && is_simple(text) || is_lines(text);
+        let inner = text.starts_with(['s', 'y']) && is_plain_sed_substitution(text)
+            || is_sed_line_range(text);
         if !inner {
-            out.push(Effect::Deed(Deed::Code));
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         }
         return;
     }
-    if read(text, out).is_none() {
-        out.push(Effect::Deed(Deed::Code));
+    if analyze_sed_script(text, out).is_none() {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
 }
 
 /// A substitution whose flags stand at the end and are plain: a hole in it is taken for a text.
-fn is_simple(text: &str) -> bool {
+fn is_plain_sed_substitution(text: &str) -> bool {
     let Some(delimiter) = text
         .chars()
         .nth(1)
@@ -38,7 +39,7 @@ fn is_simple(text: &str) -> bool {
 }
 
 /// `$1,${2}p`: lines by number.
-fn is_lines(text: &str) -> bool {
+fn is_sed_line_range(text: &str) -> bool {
     text.ends_with(['p', 'd', 'q'])
         && text
             .chars()
@@ -47,17 +48,17 @@ fn is_lines(text: &str) -> bool {
 }
 
 /// Reads it to the end; `None` if it is not understood, or runs something.
-fn read(text: &str, out: &mut Vec<Effect>) -> Option<()> {
+fn analyze_sed_script(text: &str, out: &mut Vec<CommandEffect>) -> Option<()> {
     let mut rest = text;
     loop {
         rest = rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ';' | '{' | '}'));
         if rest.is_empty() {
             return Some(());
         }
-        rest = address(rest)?;
+        rest = skip_sed_address(rest)?;
         if let Some(after) = rest.trim_start().strip_prefix(',') {
             let after = after.trim_start();
-            rest = address(after.trim_start_matches(['+', '~']))?;
+            rest = skip_sed_address(after.trim_start_matches(['+', '~']))?;
         }
         rest = rest.trim_start_matches([' ', '\t', '!']);
         let Some(command) = rest.chars().next() else {
@@ -66,28 +67,28 @@ fn read(text: &str, out: &mut Vec<Effect>) -> Option<()> {
         let after = rest.get(command.len_utf8()..)?;
         rest = match command {
             '{' | '}' | ';' | '\n' => after,
-            '#' => line(after).1,
+            '#' => split_first_line(after).1,
             '=' | 'd' | 'D' | 'g' | 'G' | 'h' | 'H' | 'n' | 'N' | 'p' | 'P' | 'x' | 'z' | 'F' => {
                 after
             }
             'l' | 'L' | 'q' | 'Q' => after
                 .trim_start()
                 .trim_start_matches(|c: char| c.is_ascii_digit()),
-            'a' | 'i' | 'c' => text_of(after),
+            'a' | 'i' | 'c' => skip_sed_text(after),
             // A label ends at a blank, too.
             ':' | 'b' | 't' | 'T' | 'v' => after
                 .trim_start_matches([' ', '\t'])
                 .split_once([';', '\n', '}', ' ', '\t'])
                 .map_or("", |(_, rest)| rest),
             'r' | 'R' | 'w' | 'W' => {
-                let (name, rest) = line(after);
-                named(command, name, out);
+                let (name, rest) = split_first_line(after);
+                add_sed_file_effect(command, name, out);
                 rest
             }
-            's' => substitution(after, out)?,
+            's' => sed_substitution_effects(after, out)?,
             'y' => {
-                let (delimiter, after) = first(after)?;
-                part(part(after, delimiter)?, delimiter)?
+                let (delimiter, after) = take_sed_delimiter(after)?;
+                skip_to_delimiter(skip_to_delimiter(after, delimiter)?, delimiter)?
             }
             // `e` runs a command, and what is not known may.
             _ => return None,
@@ -95,26 +96,29 @@ fn read(text: &str, out: &mut Vec<Effect>) -> Option<()> {
     }
 }
 
-fn named(command: char, name: &str, out: &mut Vec<Effect>) {
+fn add_sed_file_effect(command: char, name: &str, out: &mut Vec<CommandEffect>) {
     let act = if matches!(command, 'w' | 'W') {
-        Act::Write
+        FileAccess::Write
     } else {
-        Act::Read
+        FileAccess::Read
     };
-    out.push(Effect::File(act, Word::fixed(name.trim())));
+    out.push(CommandEffect::File(
+        act,
+        CommandWord::new_literal_word(name.trim()),
+    ));
 }
 
-fn first(text: &str) -> Option<(char, &str)> {
+fn take_sed_delimiter(text: &str) -> Option<(char, &str)> {
     let c = text.chars().next().filter(|c| *c != '\n' && *c != '\\')?;
     Some((c, text.get(c.len_utf8()..)?))
 }
 
-fn line(text: &str) -> (&str, &str) {
+fn split_first_line(text: &str) -> (&str, &str) {
     text.split_once('\n').unwrap_or((text, ""))
 }
 
 /// The text of `a`, `i`, `c`: to the end of the line, and further where the line ends in `\`.
-fn text_of(text: &str) -> &str {
+fn skip_sed_text(text: &str) -> &str {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
         if c == '\n' && !escaped {
@@ -126,23 +130,23 @@ fn text_of(text: &str) -> &str {
 }
 
 /// What stands behind an address, if there is one.
-fn address(text: &str) -> Option<&str> {
+fn skip_sed_address(text: &str) -> Option<&str> {
     let text = text.trim_start_matches([' ', '\t']);
     let c = text.chars().next()?;
     match c {
         '0'..='9' => Some(text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '~')),
         '$' => text.get(1..),
-        '/' => Some(pattern(text.get(1..)?, '/')?.trim_start_matches(['I', 'M'])),
+        '/' => Some(text_after_sed_pattern(text.get(1..)?, '/')?.trim_start_matches(['I', 'M'])),
         '\\' => {
-            let (delimiter, after) = first(text.get(1..)?)?;
-            Some(pattern(after, delimiter)?.trim_start_matches(['I', 'M']))
+            let (delimiter, after) = take_sed_delimiter(text.get(1..)?)?;
+            Some(text_after_sed_pattern(after, delimiter)?.trim_start_matches(['I', 'M']))
         }
         _ => Some(text),
     }
 }
 
 /// What stands behind the pattern: a delimiter in a class is one of its characters.
-fn pattern(text: &str, delimiter: char) -> Option<&str> {
+fn text_after_sed_pattern(text: &str, delimiter: char) -> Option<&str> {
     let mut rest = text;
     loop {
         let at = rest.find([delimiter, '\\', '['])?;
@@ -155,14 +159,14 @@ fn pattern(text: &str, delimiter: char) -> Option<&str> {
                 // `[]x]` and `[^]x]`: a bracket that comes first is one of the class.
                 let inner = after.strip_prefix('^').unwrap_or(after);
                 let inner = inner.strip_prefix(']').unwrap_or(inner);
-                class(inner)?
+                skip_sed_bracket_class(inner)?
             }
         };
     }
 }
 
 /// What stands behind a class; `[:alpha:]` in it has brackets of its own.
-fn class(text: &str) -> Option<&str> {
+fn skip_sed_bracket_class(text: &str) -> Option<&str> {
     let mut rest = text;
     loop {
         let at = rest.find(['[', ']', '\n'])?;
@@ -182,7 +186,7 @@ fn class(text: &str) -> Option<&str> {
 }
 
 /// What stands behind the next delimiter that is not escaped.
-fn part(text: &str, delimiter: char) -> Option<&str> {
+fn skip_to_delimiter(text: &str, delimiter: char) -> Option<&str> {
     let mut escaped = false;
     for (at, c) in text.char_indices() {
         if escaped {
@@ -196,9 +200,9 @@ fn part(text: &str, delimiter: char) -> Option<&str> {
     None
 }
 
-fn substitution<'t>(text: &'t str, out: &mut Vec<Effect>) -> Option<&'t str> {
-    let (delimiter, after) = first(text)?;
-    let mut rest = part(pattern(after, delimiter)?, delimiter)?;
+fn sed_substitution_effects<'t>(text: &'t str, out: &mut Vec<CommandEffect>) -> Option<&'t str> {
+    let (delimiter, after) = take_sed_delimiter(text)?;
+    let mut rest = skip_to_delimiter(text_after_sed_pattern(after, delimiter)?, delimiter)?;
     loop {
         let Some(flag) = rest.chars().next() else {
             return Some(rest);
@@ -206,8 +210,8 @@ fn substitution<'t>(text: &'t str, out: &mut Vec<Effect>) -> Option<&'t str> {
         match flag {
             'g' | 'p' | 'i' | 'I' | 'm' | 'M' | '0'..='9' => rest = rest.get(1..)?,
             'w' => {
-                let (name, after) = line(rest.get(1..)?);
-                named('w', name, out);
+                let (name, after) = split_first_line(rest.get(1..)?);
+                add_sed_file_effect('w', name, out);
                 return Some(after);
             }
             ';' | '}' | '\n' | ' ' | '\t' | '#' | '\r' => return Some(rest),

@@ -1,9 +1,9 @@
 //! SQL: statements that only ask are harmless; those that change data are where they run.
 
-use super::text::names;
-use crate::effects::row::Deed;
-use crate::effects::{Act, Effect};
-use crate::shell::{Known, Word};
+use super::text::identifiers_in;
+use crate::effects::row::EffectKind;
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::{CommandWord, WordKnowledge};
 
 /// First words of statements that only ask.
 const ASKS: &[&str] = &[
@@ -75,19 +75,19 @@ const CHANGES: &[&str] = &[
 ];
 
 /// Statements for a database server.
-pub(in crate::effects) fn sql(text: &Word, out: &mut Vec<Effect>) {
-    let asks = text.known == Known::Fixed
+pub(in crate::effects) fn sql_effects(text: &CommandWord, out: &mut Vec<CommandEffect>) {
+    let asks = text.knowledge == WordKnowledge::Literal
         && text
             .text
             .split([';', '\n'])
-            .all(|line| server_line(line.trim()))
-        && asks(&strip(&text.text));
+            .all(|line| is_harmless_sql_client_line(line.trim()))
+        && is_query_only_sql(&without_psql_backslash_lines(&text.text));
     if !asks {
-        out.push(Effect::Deed(Deed::Destroys));
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
 }
 
-fn server_line(line: &str) -> bool {
+fn is_harmless_sql_client_line(line: &str) -> bool {
     match line.strip_prefix('\\') {
         // `\d`, `\dt`, `\l`: what there is. `\!` runs, `\o` and `\copy` write.
         Some(command) => {
@@ -122,25 +122,25 @@ fn server_line(line: &str) -> bool {
 }
 
 /// Lines of backslash commands taken out.
-fn strip(text: &str) -> String {
+fn without_psql_backslash_lines(text: &str) -> String {
     text.split('\n')
         .filter(|line| !line.trim_start().starts_with('\\'))
         .collect::<Vec<_>>()
         .join("\n")
 }
 
-fn asks(text: &str) -> bool {
+fn is_query_only_sql(text: &str) -> bool {
     let lower = text.to_ascii_lowercase();
     lower
         .split(';')
         .map(str::trim)
         .filter(|statement| !statement.is_empty())
         .all(|statement| {
-            names(statement)
+            identifiers_in(statement)
                 .next()
                 .is_none_or(|first| ASKS.contains(&first))
         })
-        && !names(&lower).any(|name| CHANGES.contains(&name))
+        && !identifiers_in(&lower).any(|name| CHANGES.contains(&name))
 }
 
 /// Dot commands of `sqlite3` that only show.
@@ -177,9 +177,12 @@ const DOTS: &[&str] = &[
 ];
 
 /// Statements for a database file; whether it is written.
-pub(in crate::effects) fn sqlite(text: &Word, out: &mut Vec<Effect>) -> bool {
-    if text.known != Known::Fixed {
-        out.push(Effect::Deed(Deed::Code));
+pub(in crate::effects) fn sqlite_text_effects(
+    text: &CommandWord,
+    out: &mut Vec<CommandEffect>,
+) -> bool {
+    if text.knowledge != WordKnowledge::Literal {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         return true;
     }
     let mut rest = String::new();
@@ -196,9 +199,12 @@ pub(in crate::effects) fn sqlite(text: &Word, out: &mut Vec<Effect>) -> bool {
             (Some("output" | "once" | "backup" | "save" | "excel"), Some(path))
                 if !path.starts_with('|') && path != "-e" && path != "-x" =>
             {
-                out.push(Effect::File(Act::Write, Word::fixed(path)));
+                out.push(CommandEffect::File(
+                    FileAccess::Write,
+                    CommandWord::new_literal_word(path),
+                ));
             }
-            _ => out.push(Effect::Deed(Deed::Code)),
+            _ => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
         }
     }
     let lower = rest.to_ascii_lowercase();
@@ -213,12 +219,12 @@ pub(in crate::effects) fn sqlite(text: &Word, out: &mut Vec<Effect>) -> bool {
         "copy",
         "export",
     ];
-    if names(&lower).any(|name| RUNS.contains(&name)) {
-        out.push(Effect::Deed(Deed::Code));
+    if identifiers_in(&lower).any(|name| RUNS.contains(&name)) {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     const HARD: &[&str] = &["drop", "delete", "truncate"];
-    if names(&lower).any(|name| HARD.contains(&name)) {
-        out.push(Effect::Deed(Deed::Drops));
+    if identifiers_in(&lower).any(|name| HARD.contains(&name)) {
+        out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
     }
-    !asks(&rest)
+    !is_query_only_sql(&rest)
 }

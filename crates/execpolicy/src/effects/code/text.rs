@@ -1,14 +1,14 @@
 //! Words and quoted texts of a program, without its grammar.
 
 /// The names in a text, wherever they stand, in quotes too.
-pub(super) fn names(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn identifiers_in(text: &str) -> impl Iterator<Item = &str> {
     text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
         .filter(|name| name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_'))
 }
 
 /// A piece of a program.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Token<'t> {
+pub(super) enum CodeToken<'t> {
     /// A name or a keyword.
     Name(&'t str),
     /// A quoted text, escapes as they stand; `true` if code can stand in it.
@@ -22,14 +22,14 @@ pub(super) enum Token<'t> {
 }
 
 /// The pieces of a text; `None` if a quote is not closed.
-pub(super) fn tokens<'t>(text: &'t str, comment: &str) -> Option<Vec<Token<'t>>> {
+pub(super) fn tokenize_code<'t>(text: &'t str, comment: &str) -> Option<Vec<CodeToken<'t>>> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while let Some(c) = rest.chars().next() {
         // A pattern can hold what looks like a quote or a comment.
-        if c == '/' && comment == "//" && begins_pattern(tokens.last(), rest) {
-            let end = pattern(rest)?;
-            tokens.push(Token::Number);
+        if c == '/' && comment == "//" && begins_regex(tokens.last(), rest) {
+            let end = regex_literal_length(rest)?;
+            tokens.push(CodeToken::Number);
             rest = rest.get(end..)?;
             continue;
         }
@@ -44,12 +44,12 @@ pub(super) fn tokens<'t>(text: &'t str, comment: &str) -> Option<Vec<Token<'t>>>
         if matches!(c, '"' | '\'' | '`') {
             let format = matches!(
                 tokens.last(),
-                Some(Token::Name(
+                Some(CodeToken::Name(
                     "f" | "F" | "rf" | "fr" | "Rf" | "fR" | "RF" | "FR" | "rF" | "Fr"
                 ))
             );
-            let (inner, after) = quoted(rest, c)?;
-            tokens.push(Token::Quoted(inner, format || c == '`'));
+            let (inner, after) = split_off_quoted_text(rest, c)?;
+            tokens.push(CodeToken::Quoted(inner, format || c == '`'));
             rest = after;
             continue;
         }
@@ -57,16 +57,16 @@ pub(super) fn tokens<'t>(text: &'t str, comment: &str) -> Option<Vec<Token<'t>>>
         let end = rest.find(|c| !name(c)).unwrap_or(rest.len());
         let (piece, after) = rest.split_at_checked(end)?;
         if c.is_ascii_digit() {
-            tokens.push(Token::Number);
+            tokens.push(CodeToken::Number);
             rest = after;
         } else if !piece.is_empty() {
-            tokens.push(Token::Name(piece));
+            tokens.push(CodeToken::Name(piece));
             rest = after;
         } else {
             match c {
-                '\n' => tokens.push(Token::Line),
+                '\n' => tokens.push(CodeToken::Line),
                 c if c.is_whitespace() => {}
-                c => tokens.push(Token::Sign(c)),
+                c => tokens.push(CodeToken::Sign(c)),
             }
             rest = rest.get(c.len_utf8()..)?;
         }
@@ -75,7 +75,7 @@ pub(super) fn tokens<'t>(text: &'t str, comment: &str) -> Option<Vec<Token<'t>>>
 }
 
 /// What stands between quotes, and what follows them.
-fn quoted(text: &str, quote: char) -> Option<(&str, &str)> {
+fn split_off_quoted_text(text: &str, quote: char) -> Option<(&str, &str)> {
     let triple: String = std::iter::repeat_n(quote, 3).collect();
     let (open, long) = match text.strip_prefix(triple.as_str()) {
         Some(inner) if quote != '`' => (inner, true),
@@ -97,19 +97,22 @@ fn quoted(text: &str, quote: char) -> Option<(&str, &str)> {
 }
 
 /// The pieces of the arguments of a call, cut at commas; `at` is behind the opening bracket.
-pub(super) fn arguments<'a, 't>(tokens: &'a [Token<'t>], at: usize) -> Vec<&'a [Token<'t>]> {
+pub(super) fn split_code_call_arguments<'a, 't>(
+    tokens: &'a [CodeToken<'t>],
+    at: usize,
+) -> Vec<&'a [CodeToken<'t>]> {
     let mut depth = 0_usize;
     let mut from = at;
     let mut found = Vec::new();
     for (index, token) in tokens.iter().enumerate().skip(at) {
         match token {
-            Token::Sign('(' | '[' | '{') => depth += 1,
-            Token::Sign(')' | ']' | '}') if depth == 0 => {
+            CodeToken::Sign('(' | '[' | '{') => depth += 1,
+            CodeToken::Sign(')' | ']' | '}') if depth == 0 => {
                 found.push(tokens.get(from..index).unwrap_or(&[]));
                 return found;
             }
-            Token::Sign(')' | ']' | '}') => depth -= 1,
-            Token::Sign(',') if depth == 0 => {
+            CodeToken::Sign(')' | ']' | '}') => depth -= 1,
+            CodeToken::Sign(',') if depth == 0 => {
                 found.push(tokens.get(from..index).unwrap_or(&[]));
                 from = index + 1;
             }
@@ -120,19 +123,19 @@ pub(super) fn arguments<'a, 't>(tokens: &'a [Token<'t>], at: usize) -> Vec<&'a [
 }
 
 /// Whether a slash begins a pattern: where no value has ended.
-fn begins_pattern(last: Option<&Token<'_>>, rest: &str) -> bool {
+fn begins_regex(last: Option<&CodeToken<'_>>, rest: &str) -> bool {
     let comment = rest.starts_with("//") || rest.starts_with("/*");
     match last {
-        Some(Token::Name(name)) => {
+        Some(CodeToken::Name(name)) => {
             matches!(*name, "return" | "typeof" | "in" | "of" | "case" | "void")
         }
-        Some(Token::Number | Token::Quoted(..) | Token::Sign(')' | ']' | '}')) => false,
+        Some(CodeToken::Number | CodeToken::Quoted(..) | CodeToken::Sign(')' | ']' | '}')) => false,
         _ => !comment,
     }
 }
 
 /// How long a pattern is; `None` if it does not end on its line.
-fn pattern(text: &str) -> Option<usize> {
+fn regex_literal_length(text: &str) -> Option<usize> {
     let (mut escaped, mut class) = (false, false);
     for (at, c) in text.char_indices().skip(1) {
         match c {

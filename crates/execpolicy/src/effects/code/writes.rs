@@ -1,7 +1,7 @@
 //! Whether a program that cannot be read writes some file, by the words in it. A guess to both sides: what it
 //! is asked for is only which of the files that it names are not to be written by anybody.
 
-use super::text::names;
+use super::text::identifiers_in;
 
 /// Names of what writes, moves or removes files, in any language.
 const WRITERS: &[&str] = &[
@@ -54,17 +54,18 @@ const MODES: &[&str] = &[
 ];
 
 /// Whether something in it writes some file.
-pub(super) fn some_file(text: &str) -> bool {
-    names(text).any(|name| WRITERS.contains(&name)) || quoted(text).any(is_mode)
+pub(super) fn code_may_write_files(text: &str) -> bool {
+    identifiers_in(text).any(|name| WRITERS.contains(&name))
+        || quoted_strings_in_code(text).any(is_write_mode)
 }
 
 /// `w`, or the mode and the name in one, as Perl has them.
-fn is_mode(text: &str) -> bool {
+fn is_write_mode(text: &str) -> bool {
     MODES.contains(&text) || text.starts_with('>') || text.starts_with("+<")
 }
 
 /// What stands between one quote and the next of its kind.
-fn quoted(text: &str) -> impl Iterator<Item = &str> {
+fn quoted_strings_in_code(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let at = rest.find(['"', '\''])?;

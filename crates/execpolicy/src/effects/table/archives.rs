@@ -1,13 +1,13 @@
 //! Archivers: what they pack is read, where they unpack is written.
 
-use crate::effects::call::Call;
-use crate::effects::row::{Deed, On, Operands, Row};
-use crate::effects::{Act, Effect};
-use crate::shell::Word;
+use crate::effects::call::ParsedArgs;
+use crate::effects::row::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
-pub(super) const ROWS: &[Row] = &[
-    Row::of(&["tar", "gtar", "bsdtar"]).more(tar),
-    Row::of(&[
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["tar", "gtar", "bsdtar"]).with_extra_effects_fn(tar_effects),
+    ProgramSpec::new(&[
         "gzip",
         "gunzip",
         "bzip2",
@@ -31,8 +31,8 @@ pub(super) const ROWS: &[Row] = &[
         "ncompress",
         "snzip",
     ])
-    .values("SbTMDq")
-    .longs(&[
+    .with_short_value_options("SbTMDq")
+    .with_long_value_options(&[
         "suffix",
         "threads",
         "memlimit",
@@ -40,30 +40,34 @@ pub(super) const ROWS: &[Row] = &[
         "block-size",
         "quality",
     ])
-    .on(&[
-        ("o", On::Writes),
-        ("output", On::Writes),
-        ("output-dir-flat", On::Writes),
-        ("c", On::Value),
-        ("stdout", On::Value),
+    .with_option_meanings(&[
+        ("o", OptionMeaning::Writes),
+        ("output", OptionMeaning::Writes),
+        ("output-dir-flat", OptionMeaning::Writes),
+        ("c", OptionMeaning::Value),
+        ("stdout", OptionMeaning::Value),
     ])
-    .more(pack),
-    Row::of(&["zip"])
-        .values("bnPstixT")
-        .on(&[
-            ("TT", On::With(Deed::Code)),
-            ("unzip-command", On::With(Deed::Code)),
-            ("b", On::Value),
-            ("O", On::Writes),
-            ("out", On::Writes),
+    .with_extra_effects_fn(compressor_effects),
+    ProgramSpec::new(&["zip"])
+        .with_short_value_options("bnPstixT")
+        .with_option_meanings(&[
+            ("TT", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "unzip-command",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("b", OptionMeaning::Value),
+            ("O", OptionMeaning::Writes),
+            ("out", OptionMeaning::Writes),
         ])
-        .more(zip),
-    Row::of(&["unzip", "bsdunzip"])
-        .values("xPIO")
-        .on(&[("d", On::Writes)])
-        .more(unzip),
-    Row::reads(&["zipinfo", "zipnote", "lsar", "tarlist"]).operands(Operands::Read),
-    Row::of(&[
+        .with_extra_effects_fn(zip_effects),
+    ProgramSpec::new(&["unzip", "bsdunzip"])
+        .with_short_value_options("xPIO")
+        .with_option_meanings(&[("d", OptionMeaning::Writes)])
+        .with_extra_effects_fn(unzip_effects),
+    ProgramSpec::program_spec_reading_operands(&["zipinfo", "zipnote", "lsar", "tarlist"])
+        .with_operand_role(OperandRole::Read),
+    ProgramSpec::new(&[
         "7z",
         "7za",
         "7zr",
@@ -83,11 +87,11 @@ pub(super) const ROWS: &[Row] = &[
         "unsquashfs",
         "mksquashfs",
     ])
-    .more(others),
+    .with_extra_effects_fn(other_archiver_effects),
 ];
 
 /// A first cluster without a dash has options, too; what they take stands in its order.
-fn tar(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn tar_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     const LONGS: &[&str] = &[
         "--exclude",
         "--directory",
@@ -122,21 +126,24 @@ fn tar(call: &Call<'_>, out: &mut Vec<Effect>) {
         "--wildcards-match-slash",
     ];
     let mut mode = None;
-    let mut file: Option<Word> = None;
-    let mut folder: Option<Word> = None;
-    let mut inputs: Vec<Word> = Vec::new();
+    let mut file: Option<CommandWord> = None;
+    let mut folder: Option<CommandWord> = None;
+    let mut inputs: Vec<CommandWord> = Vec::new();
     let mut stdout = false;
     let mut removes = false;
     let mut at = 1;
     let mut only_files = false;
-    let mut take = |letter: char, value: Option<Word>, out: &mut Vec<Effect>| match letter {
-        'f' => file = value,
-        'C' => folder = value,
-        'I' => out.extend(value.map(Effect::Runs)),
-        'F' => out.push(Effect::Deed(Deed::Code)),
-        'T' | 'X' | 'g' => out.extend(value.map(|word| Effect::File(Act::Read, word))),
-        _ => {}
-    };
+    let mut take =
+        |letter: char, value: Option<CommandWord>, out: &mut Vec<CommandEffect>| match letter {
+            'f' => file = value,
+            'C' => folder = value,
+            'I' => out.extend(value.map(CommandEffect::RunsScript)),
+            'F' => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+            'T' | 'X' | 'g' => {
+                out.extend(value.map(|word| CommandEffect::File(FileAccess::Read, word)))
+            }
+            _ => {}
+        };
     while let Some(word) = call.words.get(at) {
         let text = word.text.as_str();
         if only_files {
@@ -148,7 +155,7 @@ fn tar(call: &Call<'_>, out: &mut Vec<Effect>) {
             only_files = true;
         } else if let Some(long) = text.strip_prefix("--") {
             let (name, attached) = match long.split_once('=') {
-                Some((name, _)) => (name, word.after('=')),
+                Some((name, _)) => (name, word.suffix_after_char('=')),
                 None => (long, None),
             };
             let takes = LONGS
@@ -170,7 +177,7 @@ fn tar(call: &Call<'_>, out: &mut Vec<Effect>) {
                 | "catenate" | "delete" | "diff" | "compare" => mode = name.chars().next(),
                 "to-stdout" => stdout = true,
                 "remove-files" => removes = true,
-                "absolute-names" => out.push(Effect::Deed(Deed::Unclear)),
+                "absolute-names" => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
                 _ if name.starts_with("to-c")
                     || name.starts_with("checkpoint-a")
                     || name.starts_with("info-s")
@@ -179,7 +186,7 @@ fn tar(call: &Call<'_>, out: &mut Vec<Effect>) {
                     || name.starts_with("rsh")
                     || name.starts_with("use-c") =>
                 {
-                    out.push(Effect::Deed(Deed::Code))
+                    out.push(CommandEffect::Kind(EffectKind::UnreadableCode))
                 }
                 _ => {}
             }
@@ -188,14 +195,14 @@ fn tar(call: &Call<'_>, out: &mut Vec<Effect>) {
                 match letter {
                     'c' | 'x' | 't' | 'r' | 'u' | 'd' | 'A' => mode = Some(letter),
                     'O' => stdout = true,
-                    'P' => out.push(Effect::Deed(Deed::Unclear)),
+                    'P' => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
                     'f' | 'C' | 'I' | 'T' | 'X' | 'g' | 'F' | 'b' | 'H' | 'K' | 'L' | 'N' | 'V' => {
                         let rest = cluster.get(from + 1..).unwrap_or("");
                         let value = if rest.is_empty() {
                             at += 1;
                             call.words.get(at).cloned()
                         } else {
-                            Some(word.from(from + 2))
+                            Some(word.suffix_from_byte(from + 2))
                         };
                         take(letter, value, out);
                         break;
@@ -208,7 +215,7 @@ fn tar(call: &Call<'_>, out: &mut Vec<Effect>) {
                 match letter {
                     'c' | 'x' | 't' | 'r' | 'u' | 'd' | 'A' => mode = Some(letter),
                     'O' => stdout = true,
-                    'P' => out.push(Effect::Deed(Deed::Unclear)),
+                    'P' => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
                     'f' | 'C' | 'I' | 'T' | 'X' | 'g' | 'F' | 'b' | 'H' | 'K' | 'L' | 'N' | 'V' => {
                         at += 1;
                         take(letter, call.words.get(at).cloned(), out);
@@ -223,83 +230,87 @@ fn tar(call: &Call<'_>, out: &mut Vec<Effect>) {
     }
     match mode {
         Some('x' | 'e' | 'g') => {
-            out.extend(file.map(|word| Effect::File(Act::Read, word)));
+            out.extend(file.map(|word| CommandEffect::File(FileAccess::Read, word)));
             if !stdout {
-                out.push(Effect::File(
-                    Act::Unpack,
-                    folder.unwrap_or_else(|| Word::fixed(".")),
+                out.push(CommandEffect::File(
+                    FileAccess::Unpack,
+                    folder.unwrap_or_else(|| CommandWord::new_literal_word(".")),
                 ));
             }
         }
-        Some('t' | 'l') => out.extend(file.map(|word| Effect::File(Act::Read, word))),
+        Some('t' | 'l') => out.extend(file.map(|word| CommandEffect::File(FileAccess::Read, word))),
         Some('c' | 'r' | 'u' | 'a' | 'A' | 'd') => {
             out.extend(
                 file.filter(|word| word.text != "-")
-                    .map(|word| Effect::File(Act::Write, word)),
+                    .map(|word| CommandEffect::File(FileAccess::Write, word)),
             );
-            out.extend(folder.map(Effect::At));
+            out.extend(folder.map(CommandEffect::ChangeDir));
             for word in inputs {
-                out.push(Effect::File(Act::ReadBelow, word.clone()));
+                out.push(CommandEffect::File(FileAccess::ReadBelow, word.clone()));
                 if removes {
-                    out.push(Effect::File(Act::Remove, word));
+                    out.push(CommandEffect::File(FileAccess::Remove, word));
                 }
             }
         }
-        _ if call.is_only(&["--version", "--help"]) => {}
-        _ => out.push(Effect::Deed(Deed::Unclear)),
+        _ if call.has_exactly_this_argument(&["--version", "--help"]) => {}
+        _ => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
     }
 }
 
 /// They replace what they are given, unless they only print or keep.
-fn pack(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let prints = call.has(&["c", "stdout", "to-stdout", "l", "list", "t", "test"]);
-    let act = if prints { Act::Read } else { Act::Write };
+fn compressor_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let prints = call.has_option(&["c", "stdout", "to-stdout", "l", "list", "t", "test"]);
+    let act = if prints {
+        FileAccess::Read
+    } else {
+        FileAccess::Write
+    };
     out.extend(
         call.operands
             .iter()
-            .map(|word| Effect::File(act, (*word).clone())),
+            .map(|word| CommandEffect::File(act, (*word).clone())),
     );
 }
 
-fn zip(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn zip_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call
         .words
         .iter()
         .any(|word| word.text.starts_with("-TT") || word.text.starts_with("--unzip-c"))
     {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     if let Some((file, inputs)) = call.operands.split_first() {
-        out.push(Effect::File(Act::Write, (*file).clone()));
+        out.push(CommandEffect::File(FileAccess::Write, (*file).clone()));
         for word in inputs {
-            out.push(Effect::File(Act::ReadBelow, (*word).clone()));
-            if call.has(&["m", "move"]) {
-                out.push(Effect::File(Act::Remove, (*word).clone()));
+            out.push(CommandEffect::File(FileAccess::ReadBelow, (*word).clone()));
+            if call.has_option(&["m", "move"]) {
+                out.push(CommandEffect::File(FileAccess::Remove, (*word).clone()));
             }
         }
     }
 }
 
-fn unzip(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn unzip_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .first()
-            .map(|word| Effect::File(Act::Read, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::Read, (*word).clone())),
     );
-    if !call.has(&["l", "t", "p", "Z", "v", "z"]) {
-        let folder = call.values_of(&["d"]).next().cloned();
-        out.push(Effect::File(
-            Act::Unpack,
-            folder.unwrap_or_else(|| Word::fixed(".")),
+    if !call.has_option(&["l", "t", "p", "Z", "v", "z"]) {
+        let folder = call.option_values(&["d"]).next().cloned();
+        out.push(CommandEffect::File(
+            FileAccess::Unpack,
+            folder.unwrap_or_else(|| CommandWord::new_literal_word(".")),
         ));
     }
-    if call.has(&[":"]) {
-        out.push(Effect::Deed(Deed::Unclear));
+    if call.has_option(&[":"]) {
+        out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
     }
 }
 
-fn others(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let first = call.operand(0).unwrap_or("");
+fn other_archiver_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let first = call.literal_operand(0).unwrap_or("");
     let options: Vec<&str> = call
         .words
         .iter()
@@ -321,21 +332,27 @@ fn others(call: &Call<'_>, out: &mut Vec<Effect>) {
             || word.starts_with("-sdel")
             || word.starts_with("-df")
     }) {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     for word in options
         .iter()
         .filter_map(|word| word.strip_prefix("-o"))
         .filter(|folder| !folder.is_empty())
     {
-        out.push(Effect::File(Act::Unpack, Word::fixed(word)));
+        out.push(CommandEffect::File(
+            FileAccess::Unpack,
+            CommandWord::new_literal_word(word),
+        ));
     }
-    out.push(Effect::File(Act::Unpack, Word::fixed(".")));
+    out.push(CommandEffect::File(
+        FileAccess::Unpack,
+        CommandWord::new_literal_word("."),
+    ));
     if matches!(first, "a" | "u" | "d" | "cf" | "cvf" | "uf" | "m") {
         out.extend(
             call.operands
                 .get(1)
-                .map(|word| Effect::File(Act::Write, (*word).clone())),
+                .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
         );
     }
     out.extend(
@@ -343,6 +360,6 @@ fn others(call: &Call<'_>, out: &mut Vec<Effect>) {
             .iter()
             .skip(1)
             .filter(|word| word.text.contains('/'))
-            .map(|word| Effect::File(Act::ReadBelow, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::ReadBelow, (*word).clone())),
     );
 }

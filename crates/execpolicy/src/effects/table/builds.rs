@@ -1,15 +1,15 @@
 //! Build tools and task runners: they run what the project says, and write into its tree.
 
-use crate::effects::Effect;
-use crate::effects::call::Call;
+use crate::effects::CommandEffect;
+use crate::effects::call::ParsedArgs;
 use crate::effects::code;
-use crate::effects::row::{Deed, Row};
+use crate::effects::row::{EffectKind, ProgramSpec};
 use crate::effects::variables;
-use crate::shell::Word;
+use crate::shell::CommandWord;
 
-const RUNS: &[Deed] = &[Deed::Opaque];
+const RUNS: &[EffectKind] = &[EffectKind::Opaque];
 
-pub(super) const ROWS: &[Row] = &[Row::does(
+pub(super) const SPECS: &[ProgramSpec] = &[ProgramSpec::program_with_fixed_effects(
     &[
         "make",
         "gmake",
@@ -197,31 +197,36 @@ pub(super) const ROWS: &[Row] = &[Row::does(
     ],
     RUNS,
 )
-.more(made)];
+.with_extra_effects_fn(build_tool_effects)];
 
-fn made(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
+fn build_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
     if matches!(name, "make" | "gmake" | "bmake") {
-        rules_of(call, out);
+        add_make_file_option_effects(call, out);
     }
-    if makes(name, call) || scripts(name, call) || name == "cmake" && acts(call) {
-        out.push(Effect::Deed(Deed::Code));
+    if make_call_has_inline_code(name, call)
+        || has_inline_code_option(name, call)
+        || name == "cmake" && is_unsafe_cmake_tool_call(call)
+    {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
-    if name == "xcrun" && call.operand(0) == Some("notarytool") {
-        out.push(Effect::Deed(Deed::Uploads));
+    if name == "xcrun" && call.literal_operand(0) == Some("notarytool") {
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
-    if publishes(name, call) {
-        out.push(Effect::Deed(Deed::Publishes));
+    if is_publish_command(name, call) {
+        out.push(CommandEffect::Kind(EffectKind::Publishes));
     }
-    commands(name, call, out);
+    add_runner_shell_commands(name, call, out);
 }
 
 /// `make SHELL=...`, `make --eval`, `make -f -`: code in the words, or on its input.
-fn makes(name: &str, call: &Call<'_>) -> bool {
-    let code = |word: &Word| {
+fn make_call_has_inline_code(name: &str, call: &ParsedArgs<'_>) -> bool {
+    let code = |word: &CommandWord| {
         let text = word.text.as_str();
         let set = |(name, value): (&str, &str)| {
-            name.ends_with('!') || variables::runs(name, value) || value.contains("$(shell")
+            name.ends_with('!')
+                || variables::build_variable_runs_program(name, value)
+                || value.contains("$(shell")
         };
         ["SHELL=", ".SHELLFLAGS=", "--eval", "MAKEFLAGS="]
             .iter()
@@ -229,37 +234,39 @@ fn makes(name: &str, call: &Call<'_>) -> bool {
             || text.split_once('=').is_some_and(set)
     };
     matches!(name, "make" | "gmake" | "bmake")
-        && (call.words.iter().skip(1).any(code) || call.has(&["E", "eval"]))
+        && (call.words.iter().skip(1).any(code) || call.has_option(&["E", "eval"]))
 }
 
 /// The files that `make` reads its rules from.
-fn rules_of(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn add_make_file_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut words = call.words.iter().skip(1);
     while let Some(word) = words.next() {
         let text = word.text.as_str();
         let file = match text {
             "--file" | "--makefile" => words.next().cloned(),
-            _ if text.starts_with("--file=") || text.starts_with("--makefile=") => word.after('='),
+            _ if text.starts_with("--file=") || text.starts_with("--makefile=") => {
+                word.suffix_after_char('=')
+            }
             _ if text.starts_with("--") || !text.starts_with('-') => None,
             _ => match text.find('f').map(|at| at + 1) {
                 Some(at) if at == text.len() => words.next().cloned(),
-                Some(at) => Some(word.from(at)),
+                Some(at) => Some(word.suffix_from_byte(at)),
                 None => None,
             },
         };
         let Some(file) = file else { continue };
-        out.push(code::file_of(&file));
+        out.push(code::script_file_effect(&file));
     }
 }
 
 /// Runners with an option whose value is code.
-fn scripts(name: &str, call: &Call<'_>) -> bool {
-    name == "just" && call.has(&["c", "command", "shell"])
-        || name == "gradle" && call.has(&["I", "init-script"])
+fn has_inline_code_option(name: &str, call: &ParsedArgs<'_>) -> bool {
+    name == "just" && call.has_option(&["c", "command", "shell"])
+        || name == "gradle" && call.has_option(&["I", "init-script"])
 }
 
 /// `cmake -E rm x`: a tool of its own, and only some of those do nothing.
-fn acts(call: &Call<'_>) -> bool {
+fn is_unsafe_cmake_tool_call(call: &ParsedArgs<'_>) -> bool {
     const HARMLESS: &[&str] = &[
         "echo",
         "capabilities",
@@ -274,15 +281,15 @@ fn acts(call: &Call<'_>) -> bool {
         "touch",
         "make_directory",
     ];
-    let mut words = call.words.iter().map(Word::as_fixed);
+    let mut words = call.words.iter().map(CommandWord::as_literal);
     let tool = words.find(|word| *word == Some("-E")).map(|_| words.next());
     tool.is_some_and(|tool| !tool.flatten().is_some_and(|tool| HARMLESS.contains(&tool)))
 }
 
-fn publishes(name: &str, call: &Call<'_>) -> bool {
+fn is_publish_command(name: &str, call: &ParsedArgs<'_>) -> bool {
     match name {
         "xcrun" | "swift" | "dart" | "flutter" => {
-            matches!(call.operand(0), Some("publish" | "altool"))
+            matches!(call.literal_operand(0), Some("publish" | "altool"))
         }
         "mvn" | "mvnw" | "gradle" | "gradlew" | "sbt" | "lerna" | "nx" | "changeset" | "mix"
         | "ant" => call.operands.iter().any(|word| {
@@ -301,10 +308,10 @@ fn publishes(name: &str, call: &Call<'_>) -> bool {
 }
 
 /// Words that a runner hands to a shell.
-fn commands(name: &str, call: &Call<'_>, out: &mut Vec<Effect>) {
-    let runs = |word: &Word| Effect::Runs(word.clone());
+fn add_runner_shell_commands(name: &str, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let runs = |word: &CommandWord| CommandEffect::RunsScript(word.clone());
     if matches!(name, "nodemon" | "concurrently" | "zx" | "watch")
-        && call.has(&["x", "exec", "e", "eval", "c"])
+        && call.has_option(&["x", "exec", "e", "eval", "c"])
     {
         let words = call.words.iter().skip(1);
         out.extend(words.filter(|word| !word.text.starts_with('-')).map(runs));

@@ -1,14 +1,14 @@
 //! Test runners, linters and formatters: they run what the project says; reports are written where
 //! an option says so, and formatters write what they are given.
 
-use crate::effects::call::Call;
-use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect};
+use crate::effects::call::ParsedArgs;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
 
-const RUNS: &[Deed] = &[Deed::Opaque];
+const RUNS: &[EffectKind] = &[EffectKind::Opaque];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::does(
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
         &[
             "pytest",
             "py.test",
@@ -57,9 +57,9 @@ pub(super) const ROWS: &[Row] = &[
         ],
         RUNS,
     )
-    .longs(&["junitxml", "rootdir", "basetemp", "confcutdir"])
-    .more(reports),
-    Row::reads(&[
+    .with_long_value_options(&["junitxml", "rootdir", "basetemp", "confcutdir"])
+    .with_extra_effects_fn(test_report_option_effects),
+    ProgramSpec::program_spec_reading_operands(&[
         "eslint",
         "tsc",
         "prettier",
@@ -175,8 +175,8 @@ pub(super) const ROWS: &[Row] = &[
         "safety",
         "license-checker",
     ])
-    .values("cpkf")
-    .longs(&[
+    .with_short_value_options("cpkf")
+    .with_long_value_options(&[
         "ext",
         "config",
         "project",
@@ -199,19 +199,19 @@ pub(super) const ROWS: &[Row] = &[
         "severity",
         "shell",
     ])
-    .on(&[
-        ("o", On::Writes),
-        ("output-file", On::Writes),
-        ("report-file", On::Writes),
-        ("resolve-plugins-relative-to", On::Value),
-        ("fix", On::Edits),
-        ("write", On::Edits),
+    .with_option_meanings(&[
+        ("o", OptionMeaning::Writes),
+        ("output-file", OptionMeaning::Writes),
+        ("report-file", OptionMeaning::Writes),
+        ("resolve-plugins-relative-to", OptionMeaning::Value),
+        ("fix", OptionMeaning::Edits),
+        ("write", OptionMeaning::Edits),
     ])
-    .more(formats),
+    .with_extra_effects_fn(formatter_effects),
 ];
 
 /// Reports are written where an option says so.
-fn reports(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn test_report_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let names = [
         "junitxml",
         "junit-xml",
@@ -228,13 +228,13 @@ fn reports(call: &Call<'_>, out: &mut Vec<Effect>) {
             .iter()
             .filter(|(name, _)| names.contains(&name.as_str()))
             .filter_map(|(_, value)| value.clone())
-            .map(|word| Effect::File(Act::Write, word)),
+            .map(|word| CommandEffect::File(FileAccess::Write, word)),
     );
 }
 
 /// Formatters write what they are given; `-i`, `-w`, `--write`, `--fix`, `format`.
-fn formats(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
+fn formatter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
     let always = matches!(
         name,
         "black"
@@ -247,7 +247,7 @@ fn formats(call: &Call<'_>, out: &mut Vec<Effect>) {
             | "buildifier"
             | "yamlfmt"
     );
-    let asked = call.has(&[
+    let asked = call.has_option(&[
         "i",
         "w",
         "write",
@@ -262,8 +262,8 @@ fn formats(call: &Call<'_>, out: &mut Vec<Effect>) {
         .words
         .iter()
         .skip(1)
-        .any(|word| matches!(word.as_fixed(), Some("format" | "-i" | "fmt" | "fix")));
-    let checks = call.has(&[
+        .any(|word| matches!(word.as_literal(), Some("format" | "-i" | "fmt" | "fix")));
+    let checks = call.has_option(&[
         "check",
         "diff",
         "check-only",
@@ -276,7 +276,7 @@ fn formats(call: &Call<'_>, out: &mut Vec<Effect>) {
         out.extend(
             call.operands
                 .iter()
-                .map(|word| Effect::File(Act::WriteBelow, (*word).clone())),
+                .map(|word| CommandEffect::File(FileAccess::WriteBelow, (*word).clone())),
         );
     }
 }

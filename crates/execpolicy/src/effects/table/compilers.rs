@@ -1,11 +1,11 @@
 //! Compilers, linkers and typesetters write what they make; debuggers run it.
 
-use crate::effects::call::Call;
-use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect, Language};
+use crate::effects::call::ParsedArgs;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CodeLanguage, CommandEffect, FileAccess};
 
-pub(super) const ROWS: &[Row] = &[
-    Row::of(&[
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&[
         "gcc",
         "g++",
         "cc",
@@ -30,17 +30,20 @@ pub(super) const ROWS: &[Row] = &[
         "distcc",
         "cl",
     ])
-    .values("DUILlxuTWO-")
-    .on(&[
-        ("o", On::Writes),
-        ("I", On::Value),
-        ("L", On::Value),
-        ("B", On::With(Deed::Code)),
-        ("wrapper", On::With(Deed::Code)),
-        ("MF", On::Writes),
+    .with_short_value_options("DUILlxuTWO-")
+    .with_option_meanings(&[
+        ("o", OptionMeaning::Writes),
+        ("I", OptionMeaning::Value),
+        ("L", OptionMeaning::Value),
+        ("B", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+        (
+            "wrapper",
+            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+        ),
+        ("MF", OptionMeaning::Writes),
     ])
-    .more(compiled),
-    Row::of(&[
+    .with_extra_effects_fn(compiler_effects),
+    ProgramSpec::new(&[
         "ld",
         "lld",
         "gold",
@@ -58,8 +61,8 @@ pub(super) const ROWS: &[Row] = &[
         "windres",
         "dlltool",
     ])
-    .more(last_written),
-    Row::reads(&[
+    .with_extra_effects_fn(object_file_tool_effects),
+    ProgramSpec::program_spec_reading_operands(&[
         "rustc",
         "javac",
         "kotlinc",
@@ -119,8 +122,8 @@ pub(super) const ROWS: &[Row] = &[
         "msgfmt",
         "msgmerge",
     ])
-    .values("LClidT")
-    .longs(&[
+    .with_short_value_options("LClidT")
+    .with_long_value_options(&[
         "edition",
         "crate-type",
         "crate-name",
@@ -136,68 +139,77 @@ pub(super) const ROWS: &[Row] = &[
         "config",
         "input",
     ])
-    .on(&[
-        ("o", On::Writes),
-        ("output", On::Writes),
-        ("out-dir", On::Writes),
-        ("shell-escape", On::Does(Deed::Code)),
-        ("filter", On::With(Deed::Code)),
-        ("F", On::With(Deed::Code)),
-        ("lua-filter", On::With(Deed::Code)),
+    .with_option_meanings(&[
+        ("o", OptionMeaning::Writes),
+        ("output", OptionMeaning::Writes),
+        ("out-dir", OptionMeaning::Writes),
+        (
+            "shell-escape",
+            OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
+        ),
+        (
+            "filter",
+            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+        ),
+        ("F", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+        (
+            "lua-filter",
+            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+        ),
     ])
-    .more(escaped),
-    Row::of(&[
+    .with_extra_effects_fn(tex_shell_escape_effects),
+    ProgramSpec::new(&[
         "gdb", "lldb", "valgrind", "perf", "rr", "cgdb", "pdb", "dlv", "jdb", "jstack", "jmap",
         "jps", "jcmd", "jstat", "py-spy", "austin", "scalene", "memray",
     ])
-    .more(debugger),
+    .with_extra_effects_fn(debugger_effects),
 ];
 
 /// `-oFILE`; a plugin is code.
-fn compiled(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn compiler_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()
-            .map(|word| Effect::File(Act::Read, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::Read, (*word).clone())),
     );
-    let plugin = |word: &&crate::shell::Word| {
+    let plugin = |word: &&crate::shell::CommandWord| {
         word.text.starts_with("-fplugin")
             || word.text.starts_with("-wrapper")
             || word.text.starts_with("-load")
             || word.text.starts_with("@")
     };
     if call.words.iter().skip(1).any(|word| plugin(&word)) {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
 }
 
-fn last_written(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn object_file_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()
-            .map(|word| Effect::File(Act::Write, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
     );
     out.extend(
-        call.values_of(&["o"])
-            .map(|word| Effect::File(Act::Write, word.clone())),
+        call.option_values(&["o"])
+            .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
     );
 }
 
 /// TeX with `-shell-escape` runs commands.
-fn escaped(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn tex_shell_escape_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.words.iter().any(|word| {
         word.text.contains("shell-escape")
             || word.text.contains("write18")
             || word.text.contains("syscmd")
             || word.text.contains("-pdflatex=")
     }) {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
 }
 
 /// Debuggers run a program of the project; commands in their words are code.
-fn debugger(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
+fn debugger_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
     if matches!(name, "gdb" | "lldb") {
         let plain = |text: &str| {
             matches!(
@@ -244,7 +256,7 @@ fn debugger(call: &Call<'_>, out: &mut Vec<Effect>) {
             });
         if commands
             .clone()
-            .any(|(_, text)| !text.as_fixed().is_some_and(plain))
+            .any(|(_, text)| !text.as_literal().is_some_and(plain))
             || call.words.iter().any(|word| {
                 matches!(
                     word.text.as_str(),
@@ -252,31 +264,31 @@ fn debugger(call: &Call<'_>, out: &mut Vec<Effect>) {
                 ) || word.text.contains('=')
             })
         {
-            out.push(Effect::Deed(Deed::Code));
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         }
         let args = call
             .words
             .iter()
             .position(|word| matches!(word.text.as_str(), "--args" | "-args" | "--"));
         if let Some(at) = args {
-            out.push(Effect::Tool(
+            out.push(CommandEffect::ProjectTool(
                 call.words.get(at + 1..).unwrap_or(&[]).to_vec(),
             ));
         }
-        out.push(Effect::Fed(Language::Other));
-        return out.push(Effect::Deed(Deed::Opaque));
+        out.push(CommandEffect::StdinCode(CodeLanguage::Unread));
+        return out.push(CommandEffect::Kind(EffectKind::Opaque));
     }
     if name == "perf"
         && matches!(
-            call.operand(0),
+            call.literal_operand(0),
             Some("record" | "stat" | "trace" | "mem" | "c2c")
         )
     {
         let rest = call.operands.iter().skip(1).map(|word| (*word).clone());
-        out.push(Effect::Tool(rest.collect()));
+        out.push(CommandEffect::ProjectTool(rest.collect()));
     }
     if name == "valgrind" && !call.operands.is_empty() {
-        return out.push(Effect::Tool(call.behind()));
+        return out.push(CommandEffect::ProjectTool(call.words_from_first_operand()));
     }
-    out.push(Effect::Deed(Deed::Opaque));
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
 }

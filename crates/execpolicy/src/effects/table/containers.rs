@@ -1,20 +1,20 @@
 //! Containers and clusters.
 
-use crate::effects::call::Call;
+use crate::effects::call::ParsedArgs;
 use crate::effects::inert;
-use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect};
-use crate::shell::Word;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
-const RUNS: &[Deed] = &[Deed::Opaque];
-const GONE: &[Deed] = &[Deed::Destroys];
+const RUNS: &[EffectKind] = &[EffectKind::Opaque];
+const GONE: &[EffectKind] = &[EffectKind::DestroysData];
 /// Of a cluster that others may use.
-const DEPLOYS: &[Deed] = &[Deed::Deploys];
+const DEPLOYS: &[EffectKind] = &[EffectKind::Deploys];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::of(&["docker", "podman", "nerdctl"])
-        .values("Hlc")
-        .longs(&[
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["docker", "podman", "nerdctl"])
+        .with_short_value_options("Hlc")
+        .with_long_value_options(&[
             "host",
             "context",
             "log-level",
@@ -23,14 +23,17 @@ pub(super) const ROWS: &[Row] = &[
             "url",
             "connection",
         ])
-        .on(&[
-            ("H", On::With(Deed::Elsewhere)),
-            ("host", On::With(Deed::Elsewhere)),
-            ("config", On::Value),
+        .with_option_meanings(&[
+            ("H", OptionMeaning::ValueEffect(EffectKind::RemoteExecution)),
+            (
+                "host",
+                OptionMeaning::ValueEffect(EffectKind::RemoteExecution),
+            ),
+            ("config", OptionMeaning::Value),
         ])
-        .subs(DOCKER),
-    compose(&["docker-compose", "podman-compose"]),
-    Row::of(&[
+        .with_subcommands(DOCKER),
+    docker_compose_spec(&["docker-compose", "podman-compose"]),
+    ProgramSpec::new(&[
         "buildah",
         "kaniko",
         "skopeo",
@@ -46,10 +49,10 @@ pub(super) const ROWS: &[Row] = &[
         "vagrant",
         "packer",
     ])
-    .more(images),
-    Row::of(&["kubectl", "oc", "k9s", "kubecolor", "microk8s"])
-        .values("nsc")
-        .longs(&[
+    .with_extra_effects_fn(container_image_tool_effects),
+    ProgramSpec::new(&["kubectl", "oc", "k9s", "kubecolor", "microk8s"])
+        .with_short_value_options("nsc")
+        .with_long_value_options(&[
             "namespace",
             "context",
             "cluster",
@@ -59,13 +62,13 @@ pub(super) const ROWS: &[Row] = &[
             "request-timeout",
             "as",
         ])
-        .on(&[("token", On::Value)])
-        .subs(KUBECTL),
-    Row::of(&["helm"])
-        .values("n")
-        .longs(&["namespace", "kube-context", "kubeconfig"])
-        .subs(&[
-            Row::does(
+        .with_option_meanings(&[("token", OptionMeaning::Value)])
+        .with_subcommands(KUBECTL),
+    ProgramSpec::new(&["helm"])
+        .with_short_value_options("n")
+        .with_long_value_options(&["namespace", "kube-context", "kubeconfig"])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
                 &[
                     "lint",
                     "template",
@@ -88,16 +91,19 @@ pub(super) const ROWS: &[Row] = &[
                     "help",
                     "completion",
                 ],
-                &[Deed::Network],
+                &[EffectKind::Network],
             )
-            .values("fn")
-            .longs(&["values", "set", "namespace", "version", "output-dir"])
-            .on(&[
-                ("post-renderer", On::With(Deed::Code)),
-                ("output-dir", On::Writes),
-                ("d", On::Writes),
+            .with_short_value_options("fn")
+            .with_long_value_options(&["values", "set", "namespace", "version", "output-dir"])
+            .with_option_meanings(&[
+                (
+                    "post-renderer",
+                    OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+                ),
+                ("output-dir", OptionMeaning::Writes),
+                ("d", OptionMeaning::Writes),
             ]),
-            Row::does(
+            ProgramSpec::program_with_fixed_effects(
                 &[
                     "install",
                     "upgrade",
@@ -109,10 +115,13 @@ pub(super) const ROWS: &[Row] = &[
                 ],
                 DEPLOYS,
             )
-            .on(&[("dry-run", On::Inert(&inert::HELM))]),
-            Row::does(&["plugin", "registry"], &[Deed::Code]),
+            .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::HELM))]),
+            ProgramSpec::program_with_fixed_effects(
+                &["plugin", "registry"],
+                &[EffectKind::UnreadableCode],
+            ),
         ]),
-    Row::of(&[
+    ProgramSpec::new(&[
         "kustomize",
         "kubeconform",
         "kubeval",
@@ -133,11 +142,11 @@ pub(super) const ROWS: &[Row] = &[
         "kops",
         "kubeadm",
     ])
-    .more(clusters),
+    .with_extra_effects_fn(kubernetes_tool_effects),
 ];
 
-const DOCKER: &[Row] = &[
-    Row::does(
+const DOCKER: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
         &[
             "ps",
             "images",
@@ -160,15 +169,15 @@ const DOCKER: &[Row] = &[
         ],
         &[],
     ),
-    Row::does(
+    ProgramSpec::program_with_fixed_effects(
         &[
             "pull", "start", "stop", "restart", "pause", "unpause", "rename", "tag", "kill",
         ],
-        &[Deed::Network],
+        &[EffectKind::Network],
     ),
-    Row::does(&["build", "buildx", "builder", "bake"], RUNS)
-        .values("ftm")
-        .longs(&[
+    ProgramSpec::program_with_fixed_effects(&["build", "buildx", "builder", "bake"], RUNS)
+        .with_short_value_options("ftm")
+        .with_long_value_options(&[
             "file",
             "tag",
             "build-arg",
@@ -185,44 +194,51 @@ const DOCKER: &[Row] = &[
             "iidfile",
             "shm-size",
         ])
-        .on(&[
-            ("iidfile", On::Writes),
-            ("push", On::Does(Deed::Publishes)),
-            ("o", On::With(Deed::Network)),
-            ("secret", On::With(Deed::Network)),
-            ("allow", On::With(Deed::Privilege)),
+        .with_option_meanings(&[
+            ("iidfile", OptionMeaning::Writes),
+            ("push", OptionMeaning::FlagEffect(EffectKind::Publishes)),
+            ("o", OptionMeaning::ValueEffect(EffectKind::Network)),
+            ("secret", OptionMeaning::ValueEffect(EffectKind::Network)),
+            ("allow", OptionMeaning::ValueEffect(EffectKind::Privilege)),
         ])
-        .more(build),
-    Row::of(&["run", "create"]).more(run),
-    Row::of(&["exec"]).more(run),
-    Row::does(&["rm", "rmi", "untag"], &[]).on(&[
-        ("v", On::Does(Deed::Destroys)),
-        ("volumes", On::Does(Deed::Destroys)),
+        .with_extra_effects_fn(image_build_effects),
+    ProgramSpec::new(&["run", "create"]).with_extra_effects_fn(container_run_effects),
+    ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
+    ProgramSpec::program_with_fixed_effects(&["rm", "rmi", "untag"], &[]).with_option_meanings(&[
+        ("v", OptionMeaning::FlagEffect(EffectKind::DestroysData)),
+        (
+            "volumes",
+            OptionMeaning::FlagEffect(EffectKind::DestroysData),
+        ),
     ]),
-    Row::of(&["cp"]).more(copies),
-    Row::does(&["save", "export"], &[]).on(&[("o", On::Writes), ("output", On::Writes)]),
-    Row::does(&["load", "import", "commit"], &[]),
-    Row::of(&["container", "image"]).subs(&[
-        Row::does(
+    ProgramSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
+    ProgramSpec::program_with_fixed_effects(&["save", "export"], &[]).with_option_meanings(&[
+        ("o", OptionMeaning::Writes),
+        ("output", OptionMeaning::Writes),
+    ]),
+    ProgramSpec::program_with_fixed_effects(&["load", "import", "commit"], &[]),
+    ProgramSpec::new(&["container", "image"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "ls", "list", "ps", "inspect", "logs", "stats", "top", "port", "history", "pull",
                 "start", "stop", "restart", "tag", "rm", "wait", "diff",
             ],
             &[],
         ),
-        Row::does(&["prune"], GONE),
-        Row::does(&["build"], RUNS).more(build),
-        Row::of(&["run", "create"]).more(run),
-        Row::of(&["exec"]).more(run),
-        Row::of(&["cp"]).more(copies),
-        Row::does(&["push"], &[Deed::Publishes]),
+        ProgramSpec::program_with_fixed_effects(&["prune"], GONE),
+        ProgramSpec::program_with_fixed_effects(&["build"], RUNS)
+            .with_extra_effects_fn(image_build_effects),
+        ProgramSpec::new(&["run", "create"]).with_extra_effects_fn(container_run_effects),
+        ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
+        ProgramSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
+        ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Publishes]),
     ]),
-    Row::of(&[
+    ProgramSpec::new(&[
         "volume", "network", "context", "manifest", "plugin", "config", "node", "trust", "machine",
         "pod", "secret",
     ])
-    .subs(&[
-        Row::does(
+    .with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "ls",
                 "list",
@@ -236,7 +252,7 @@ const DOCKER: &[Row] = &[
             ],
             &[],
         ),
-        Row::does(
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "rm", "remove", "prune", "use", "update", "import", "export", "install", "enable",
                 "push", "kill", "stop", "start", "init", "set",
@@ -244,70 +260,78 @@ const DOCKER: &[Row] = &[
             GONE,
         ),
     ]),
-    Row::of(&["system"]).subs(&[
-        Row::of(&["df", "info", "events"]),
-        Row::does(&["prune", "reset", "dial-stdio"], GONE),
+    ProgramSpec::new(&["system"]).with_subcommands(&[
+        ProgramSpec::new(&["df", "info", "events"]),
+        ProgramSpec::program_with_fixed_effects(&["prune", "reset", "dial-stdio"], GONE),
     ]),
-    compose(&["compose"]),
-    Row::does(&["push"], &[Deed::Publishes]),
-    Row::does(&["login", "logout"], &[Deed::Secret]),
-    Row::does(
+    docker_compose_spec(&["compose"]),
+    ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Publishes]),
+    ProgramSpec::program_with_fixed_effects(&["login", "logout"], &[EffectKind::ExposesSecret]),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "swarm", "service", "stack", "update", "scout", "sbom", "init", "model", "mcp",
             "desktop", "unshare", "generate",
         ],
-        &[Deed::Machine],
+        &[EffectKind::ChangesMachine],
     ),
 ];
 
 /// By itself, and as a part of `docker`.
-const fn compose(names: &'static [&'static str]) -> Row {
-    Row::of(names)
-        .values("fp")
-        .longs(&[
+const fn docker_compose_spec(names: &'static [&'static str]) -> ProgramSpec {
+    ProgramSpec::new(names)
+        .with_short_value_options("fp")
+        .with_long_value_options(&[
             "file",
             "project-name",
             "profile",
             "env-file",
             "project-directory",
         ])
-        .subs(COMPOSE)
+        .with_subcommands(COMPOSE)
 }
 
-const COMPOSE: &[Row] = &[
-    Row::does(
+const COMPOSE: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
         &[
             "ps", "logs", "config", "images", "ls", "top", "port", "version", "events", "convert",
             "stats", "volumes",
         ],
         &[],
     ),
-    Row::does(
+    ProgramSpec::program_with_fixed_effects(
         &[
             "up", "build", "start", "stop", "restart", "pull", "create", "pause", "unpause",
             "kill", "watch", "wait", "scale", "attach",
         ],
         RUNS,
     )
-    .values("t")
-    .longs(&["scale", "timeout"])
-    .on(&[
-        ("V", On::Does(Deed::Destroys)),
-        ("renew-anon-volumes", On::Does(Deed::Destroys)),
+    .with_short_value_options("t")
+    .with_long_value_options(&["scale", "timeout"])
+    .with_option_meanings(&[
+        ("V", OptionMeaning::FlagEffect(EffectKind::DestroysData)),
+        (
+            "renew-anon-volumes",
+            OptionMeaning::FlagEffect(EffectKind::DestroysData),
+        ),
     ]),
-    Row::of(&["down", "rm"]).values("t").on(&[
-        ("v", On::Does(Deed::Destroys)),
-        ("volumes", On::Does(Deed::Destroys)),
-        ("rmi", On::With(Deed::Network)),
-    ]),
-    Row::of(&["run"]).more(run),
-    Row::of(&["exec"]).more(run),
-    Row::of(&["cp"]).more(copies),
-    Row::does(&["push", "publish"], &[Deed::Publishes]),
+    ProgramSpec::new(&["down", "rm"])
+        .with_short_value_options("t")
+        .with_option_meanings(&[
+            ("v", OptionMeaning::FlagEffect(EffectKind::DestroysData)),
+            (
+                "volumes",
+                OptionMeaning::FlagEffect(EffectKind::DestroysData),
+            ),
+            ("rmi", OptionMeaning::ValueEffect(EffectKind::Network)),
+        ]),
+    ProgramSpec::new(&["run"]).with_extra_effects_fn(container_run_effects),
+    ProgramSpec::new(&["exec"]).with_extra_effects_fn(container_run_effects),
+    ProgramSpec::new(&["cp"]).with_extra_effects_fn(container_copy_effects),
+    ProgramSpec::program_with_fixed_effects(&["push", "publish"], &[EffectKind::Publishes]),
 ];
 
-const KUBECTL: &[Row] = &[
-    Row::does(
+const KUBECTL: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
         &[
             "describe",
             "logs",
@@ -329,21 +353,22 @@ const KUBECTL: &[Row] = &[
             "projects",
             "status",
         ],
-        &[Deed::Network],
+        &[EffectKind::Network],
     )
-    .values("nlofcL"),
-    Row::does(&["get"], &[Deed::Network])
-        .values("nlofL")
-        .more(secrets),
-    Row::of(&["config"]).subs(&[
-        Row::of(&[
+    .with_short_value_options("nlofcL"),
+    ProgramSpec::program_with_fixed_effects(&["get"], &[EffectKind::Network])
+        .with_short_value_options("nlofL")
+        .with_extra_effects_fn(kubectl_get_effects),
+    ProgramSpec::new(&["config"]).with_subcommands(&[
+        ProgramSpec::new(&[
             "current-context",
             "get-contexts",
             "get-clusters",
             "get-users",
         ]),
-        Row::of(&["view"]).on(&[("raw", On::Does(Deed::Secret))]),
-        Row::does(
+        ProgramSpec::new(&["view"])
+            .with_option_meanings(&[("raw", OptionMeaning::FlagEffect(EffectKind::ExposesSecret))]),
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "use-context",
                 "set-context",
@@ -356,19 +381,19 @@ const KUBECTL: &[Row] = &[
                 "delete-user",
                 "rename-context",
             ],
-            &[Deed::Elsewhere],
+            &[EffectKind::RemoteExecution],
         ),
     ]),
-    Row::of(&["rollout"]).subs(&[
-        Row::does(&["status", "history"], &[Deed::Network]),
-        Row::does(&["restart", "undo", "pause", "resume"], DEPLOYS),
+    ProgramSpec::new(&["rollout"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(&["status", "history"], &[EffectKind::Network]),
+        ProgramSpec::program_with_fixed_effects(&["restart", "undo", "pause", "resume"], DEPLOYS),
     ]),
-    Row::of(&["port-forward", "proxy"]),
-    Row::does(
+    ProgramSpec::new(&["port-forward", "proxy"]),
+    ProgramSpec::program_with_fixed_effects(
         &["exec", "cp", "attach", "debug", "run"],
-        &[Deed::Elsewhere],
+        &[EffectKind::RemoteExecution],
     ),
-    Row::does(
+    ProgramSpec::program_with_fixed_effects(
         &[
             "apply",
             "create",
@@ -393,19 +418,19 @@ const KUBECTL: &[Row] = &[
         ],
         DEPLOYS,
     )
-    .on(&[("dry-run", On::Inert(&inert::KUBECTL))]),
+    .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::KUBECTL))]),
 ];
 
 /// A container's secret mount or a whole context; building reads what lies below.
-fn build(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn image_build_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()
             .filter(|word| !word.text.contains("://"))
-            .map(|word| Effect::File(Act::ReadBelow, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::ReadBelow, (*word).clone())),
     );
-    if matches!(call.operand(0), Some("prune" | "rm")) {
-        out.push(Effect::Deed(Deed::Destroys));
+    if matches!(call.literal_operand(0), Some("prune" | "rm")) {
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
 }
 
@@ -482,7 +507,10 @@ const VALUES: &[&str] = &[
 ];
 
 /// The words behind the options, with what the options lend to what runs.
-fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
+fn parse_container_options(
+    call: &ParsedArgs<'_>,
+    out: &mut Vec<CommandEffect>,
+) -> Vec<CommandWord> {
     let mut at = 1;
     let mut entry = None;
     while let Some(word) = call.words.get(at) {
@@ -504,12 +532,12 @@ fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
             || text.starts_with("-u")
             || text.starts_with("-w");
         let value = if name.len() < text.len() && text.starts_with("--") {
-            word.after('=')
+            word.suffix_after_char('=')
         } else if VALUES.contains(&text) {
             at += 1;
             call.words.get(at).cloned()
         } else if short && attached {
-            Some(word.from(2))
+            Some(word.suffix_from_byte(2))
         } else if short && "vepuwhmlac".contains(letter) {
             at += 1;
             call.words.get(at).cloned()
@@ -528,10 +556,10 @@ fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
                     name != "--ipc" && name != "--uts" || word.text.contains("host")
                 });
                 if host {
-                    out.push(Effect::Deed(Deed::Privilege));
+                    out.push(CommandEffect::Kind(EffectKind::Privilege));
                 }
             }
-            "--volume" => mount(value.as_ref(), out),
+            "--volume" => add_container_mount_effects(value.as_ref(), out),
             "--mount" => {
                 let source = value
                     .as_ref()
@@ -543,17 +571,26 @@ fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
                             .or_else(|| part.strip_prefix("src="))
                     });
                 if let Some(source) = source {
-                    mount(Some(&Word::fixed(format!("{source}:/x"))), out);
+                    add_container_mount_effects(
+                        Some(&CommandWord::new_literal_word(format!("{source}:/x"))),
+                        out,
+                    );
                 }
             }
             "--entrypoint" => entry = value,
-            "--device-cgroup-rule" => out.push(Effect::Deed(Deed::Privilege)),
-            "--env-file" => out.extend(value.map(|word| Effect::File(Act::Use, word))),
-            "--cidfile" => out.extend(value.map(|word| Effect::File(Act::Write, word))),
-            "--restart" if value.as_ref().is_none_or(|word| word.text != "no") => {
-                out.push(Effect::Deed(Deed::Persists));
+            "--device-cgroup-rule" => out.push(CommandEffect::Kind(EffectKind::Privilege)),
+            "--env-file" => {
+                out.extend(value.map(|word| CommandEffect::File(FileAccess::ReadUnshown, word)))
             }
-            _ if !text.starts_with("--") && short_name == "v" => mount(value.as_ref(), out),
+            "--cidfile" => {
+                out.extend(value.map(|word| CommandEffect::File(FileAccess::Write, word)))
+            }
+            "--restart" if value.as_ref().is_none_or(|word| word.text != "no") => {
+                out.push(CommandEffect::Kind(EffectKind::Persists));
+            }
+            _ if !text.starts_with("--") && short_name == "v" => {
+                add_container_mount_effects(value.as_ref(), out)
+            }
             _ => {}
         }
         at += 1;
@@ -567,7 +604,7 @@ fn inside(call: &Call<'_>, out: &mut Vec<Effect>) -> Vec<Word> {
 }
 
 /// A folder of this machine that what runs inside can write.
-fn mount(value: Option<&Word>, out: &mut Vec<Effect>) {
+fn add_container_mount_effects(value: Option<&CommandWord>, out: &mut Vec<CommandEffect>) {
     let Some(value) = value else { return };
     let Some((source, _)) = value.text.split_once(':') else {
         return;
@@ -577,30 +614,30 @@ fn mount(value: Option<&Word>, out: &mut Vec<Effect>) {
         return;
     }
     let mut source_word = value.clone();
-    source_word = source_word.cut(source.len());
+    source_word = source_word.word_before_byte(source.len());
     let read_only = value.text.ends_with(":ro");
-    out.push(Effect::File(
+    out.push(CommandEffect::File(
         if read_only {
-            Act::ReadBelow
+            FileAccess::ReadBelow
         } else {
-            Act::WriteBelow
+            FileAccess::WriteBelow
         },
         source_word,
     ));
 }
 
 /// `run IMAGE COMMAND`, `exec CONTAINER COMMAND`.
-fn run(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Opaque));
-    let rest = inside(call, out);
+fn container_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    let rest = parse_container_options(call, out);
     let command = rest.get(1..).unwrap_or(&[]).to_vec();
     if !command.is_empty() {
-        out.push(Effect::Inside(command));
+        out.push(CommandEffect::ContainerCommand(command));
     }
 }
 
-fn copies(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let inner = |word: &Word| {
+fn container_copy_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let inner = |word: &CommandWord| {
         word.text
             .split_once(':')
             .is_some_and(|(name, _)| !name.contains('/'))
@@ -612,44 +649,44 @@ fn copies(call: &Call<'_>, out: &mut Vec<Effect>) {
         sources
             .iter()
             .filter(|word| !inner(word))
-            .map(|word| Effect::File(Act::ReadBelow, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::ReadBelow, (*word).clone())),
     );
     if !inner(target) {
-        out.push(Effect::File(Act::Write, (*target).clone()));
-        out.push(Effect::PutInto(
+        out.push(CommandEffect::File(FileAccess::Write, (*target).clone()));
+        out.push(CommandEffect::PutInto(
             (*target).clone(),
             sources.iter().map(|word| (*word).clone()).collect(),
         ));
     }
 }
 
-fn secrets(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let what = call.operand(0).unwrap_or("");
+fn kubectl_get_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let what = call.literal_operand(0).unwrap_or("");
     if what
         .split([',', '/'])
         .any(|kind| matches!(kind, "secret" | "secrets" | "all-secrets"))
-        && call.has(&["o", "output"])
+        && call.has_option(&["o", "output"])
     {
-        out.push(Effect::Deed(Deed::Secret));
+        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
     }
 }
 
-fn images(call: &Call<'_>, out: &mut Vec<Effect>) {
-    match call.operand(0) {
+fn container_image_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    match call.literal_operand(0) {
         None
         | Some(
             "version" | "list" | "ls" | "ps" | "images" | "inspect" | "status" | "info"
             | "global-status" | "manifest" | "digest" | "list-tags" | "validate" | "fmt" | "pull",
         ) => {}
         Some("up" | "start" | "stop" | "halt" | "bud" | "build" | "reload") => {
-            out.push(Effect::Deed(Deed::Opaque))
+            out.push(CommandEffect::Kind(EffectKind::Opaque))
         }
-        Some(_) => out.push(Effect::Deed(Deed::Destroys)),
+        Some(_) => out.push(CommandEffect::Kind(EffectKind::DestroysData)),
     }
 }
 
-fn clusters(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
+fn kubernetes_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
     if matches!(
         name,
         "kubeconform" | "kubeval" | "stern" | "kubens" | "kubectx"
@@ -657,7 +694,7 @@ fn clusters(call: &Call<'_>, out: &mut Vec<Effect>) {
     {
         return;
     }
-    match (call.operand(0), call.operand(1)) {
+    match (call.literal_operand(0), call.literal_operand(1)) {
         (
             None
             | Some(
@@ -673,10 +710,10 @@ fn clusters(call: &Call<'_>, out: &mut Vec<Effect>) {
         (
             Some("start" | "stop" | "pause" | "image" | "dev" | "run" | "up" | "ci" | "render"),
             _,
-        ) => out.push(Effect::Deed(Deed::Opaque)),
+        ) => out.push(CommandEffect::Kind(EffectKind::Opaque)),
         (Some("create"), Some("cluster")) | (Some("cluster"), Some("create")) => {
-            out.push(Effect::Deed(Deed::Opaque))
+            out.push(CommandEffect::Kind(EffectKind::Opaque))
         }
-        _ => out.push(Effect::Deed(Deed::Destroys)),
+        _ => out.push(CommandEffect::Kind(EffectKind::DestroysData)),
     }
 }

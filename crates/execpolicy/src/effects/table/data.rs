@@ -1,44 +1,51 @@
 //! Databases and clouds: reading is ordinary, the rest is where other people's data is.
 
-use crate::effects::call::Call;
+use crate::effects::call::ParsedArgs;
 use crate::effects::code;
-use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect};
-use crate::shell::Word;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
-pub(super) const ROWS: &[Row] = &[
-    Row::of(&["psql", "pgcli"])
-        .values("cdfhopUvFPRTL")
-        .longs(&[
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["psql", "pgcli"])
+        .with_short_value_options("cdfhopUvFPRTL")
+        .with_long_value_options(&[
             "command", "dbname", "file", "host", "output", "port", "username", "set", "variable",
             "log-file", "pset",
         ])
-        .on(&[
-            ("o", On::Writes),
-            ("output", On::Writes),
-            ("L", On::Writes),
-            ("log-file", On::Writes),
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("L", OptionMeaning::Writes),
+            ("log-file", OptionMeaning::Writes),
         ])
-        .more(psql),
-    Row::of(&["mysql", "mariadb", "mycli"])
-        .values("eDhPu")
-        .longs(&[
+        .with_extra_effects_fn(psql_effects),
+    ProgramSpec::new(&["mysql", "mariadb", "mycli"])
+        .with_short_value_options("eDhPu")
+        .with_long_value_options(&[
             "execute", "database", "host", "port", "user", "protocol", "socket",
         ])
-        .on(&[
-            ("tee", On::Writes),
-            ("pager", On::Runs),
-            ("init-command", On::With(Deed::Unclear)),
-            ("defaults-file", On::Value),
+        .with_option_meanings(&[
+            ("tee", OptionMeaning::Writes),
+            ("pager", OptionMeaning::Command),
+            (
+                "init-command",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("defaults-file", OptionMeaning::Value),
         ])
-        .more(mysql),
-    Row::of(&["sqlite3", "sqlite", "litecli", "duckdb"]).more(sqlite),
-    Row::of(&["redis-cli", "valkey-cli", "keydb-cli"])
-        .values("hpuan")
-        .longs(&["user", "pass"])
-        .on(&[("eval", On::With(Deed::Destroys)), ("rdb", On::Writes)])
-        .more(redis),
-    Row::of(&[
+        .with_extra_effects_fn(mysql_effects),
+    ProgramSpec::new(&["sqlite3", "sqlite", "litecli", "duckdb"])
+        .with_extra_effects_fn(sqlite_effects),
+    ProgramSpec::new(&["redis-cli", "valkey-cli", "keydb-cli"])
+        .with_short_value_options("hpuan")
+        .with_long_value_options(&["user", "pass"])
+        .with_option_meanings(&[
+            ("eval", OptionMeaning::ValueEffect(EffectKind::DestroysData)),
+            ("rdb", OptionMeaning::Writes),
+        ])
+        .with_extra_effects_fn(redis_effects),
+    ProgramSpec::new(&[
         "mongosh",
         "mongo",
         "clickhouse-client",
@@ -61,8 +68,8 @@ pub(super) const ROWS: &[Row] = &[
         "consul",
         "nomad",
     ])
-    .more(queries),
-    Row::does(
+    .with_extra_effects_fn(database_client_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "pg_dump",
             "pg_dumpall",
@@ -72,18 +79,18 @@ pub(super) const ROWS: &[Row] = &[
             "mysqladmin-ping",
             "mongoexport",
         ],
-        &[Deed::Network],
+        &[EffectKind::Network],
     )
-    .values("dhpUFfnt")
-    .on(&[
-        ("f", On::Writes),
-        ("file", On::Writes),
-        ("o", On::Writes),
-        ("out", On::Writes),
-        ("result-file", On::Writes),
-        ("r", On::Writes),
+    .with_short_value_options("dhpUFfnt")
+    .with_option_meanings(&[
+        ("f", OptionMeaning::Writes),
+        ("file", OptionMeaning::Writes),
+        ("o", OptionMeaning::Writes),
+        ("out", OptionMeaning::Writes),
+        ("result-file", OptionMeaning::Writes),
+        ("r", OptionMeaning::Writes),
     ]),
-    Row::does(
+    ProgramSpec::program_with_fixed_effects(
         &[
             "pg_restore",
             "dropdb",
@@ -96,9 +103,9 @@ pub(super) const ROWS: &[Row] = &[
             "pg_resetwal",
             "pg_upgrade",
         ],
-        &[Deed::Destroys],
+        &[EffectKind::DestroysData],
     ),
-    Row::of(&[
+    ProgramSpec::new(&[
         "createdb",
         "pg_ctl",
         "pg_ctlcluster",
@@ -108,8 +115,8 @@ pub(super) const ROWS: &[Row] = &[
         "reindexdb",
         "pgbench",
     ])
-    .more(cluster),
-    Row::of(&[
+    .with_extra_effects_fn(postgres_server_effects),
+    ProgramSpec::new(&[
         "dbmate",
         "migrate",
         "flyway",
@@ -123,12 +130,12 @@ pub(super) const ROWS: &[Row] = &[
         "supabase",
         "hasura",
     ])
-    .more(migrations),
-    Row::of(&["aws"])
-        .values("")
-        .longs(&["region", "profile", "output", "query", "endpoint-url"])
-        .more(aws),
-    Row::of(&[
+    .with_extra_effects_fn(migration_effects),
+    ProgramSpec::new(&["aws"])
+        .with_short_value_options("")
+        .with_long_value_options(&["region", "profile", "output", "query", "endpoint-url"])
+        .with_extra_effects_fn(aws_effects),
+    ProgramSpec::new(&[
         "gcloud",
         "gsutil",
         "az",
@@ -176,20 +183,26 @@ pub(super) const ROWS: &[Row] = &[
         "surge",
         "now",
     ])
-    .more(cloud),
-    Row::of(&["terraform", "tofu", "terragrunt", "opentofu"])
-        .longs(&["chdir"])
-        .one_dash()
-        .on(&[("chdir", On::At)])
-        .subs(&[
-            Row::does(&["init", "get", "providers"], &[Deed::Installs])
-                .one_dash()
-                .on(&[("plugin-dir", On::Value)]),
-            Row::does(&["plan"], &[Deed::Opaque])
-                .one_dash()
-                .longs(&["var", "target", "replace", "parallelism"])
-                .on(&[("out", On::Writes), ("var-file", On::Reads)]),
-            Row::of(&[
+    .with_extra_effects_fn(cloud_cli_effects),
+    ProgramSpec::new(&["terraform", "tofu", "terragrunt", "opentofu"])
+        .with_long_value_options(&["chdir"])
+        .with_single_dash_long_options()
+        .with_option_meanings(&[("chdir", OptionMeaning::WorkingDir)])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &["init", "get", "providers"],
+                &[EffectKind::Installs],
+            )
+            .with_single_dash_long_options()
+            .with_option_meanings(&[("plugin-dir", OptionMeaning::Value)]),
+            ProgramSpec::program_with_fixed_effects(&["plan"], &[EffectKind::Opaque])
+                .with_single_dash_long_options()
+                .with_long_value_options(&["var", "target", "replace", "parallelism"])
+                .with_option_meanings(&[
+                    ("out", OptionMeaning::Writes),
+                    ("var-file", OptionMeaning::Reads),
+                ]),
+            ProgramSpec::new(&[
                 "validate",
                 "fmt",
                 "show",
@@ -202,16 +215,17 @@ pub(super) const ROWS: &[Row] = &[
                 "hclfmt",
                 "run-all-plan",
             ])
-            .one_dash(),
-            Row::of(&["state", "workspace"]).subs(&[
-                Row::of(&["list", "show", "pull", "select", "new"]).one_dash(),
-                Row::does(
+            .with_single_dash_long_options(),
+            ProgramSpec::new(&["state", "workspace"]).with_subcommands(&[
+                ProgramSpec::new(&["list", "show", "pull", "select", "new"])
+                    .with_single_dash_long_options(),
+                ProgramSpec::program_with_fixed_effects(
                     &["rm", "mv", "push", "replace-provider", "delete"],
-                    &[Deed::Deploys],
+                    &[EffectKind::Deploys],
                 )
-                .one_dash(),
+                .with_single_dash_long_options(),
             ]),
-            Row::does(
+            ProgramSpec::program_with_fixed_effects(
                 &[
                     "apply",
                     "destroy",
@@ -225,14 +239,14 @@ pub(super) const ROWS: &[Row] = &[
                     "logout",
                     "console",
                 ],
-                &[Deed::Deploys],
+                &[EffectKind::Deploys],
             )
-            .one_dash(),
+            .with_single_dash_long_options(),
         ]),
 ];
 
 /// Texts of SQL in options and operands.
-fn queries_of(call: &Call<'_>, names: &[&'static str]) -> Vec<Word> {
+fn sql_in_options_and_operands(call: &ParsedArgs<'_>, names: &[&'static str]) -> Vec<CommandWord> {
     call.options
         .iter()
         .filter(|(name, _)| names.contains(&name.as_str()))
@@ -240,35 +254,36 @@ fn queries_of(call: &Call<'_>, names: &[&'static str]) -> Vec<Word> {
         .collect()
 }
 
-fn psql(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Network));
-    let mut texts = queries_of(call, &["c", "command"]);
-    for file in queries_of(call, &["f", "file"]) {
-        out.push(Effect::File(Act::Read, file));
-        out.push(Effect::Deed(Deed::Destroys));
+fn psql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Network));
+    let mut texts = sql_in_options_and_operands(call, &["c", "command"]);
+    for file in sql_in_options_and_operands(call, &["f", "file"]) {
+        out.push(CommandEffect::File(FileAccess::Read, file));
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
-    let shows = call.has(&["l", "list", "f", "file"]) || call.is_only(&["-V", "--version"]);
+    let shows = call.has_option(&["l", "list", "f", "file"])
+        || call.has_exactly_this_argument(&["-V", "--version"]);
     if texts.is_empty() && !shows {
-        out.push(Effect::Fed(code::Language::Sql));
+        out.push(CommandEffect::StdinCode(code::CodeLanguage::Sql));
     }
     for text in texts.drain(..) {
-        code::sql(&text, out);
+        code::sql_effects(&text, out);
     }
 }
 
-fn mysql(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Network));
-    let texts = queries_of(call, &["e", "execute"]);
-    if texts.is_empty() && !call.is_only(&["-V", "--version"]) {
-        out.push(Effect::Fed(code::Language::Sql));
+fn mysql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Network));
+    let texts = sql_in_options_and_operands(call, &["e", "execute"]);
+    if texts.is_empty() && !call.has_exactly_this_argument(&["-V", "--version"]) {
+        out.push(CommandEffect::StdinCode(code::CodeLanguage::Sql));
     }
     for text in texts {
-        code::sql(&text, out);
+        code::sql_effects(&text, out);
     }
 }
 
 /// Words after the file are statements; a database of the project is the project's.
-fn sqlite(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn sqlite_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     const VALUES: &[&str] = &[
         "-cmd",
         "-init",
@@ -284,7 +299,7 @@ fn sqlite(call: &Call<'_>, out: &mut Vec<Effect>) {
     ];
     let mut at = 1;
     let mut texts = Vec::new();
-    let mut file: Option<Word> = None;
+    let mut file: Option<CommandWord> = None;
     let mut read_only = false;
     while let Some(word) = call.words.get(at) {
         let text = word.text.as_str();
@@ -294,7 +309,7 @@ fn sqlite(call: &Call<'_>, out: &mut Vec<Effect>) {
                 at += 1;
                 texts.extend(call.words.get(at).cloned());
             }
-            Some("init") => out.push(Effect::Deed(Deed::Code)),
+            Some("init") => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
             Some("readonly" | "safe") => read_only = true,
             Some("version" | "help") if call.words.len() == 2 => return,
             Some(_) if VALUES.contains(&text) => at += 1,
@@ -304,21 +319,23 @@ fn sqlite(call: &Call<'_>, out: &mut Vec<Effect>) {
         }
         at += 1;
     }
-    let writes = texts.iter().any(|text| code::sqlite(text, out));
+    let writes = texts
+        .iter()
+        .any(|text| code::sqlite_text_effects(text, out));
     if texts.is_empty() {
-        out.push(Effect::Fed(code::Language::Sqlite));
+        out.push(CommandEffect::StdinCode(code::CodeLanguage::Sqlite));
     }
     if let Some(file) = file.filter(|word| word.text != ":memory:") {
         let act = if writes && !read_only {
-            Act::Write
+            FileAccess::Write
         } else {
-            Act::Read
+            FileAccess::Read
         };
-        out.push(Effect::File(act, file));
+        out.push(CommandEffect::File(act, file));
     }
 }
 
-fn redis(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn redis_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     const READS: &[&str] = &[
         "ping",
         "get",
@@ -361,10 +378,10 @@ fn redis(call: &Call<'_>, out: &mut Vec<Effect>) {
         "command",
         "latency",
     ];
-    let Some(first) = call.operand(0) else {
+    let Some(first) = call.literal_operand(0) else {
         let open = !call.operands.is_empty() || !call.options.is_empty();
         if open {
-            out.push(Effect::Fed(code::Language::Redis));
+            out.push(CommandEffect::StdinCode(code::CodeLanguage::Redis));
         }
         return;
     };
@@ -372,45 +389,45 @@ fn redis(call: &Call<'_>, out: &mut Vec<Effect>) {
     if READS.contains(&first.as_str()) {
         return;
     }
-    out.push(Effect::Deed(match first.as_str() {
+    out.push(CommandEffect::Kind(match first.as_str() {
         // Keys by their names, as a test writes them.
         "set" | "hset" | "lpush" | "rpush" | "sadd" | "zadd" | "incr" | "decr" | "expire"
-        | "publish" | "subscribe" | "setex" | "append" | "xadd" => Deed::Network,
-        _ => Deed::Destroys,
+        | "publish" | "subscribe" | "setex" | "append" | "xadd" => EffectKind::Network,
+        _ => EffectKind::DestroysData,
     }));
 }
 
-fn queries(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let texts: Vec<Word> = call
+fn database_client_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let texts: Vec<CommandWord> = call
         .options
         .iter()
         .filter(|(name, _)| matches!(name.as_str(), "q" | "query" | "e" | "Q"))
         .filter_map(|(_, value)| value.clone())
         .collect();
     let asks = matches!(
-        call.operand(0),
+        call.literal_operand(0),
         Some("ls" | "show" | "get" | "version" | "status" | "members" | "node")
     );
     if texts.is_empty() && !asks {
-        out.push(Effect::Deed(Deed::Destroys));
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
     for text in texts {
-        code::sql(&text, out);
+        code::sql_effects(&text, out);
     }
 }
 
-fn cluster(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn postgres_server_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call
         .words
         .first()
         .is_some_and(|word| word.text.contains("pg_ctl"))
     {
-        out.push(Effect::Deed(Deed::Opaque));
+        out.push(CommandEffect::Kind(EffectKind::Opaque));
     }
 }
 
 /// Forward is ordinary, back is not.
-fn migrations(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn migration_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let back = call.words.iter().any(|word| {
         matches!(
             word.text.as_str(),
@@ -429,16 +446,19 @@ fn migrations(call: &Call<'_>, out: &mut Vec<Effect>) {
                 | "repair"
         )
     });
-    out.push(Effect::Deed(if back {
-        Deed::Destroys
+    out.push(CommandEffect::Kind(if back {
+        EffectKind::DestroysData
     } else {
-        Deed::Opaque
+        EffectKind::Opaque
     }));
 }
 
 /// `SERVICE VERB`: verbs that only ask.
-fn aws(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let (service, verb) = (call.operand(0).unwrap_or(""), call.operand(1).unwrap_or(""));
+fn aws_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let (service, verb) = (
+        call.literal_operand(0).unwrap_or(""),
+        call.literal_operand(1).unwrap_or(""),
+    );
     let secret = matches!(
         verb,
         "get-secret-value"
@@ -468,36 +488,36 @@ fn aws(call: &Call<'_>, out: &mut Vec<Effect>) {
         || verb == "wait"
         || verb == "tail";
     match (service, verb) {
-        ("", _) if call.is_only(&["--version"]) => {}
-        _ if secret => out.push(Effect::Deed(Deed::Secret)),
+        ("", _) if call.has_exactly_this_argument(&["--version"]) => {}
+        _ if secret => out.push(CommandEffect::Kind(EffectKind::ExposesSecret)),
         ("configure", "list" | "list-profiles") => {}
-        ("configure" | "sso", _) => out.push(Effect::Deed(Deed::Secret)),
+        ("configure" | "sso", _) => out.push(CommandEffect::Kind(EffectKind::ExposesSecret)),
         ("s3", "cp" | "sync" | "mv") => {
             let from = call.operands.get(2);
             let to = call.operands.get(3);
             let down = from.is_some_and(|word| word.text.starts_with("s3://"))
                 && to.is_some_and(|word| !word.text.starts_with("s3://"));
-            match to.filter(|_| down && verb != "mv" && !call.has(&["delete"])) {
-                Some(to) => out.push(Effect::File(Act::Write, (*to).clone())),
-                None => out.push(Effect::Deed(Deed::Uploads)),
+            match to.filter(|_| down && verb != "mv" && !call.has_option(&["delete"])) {
+                Some(to) => out.push(CommandEffect::File(FileAccess::Write, (*to).clone())),
+                None => out.push(CommandEffect::Kind(EffectKind::Uploads)),
             }
         }
         _ if asks => {
-            out.push(Effect::Deed(Deed::Network));
+            out.push(CommandEffect::Kind(EffectKind::Network));
             // `s3api get-object` writes a file of the name that comes last.
             if verb == "get-object" {
                 out.extend(
                     call.operands
                         .last()
-                        .map(|word| Effect::File(Act::Write, (*word).clone())),
+                        .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
                 );
             }
         }
-        _ => out.push(Effect::Deed(Deed::Deploys)),
+        _ => out.push(CommandEffect::Kind(EffectKind::Deploys)),
     }
 }
 
-fn cloud(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn cloud_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     const ASKS: &[&str] = &[
         "list",
         "ls",
@@ -557,7 +577,7 @@ fn cloud(call: &Call<'_>, out: &mut Vec<Effect>) {
         .iter()
         .map(|word| word.text.as_str())
         .collect();
-    let check = call.has(&[
+    let check = call.has_option(&[
         "check",
         "syntax-check",
         "list-tasks",
@@ -568,7 +588,7 @@ fn cloud(call: &Call<'_>, out: &mut Vec<Effect>) {
     if words.iter().any(|word| SECRET.contains(word))
         && (!words.contains(&"list") || words.contains(&"secrets"))
     {
-        out.push(Effect::Deed(Deed::Secret));
+        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
     } else if words.is_empty()
         || check
         || words.iter().any(|word| ASKS.contains(word))
@@ -587,13 +607,13 @@ fn cloud(call: &Call<'_>, out: &mut Vec<Effect>) {
                 )
             })
     {
-        out.push(Effect::Deed(Deed::Network));
+        out.push(CommandEffect::Kind(EffectKind::Network));
     } else if matches!(
         words.first(),
         Some(&"dev" | &"serve" | &"emulators:start" | &"local" | &"start")
     ) {
-        out.push(Effect::Deed(Deed::Opaque));
+        out.push(CommandEffect::Kind(EffectKind::Opaque));
     } else {
-        out.push(Effect::Deed(Deed::Deploys));
+        out.push(CommandEffect::Kind(EffectKind::Deploys));
     }
 }

@@ -1,13 +1,13 @@
 //! Disks, partitions and file systems. What makes one destroys what was there; what only shows
 //! one is known by its options, all of them.
 
-use crate::effects::call::Call;
-use crate::effects::row::{Deed, Row};
-use crate::effects::{Act, Effect};
-use crate::shell::Word;
+use crate::effects::call::ParsedArgs;
+use crate::effects::row::{EffectKind, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
-pub(super) const ROWS: &[Row] = &[
-    Row::does(
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
         &[
             "mkfs",
             "mke2fs",
@@ -19,10 +19,10 @@ pub(super) const ROWS: &[Row] = &[
             "pvcreate",
             "mkfs.ext",
         ],
-        &[Deed::Machine],
+        &[EffectKind::ChangesMachine],
     )
-    .more(formats),
-    Row::does(
+    .with_extra_effects_fn(mkfs_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "wipefs",
             "fdisk",
@@ -34,19 +34,19 @@ pub(super) const ROWS: &[Row] = &[
             "badblocks",
             "cryptsetup",
         ],
-        &[Deed::Machine],
+        &[EffectKind::ChangesMachine],
     )
-    .values("x")
-    .more(partitions),
-    Row::does(
+    .with_short_value_options("x")
+    .with_extra_effects_fn(disk_partition_tool_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "hdparm", "lvm", "lvremove", "vgremove", "pvremove", "mdadm", "zfs", "zpool",
             "diskutil", "nvme", "dmsetup", "asr",
         ],
-        &[Deed::Machine],
+        &[EffectKind::ChangesMachine],
     )
-    .more(volumes),
-    Row::does(
+    .with_extra_effects_fn(volume_tool_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "mount",
             "umount",
@@ -72,13 +72,13 @@ pub(super) const ROWS: &[Row] = &[
             "bless",
             "smartctl",
         ],
-        &[Deed::Machine],
+        &[EffectKind::ChangesMachine],
     )
-    .more(shows),
+    .with_extra_effects_fn(disk_state_query_effects),
 ];
 
 /// The program that a name such as `mkfs.btrfs` or `newfs_msdos` is a kind of.
-pub(super) fn family(name: &str) -> Option<&'static str> {
+pub(super) fn mkfs_program_family(name: &str) -> Option<&'static str> {
     [("mkfs.", "mkfs"), ("newfs_", "newfs")]
         .into_iter()
         .find(|(begins, _)| name.starts_with(begins))
@@ -86,26 +86,26 @@ pub(super) fn family(name: &str) -> Option<&'static str> {
 }
 
 /// What stands on them is gone. Without an operand it cannot be told which.
-fn wiped(operands: &[&Word], out: &mut Vec<Effect>) {
+fn add_disk_format_effects(operands: &[&CommandWord], out: &mut Vec<CommandEffect>) {
     if operands.is_empty() {
-        out.push(Effect::Deed(Deed::Wipes));
+        out.push(CommandEffect::Kind(EffectKind::WipesDisk));
     }
     let all = operands.iter();
-    out.extend(all.map(|word| Effect::File(Act::Format, (*word).clone())));
+    out.extend(all.map(|word| CommandEffect::File(FileAccess::Format, (*word).clone())));
 }
 
-fn formats(call: &Call<'_>, out: &mut Vec<Effect>) {
-    wiped(&call.operands, out);
+fn mkfs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    add_disk_format_effects(&call.operands, out);
 }
 
 /// Programs that show a disk, or change what is on it.
-fn partitions(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn disk_partition_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let operands = call.operands.as_slice();
-    let (shows, wipes) = match call.name() {
-        "wipefs" => (false, call.has(&["a", "all", "o", "offset"])),
-        "badblocks" => (false, call.has(&["w"])),
+    let (shows, wipes) = match call.command_name() {
+        "wipefs" => (false, call.has_option(&["a", "all", "o", "offset"])),
+        "badblocks" => (false, call.has_option(&["w"])),
         "cryptsetup" => {
-            let verb = call.operand(0);
+            let verb = call.literal_operand(0);
             let formats = matches!(
                 verb,
                 Some("luksFormat" | "luksErase" | "erase" | "format" | "reencrypt")
@@ -113,38 +113,42 @@ fn partitions(call: &Call<'_>, out: &mut Vec<Effect>) {
             (matches!(verb, Some("status" | "luksDump")), formats)
         }
         "sgdisk" => {
-            let shows = call.has_only(&["p", "print", "v", "verify", "i", "info", "E", "F"]);
+            let shows =
+                call.has_only_listed_options(&["p", "print", "v", "verify", "i", "info", "E", "F"]);
             (shows, !shows)
         }
         "parted" => {
-            let prints = operands.len() == 2 && call.operand(1) == Some("print");
-            let lists = operands.is_empty() && call.has_only(&["l", "list", "m", "machine"]);
+            let prints = operands.len() == 2 && call.literal_operand(1) == Some("print");
+            let lists =
+                operands.is_empty() && call.has_only_listed_options(&["l", "list", "m", "machine"]);
             let shows = lists || prints;
             (shows, !shows)
         }
         _ => {
-            let shows = call.has_only(&["l", "list", "x", "d", "dump", "J", "json", "V", "verify"]);
+            let shows = call.has_only_listed_options(&[
+                "l", "list", "x", "d", "dump", "J", "json", "V", "verify",
+            ]);
             (shows, !shows)
         }
     };
     if shows {
         out.clear();
     } else if wipes {
-        wiped(operands, out);
+        add_disk_format_effects(operands, out);
     }
 }
 
 /// Programs whose sub-command, or one option, removes a volume or all that is on a disk.
-fn volumes(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let verb = call.operand(0).unwrap_or("");
-    let wipes = match call.name() {
+fn volume_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let verb = call.literal_operand(0).unwrap_or("");
+    let wipes = match call.command_name() {
         "hdparm" => call
             .options
             .iter()
             .any(|(name, _)| name.starts_with("security-erase") || name == "trim-sector-ranges"),
         "lvremove" | "vgremove" | "pvremove" => true,
         "lvm" => matches!(verb, "lvremove" | "vgremove" | "pvremove" | "pvcreate"),
-        "mdadm" => call.has(&["zero-superblock", "create", "C"]),
+        "mdadm" => call.has_option(&["zero-superblock", "create", "C"]),
         // A snapshot is no disk.
         "zfs" => verb == "destroy" && !call.operands.iter().any(|word| word.text.contains('@')),
         "zpool" => matches!(verb, "destroy" | "labelclear" | "create"),
@@ -167,28 +171,28 @@ fn volumes(call: &Call<'_>, out: &mut Vec<Effect>) {
         }
         "nvme" => matches!(verb, "format" | "sanitize" | "write-zeroes" | "dsm"),
         "dmsetup" => matches!(verb, "wipe_table" | "remove_all"),
-        _ => call.has(&["erase"]),
+        _ => call.has_option(&["erase"]),
     };
     if wipes {
-        out.push(Effect::Deed(Deed::Wipes));
+        out.push(CommandEffect::Kind(EffectKind::WipesDisk));
         return;
     }
-    let looks: &[&str] = match call.name() {
+    let looks: &[&str] = match call.command_name() {
         "zfs" | "zpool" | "diskutil" | "nvme" => &["list", "status", "get", "info"],
         _ => &[],
     };
-    if call.begins_with(looks) {
+    if call.first_argument_is_one_of(looks) {
         out.clear();
     }
 }
 
 /// With options that only ask, the state is shown.
-fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn disk_state_query_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let none = call.operands.is_empty();
-    let shown = match call.name() {
-        "mount" => none && (call.words.len() == 1 || call.has_only(&["l", "V"])),
+    let shown = match call.command_name() {
+        "mount" => none && (call.words.len() == 1 || call.has_only_listed_options(&["l", "V"])),
         "swapon" => {
-            none && call.has_only(&[
+            none && call.has_only_listed_options(&[
                 "s",
                 "show",
                 "summary",
@@ -198,9 +202,11 @@ fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
                 "output",
             ])
         }
-        "losetup" => none && call.has_only(&["a", "l", "list", "all"]),
-        "btrfs" => call.begins_with(&["list", "status", "get", "info"]),
-        "smartctl" => call.has_only(&["a", "i", "H", "all", "info", "health", "x", "xall", "scan"]),
+        "losetup" => none && call.has_only_listed_options(&["a", "l", "list", "all"]),
+        "btrfs" => call.first_argument_is_one_of(&["list", "status", "get", "info"]),
+        "smartctl" => call.has_only_listed_options(&[
+            "a", "i", "H", "all", "info", "health", "x", "xall", "scan",
+        ]),
         _ => false,
     };
     if shown {

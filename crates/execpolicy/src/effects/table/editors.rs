@@ -1,31 +1,31 @@
 //! Programs that change files in place, or are used for it.
 
-use crate::effects::call::Call;
+use crate::effects::call::ParsedArgs;
 use crate::effects::code;
 use crate::effects::inert;
-use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect};
-use crate::shell::Word;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
-pub(super) const ROWS: &[Row] = &[
-    Row::of(&["sed", "gsed", "ssed"])
-        .values("l")
-        .longs(&["line-length"])
-        .on(&[
-            ("e", On::Program),
-            ("expression", On::Program),
-            ("f", On::Program),
-            ("file", On::Program),
-            ("i", On::Edits),
-            ("in-place", On::Edits),
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["sed", "gsed", "ssed"])
+        .with_short_value_options("l")
+        .with_long_value_options(&["line-length"])
+        .with_option_meanings(&[
+            ("e", OptionMeaning::ProgramText),
+            ("expression", OptionMeaning::ProgramText),
+            ("f", OptionMeaning::ProgramText),
+            ("file", OptionMeaning::ProgramText),
+            ("i", OptionMeaning::Edits),
+            ("in-place", OptionMeaning::Edits),
         ])
-        .more(sed),
-    Row::of(&[
+        .with_extra_effects_fn(sed_effects),
+    ProgramSpec::new(&[
         "vi", "vim", "nvim", "view", "vimdiff", "ex", "nvi", "ed", "red", "emacs", "nano", "pico",
         "micro", "helix", "hx", "kak", "joe", "mcedit", "gvim",
     ])
-    .more(editor),
-    Row::of(&[
+    .with_extra_effects_fn(editor_effects),
+    ProgramSpec::new(&[
         "code",
         "cursor",
         "subl",
@@ -44,14 +44,14 @@ pub(super) const ROWS: &[Row] = &[
         "wl-copy",
         "clip.exe",
     ])
-    .more(opens),
-    Row::of(&["sd"])
-        .on(&[
-            ("p", On::Inert(&inert::PRINTS)),
-            ("preview", On::Inert(&inert::PRINTS)),
+    .with_extra_effects_fn(opener_effects),
+    ProgramSpec::new(&["sd"])
+        .with_option_meanings(&[
+            ("p", OptionMeaning::Inert(&inert::PRINTS)),
+            ("preview", OptionMeaning::Inert(&inert::PRINTS)),
         ])
-        .more(sd),
-    Row::of(&[
+        .with_extra_effects_fn(sd_effects),
+    ProgramSpec::new(&[
         "fastmod",
         "codemod",
         "comby",
@@ -59,9 +59,10 @@ pub(super) const ROWS: &[Row] = &[
         "gritql",
         "grit",
     ])
-    .more(rewrites),
-    Row::of(&["apply_patch", "applypatch"]).more(|_, out| out.push(Effect::Patch(None))),
-    Row::of(&[
+    .with_extra_effects_fn(codemod_effects),
+    ProgramSpec::new(&["apply_patch", "applypatch"])
+        .with_extra_effects_fn(|_, out| out.push(CommandEffect::Patch(None))),
+    ProgramSpec::new(&[
         "crudini",
         "augtool",
         "xmlstarlet",
@@ -98,58 +99,66 @@ pub(super) const ROWS: &[Row] = &[
         "soffice",
         "libreoffice",
     ])
-    .more(media),
+    .with_extra_effects_fn(file_converter_effects),
 ];
 
-fn sed(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn sed_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut files = call.operands.as_slice();
-    let scripts: Vec<&Word> = call.values_of(&["e", "expression"]).collect();
-    for file in call.values_of(&["f", "file"]) {
-        out.push(code::file_of(file));
+    let scripts: Vec<&CommandWord> = call.option_values(&["e", "expression"]).collect();
+    for file in call.option_values(&["f", "file"]) {
+        out.push(code::script_file_effect(file));
     }
-    let inline = !scripts.is_empty() || call.has(&["f", "file"]);
+    let inline = !scripts.is_empty() || call.has_option(&["f", "file"]);
     for script in scripts {
-        code::sed(script, out);
+        code::sed_script_effects(script, out);
     }
     if !inline && let Some((script, rest)) = files.split_first() {
-        code::sed(script, out);
+        code::sed_script_effects(script, out);
         files = rest;
     }
     // GNU takes what hangs on `-i` for a suffix, so `-ie` edits and `-ne` has a program.
-    let edits = call.has(&["i", "in-place"])
+    let edits = call.has_option(&["i", "in-place"])
         || call
             .options
             .iter()
             .any(|(name, _)| name.starts_with("in-p"));
-    let act = if edits { Act::Write } else { Act::Read };
-    out.extend(files.iter().map(|word| Effect::File(act, (*word).clone())));
+    let act = if edits {
+        FileAccess::Write
+    } else {
+        FileAccess::Read
+    };
+    out.extend(
+        files
+            .iter()
+            .map(|word| CommandEffect::File(act, (*word).clone())),
+    );
 }
 
 /// An editor without a person does what its words say.
-fn editor(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn editor_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let version = call.words.len() == 2
         && call
             .words
             .get(1)
             .is_some_and(|word| matches!(word.text.as_str(), "--version" | "--help"));
     if !version {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     if !version
         && matches!(
-            call.name(),
+            call.command_name(),
             "ex" | "ed" | "red" | "vi" | "vim" | "nvim" | "nvi"
         )
     {
         let files = call.words.iter().skip(1);
         let files = files.filter(|word| !word.text.starts_with(['-', '+']));
-        out.extend(files.map(|word| Effect::File(Act::Write, word.clone())));
+        out.extend(files.map(|word| CommandEffect::File(FileAccess::Write, word.clone())));
     }
 }
 
 /// Shows something to the person, or takes it on a clipboard.
-fn opens(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
+fn opener_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
     if matches!(name, "open" | "xdg-open" | "start" | "explorer.exe") {
         let page = call.operands.iter().all(|word| {
             word.text.starts_with("http://")
@@ -158,39 +167,40 @@ fn opens(call: &Call<'_>, out: &mut Vec<Effect>) {
                 || word.text.ends_with(".png")
                 || word.text.ends_with(".pdf")
         });
-        if !page || call.has(&["a", "b", "n", "W"]) {
-            out.push(Effect::Deed(Deed::Code));
+        if !page || call.has_option(&["a", "b", "n", "W"]) {
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         }
     }
-    if matches!(name, "code" | "cursor") && call.has(&["install-extension", "uninstall-extension"])
+    if matches!(name, "code" | "cursor")
+        && call.has_option(&["install-extension", "uninstall-extension"])
     {
-        out.push(Effect::Deed(Deed::Persists));
+        out.push(CommandEffect::Kind(EffectKind::Persists));
     }
 }
 
-fn sd(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn sd_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()
             .skip(2)
-            .map(|word| Effect::File(Act::Write, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
     );
 }
 
-fn rewrites(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Opaque));
-    out.push(Effect::File(
-        Act::WriteBelow,
-        call.values_of(&["d", "dir"])
+fn codemod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::File(
+        FileAccess::WriteBelow,
+        call.option_values(&["d", "dir"])
             .next()
             .cloned()
-            .unwrap_or_else(|| Word::fixed(".")),
+            .unwrap_or_else(|| CommandWord::new_literal_word(".")),
     ));
 }
 
 /// Converters read and write what they name.
-fn media(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let code = |word: &Word| {
+fn file_converter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let code = |word: &CommandWord| {
         let text = word.text.as_str();
         text.starts_with('|')
             || text.contains("system")
@@ -201,21 +211,22 @@ fn media(call: &Call<'_>, out: &mut Vec<Effect>) {
             || text.contains("pipe")
     };
     if call.words.iter().skip(1).any(code) {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
-    let path =
-        |word: &&&Word| !word.text.contains(['=', ' ', '(', '{']) && word.text.contains(['.', '/']);
+    let path = |word: &&&CommandWord| {
+        !word.text.contains(['=', ' ', '(', '{']) && word.text.contains(['.', '/'])
+    };
     out.extend(
         call.operands
             .iter()
             .filter(|word| path(word))
-            .map(|word| Effect::File(Act::Write, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
     );
     out.extend(
         call.options
             .iter()
             .filter_map(|(_, value)| value.clone())
             .filter(|word| word.text.contains('/'))
-            .map(|word| Effect::File(Act::Write, word)),
+            .map(|word| CommandEffect::File(FileAccess::Write, word)),
     );
 }

@@ -1,13 +1,13 @@
 //! Programs that make, copy, move and remove files, and change what may be done with them.
 
-use crate::effects::call::Call;
+use crate::effects::call::ParsedArgs;
 use crate::effects::inert;
-use crate::effects::row::{Deed, On, Operands, Row};
-use crate::effects::{Act, Effect};
-use crate::shell::{Known, Word};
+use crate::effects::row::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::{CommandWord, WordKnowledge};
 
-pub(super) const ROWS: &[Row] = &[
-    Row::removes(&[
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::program_spec_removing_operands(&[
         "rm",
         "rmdir",
         "unlink",
@@ -18,51 +18,66 @@ pub(super) const ROWS: &[Row] = &[
         "rimraf",
         "del-cli",
     ]),
-    Row::removes(&["shred", "srm", "wipe"])
-        .values("ns")
-        .longs(&["iterations", "size"]),
-    Row::writes(&["mkdir", "touch", "mkfifo", "gmkdir", "gtouch"])
-        .values("mtd")
-        .longs(&["mode", "date", "time"])
-        .on(&[("r", On::Reads), ("reference", On::Reads)]),
-    Row::of(&["gio"]).more(gio),
-    Row::of(&["truncate", "fallocate"])
-        .operands(Operands::Replace)
-        .values("slo")
-        .longs(&["size", "length", "offset"])
-        .on(&[("r", On::Reads), ("reference", On::Reads)]),
-    Row::does(&["mknod"], &[Deed::Machine]),
-    Row::of(&["mktemp"]),
-    Row::of(&["cp", "gcp", "copy", "pcp"])
-        .operands(Operands::Copy)
-        .values("S")
-        .longs(&["suffix", "context"])
-        .on(&[("t", On::Into), ("target-directory", On::Into)])
-        .more(copied),
-    Row::of(&["install", "ginstall"])
-        .operands(Operands::Copy)
-        .values("gmoS")
-        .longs(&["group", "mode", "owner", "suffix", "context"])
-        .on(&[
-            ("t", On::Into),
-            ("target-directory", On::Into),
-            ("strip-program", On::Runs),
+    ProgramSpec::program_spec_removing_operands(&["shred", "srm", "wipe"])
+        .with_short_value_options("ns")
+        .with_long_value_options(&["iterations", "size"]),
+    ProgramSpec::program_spec_writing_operands(&["mkdir", "touch", "mkfifo", "gmkdir", "gtouch"])
+        .with_short_value_options("mtd")
+        .with_long_value_options(&["mode", "date", "time"])
+        .with_option_meanings(&[
+            ("r", OptionMeaning::Reads),
+            ("reference", OptionMeaning::Reads),
+        ]),
+    ProgramSpec::new(&["gio"]).with_extra_effects_fn(gio_effects),
+    ProgramSpec::new(&["truncate", "fallocate"])
+        .with_operand_role(OperandRole::Replace)
+        .with_short_value_options("slo")
+        .with_long_value_options(&["size", "length", "offset"])
+        .with_option_meanings(&[
+            ("r", OptionMeaning::Reads),
+            ("reference", OptionMeaning::Reads),
+        ]),
+    ProgramSpec::program_with_fixed_effects(&["mknod"], &[EffectKind::ChangesMachine]),
+    ProgramSpec::new(&["mktemp"]),
+    ProgramSpec::new(&["cp", "gcp", "copy", "pcp"])
+        .with_operand_role(OperandRole::Copy)
+        .with_short_value_options("S")
+        .with_long_value_options(&["suffix", "context"])
+        .with_option_meanings(&[
+            ("t", OptionMeaning::TargetDir),
+            ("target-directory", OptionMeaning::TargetDir),
         ])
-        .more(installed),
-    Row::of(&["mv", "gmv"])
-        .operands(Operands::Move)
-        .values("S")
-        .longs(&["suffix", "context"])
-        .on(&[("t", On::Into), ("target-directory", On::Into)]),
-    Row::of(&["ln", "gln", "link"])
-        .values("S")
-        .longs(&["suffix"])
-        .on(&[("t", On::Into), ("target-directory", On::Into)])
-        .more(linked),
-    Row::of(&["rename", "prename", "mmv", "zmv"]).more(renamed),
-    Row::of(&["chmod", "gchmod"]).more(modes),
-    Row::of(&["chown", "chgrp"]).more(owners),
-    Row::does(
+        .with_extra_effects_fn(cp_effects),
+    ProgramSpec::new(&["install", "ginstall"])
+        .with_operand_role(OperandRole::Copy)
+        .with_short_value_options("gmoS")
+        .with_long_value_options(&["group", "mode", "owner", "suffix", "context"])
+        .with_option_meanings(&[
+            ("t", OptionMeaning::TargetDir),
+            ("target-directory", OptionMeaning::TargetDir),
+            ("strip-program", OptionMeaning::Command),
+        ])
+        .with_extra_effects_fn(install_effects),
+    ProgramSpec::new(&["mv", "gmv"])
+        .with_operand_role(OperandRole::Move)
+        .with_short_value_options("S")
+        .with_long_value_options(&["suffix", "context"])
+        .with_option_meanings(&[
+            ("t", OptionMeaning::TargetDir),
+            ("target-directory", OptionMeaning::TargetDir),
+        ]),
+    ProgramSpec::new(&["ln", "gln", "link"])
+        .with_short_value_options("S")
+        .with_long_value_options(&["suffix"])
+        .with_option_meanings(&[
+            ("t", OptionMeaning::TargetDir),
+            ("target-directory", OptionMeaning::TargetDir),
+        ])
+        .with_extra_effects_fn(ln_effects),
+    ProgramSpec::new(&["rename", "prename", "mmv", "zmv"]).with_extra_effects_fn(rename_effects),
+    ProgramSpec::new(&["chmod", "gchmod"]).with_extra_effects_fn(chmod_effects),
+    ProgramSpec::new(&["chown", "chgrp"]).with_extra_effects_fn(chown_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "chattr",
             "setfacl",
@@ -72,14 +87,14 @@ pub(super) const ROWS: &[Row] = &[
             "chcon",
             "restorecon",
         ],
-        &[Deed::Privilege],
+        &[EffectKind::Privilege],
     )
-    .operands(Operands::Write),
-    Row::does(&["xattr"], &[Deed::Privilege]),
-    Row::of(&["dd", "gdd", "dcfldd"]).more(dd),
-    Row::of(&["patch", "gpatch"])
-        .values("pFgVzYBDdr")
-        .longs(&[
+    .with_operand_role(OperandRole::Write),
+    ProgramSpec::program_with_fixed_effects(&["xattr"], &[EffectKind::Privilege]),
+    ProgramSpec::new(&["dd", "gdd", "dcfldd"]).with_extra_effects_fn(dd_effects),
+    ProgramSpec::new(&["patch", "gpatch"])
+        .with_short_value_options("pFgVzYBDdr")
+        .with_long_value_options(&[
             "strip",
             "fuzz",
             "prefix",
@@ -90,24 +105,24 @@ pub(super) const ROWS: &[Row] = &[
             "quoting-style",
             "read-only",
         ])
-        .on(&[
-            ("i", On::Reads),
-            ("input", On::Reads),
-            ("o", On::Writes),
-            ("output", On::Writes),
-            ("r", On::Writes),
-            ("reject-file", On::Writes),
-            ("dry-run", On::Inert(&inert::PATCH)),
+        .with_option_meanings(&[
+            ("i", OptionMeaning::Reads),
+            ("input", OptionMeaning::Reads),
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("r", OptionMeaning::Writes),
+            ("reject-file", OptionMeaning::Writes),
+            ("dry-run", OptionMeaning::Inert(&inert::PATCH)),
         ])
-        .more(patch),
-    Row::reads(&["dos2unix", "unix2dos"])
-        .on(&[("n", On::Edits)])
-        .more(edited),
-    Row::of(&["find", "gfind"]).more(find),
-    Row::of(&["fd", "fdfind"])
-        .operands(Operands::Text)
-        .values("eEtdSocjg")
-        .longs(&[
+        .with_extra_effects_fn(patch_effects),
+    ProgramSpec::program_spec_reading_operands(&["dos2unix", "unix2dos"])
+        .with_option_meanings(&[("n", OptionMeaning::Edits)])
+        .with_extra_effects_fn(line_ending_effects),
+    ProgramSpec::new(&["find", "gfind"]).with_extra_effects_fn(find_effects),
+    ProgramSpec::new(&["fd", "fdfind"])
+        .with_operand_role(OperandRole::Text)
+        .with_short_value_options("eEtdSocjg")
+        .with_long_value_options(&[
             "extension",
             "exclude",
             "type",
@@ -126,69 +141,73 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// `cp -r` reads all that lies below.
-fn copied(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.has(&["r", "R", "a", "recursive", "archive"]) {
-        let into = call.has(&["t", "target-directory"]);
+fn cp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.has_option(&["r", "R", "a", "recursive", "archive"]) {
+        let into = call.has_option(&["t", "target-directory"]);
         let sources = call.operands.len().saturating_sub(usize::from(!into));
         out.extend(
             call.operands
                 .iter()
                 .take(sources)
-                .map(|word| Effect::File(Act::ReadBelow, (*word).clone())),
+                .map(|word| CommandEffect::File(FileAccess::ReadBelow, (*word).clone())),
         );
         // What lies in the source goes there, and not the source.
-        let whole = call.has(&["T", "no-target-directory"])
+        let whole = call.has_option(&["T", "no-target-directory"])
             || call.operands.iter().any(|word| word.text.ends_with("/."));
         let target = call.operands.last().filter(|_| whole && !into);
-        out.extend(target.map(|word| Effect::File(Act::Unpack, (*word).clone())));
+        out.extend(target.map(|word| CommandEffect::File(FileAccess::Unpack, (*word).clone())));
     }
 }
 
 /// `install -d` makes folders; a mode that lends rights is no ordinary one.
-fn installed(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let lends = |word: &Word| lends_rights(&word.text);
-    if call.has(&["o", "owner"]) || call.values_of(&["m", "mode"]).any(lends) {
-        out.push(Effect::Deed(Deed::Privilege));
+fn install_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let lends = |word: &CommandWord| is_setuid_mode(&word.text);
+    if call.has_option(&["o", "owner"]) || call.option_values(&["m", "mode"]).any(lends) {
+        out.push(CommandEffect::Kind(EffectKind::Privilege));
     }
-    if call.has(&["d", "directory"]) {
+    if call.has_option(&["d", "directory"]) {
         out.extend(
             call.operands
                 .iter()
-                .map(|word| Effect::File(Act::Write, (*word).clone())),
+                .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
         );
     }
 }
 
 /// A second name for a file: who writes under it writes the first, so both have to be ordinary.
-fn linked(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let into = call.values_of(&["t", "target-directory"]).next();
+fn ln_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let into = call.option_values(&["t", "target-directory"]).next();
     let (target, sources) = match (into, call.operands.split_last()) {
         (Some(folder), _) => (folder.clone(), call.operands.as_slice()),
         (None, Some((only, []))) => {
             // `ln -s PATH`: here, under its own name.
-            out.push(Effect::Link((*only).clone(), Word::fixed("."), false));
+            out.push(CommandEffect::Link(
+                (*only).clone(),
+                CommandWord::new_literal_word("."),
+                false,
+            ));
             return;
         }
         (None, Some((last, sources))) => ((*last).clone(), sources),
         (None, None) => return,
     };
-    let act = match call.has(&["f", "force"]) {
-        true => Act::Replace,
-        false => Act::Write,
+    let act = match call.has_option(&["f", "force"]) {
+        true => FileAccess::Replace,
+        false => FileAccess::Write,
     };
-    out.push(Effect::File(act, target.clone()));
-    let symbolic = call.has(&["s", "symbolic"]);
+    out.push(CommandEffect::File(act, target.clone()));
+    let symbolic = call.has_option(&["s", "symbolic"]);
     out.extend(
         sources
             .iter()
-            .map(|word| Effect::Link((*word).clone(), target.clone(), symbolic)),
+            .map(|word| CommandEffect::Link((*word).clone(), target.clone(), symbolic)),
     );
     let sources = sources.iter().map(|word| (*word).clone()).collect();
-    out.push(Effect::PutInto(target, sources));
+    out.push(CommandEffect::PutInto(target, sources));
 }
 
 /// `rename EXPRESSION FILES`: the expression is Perl or a plain text.
-fn renamed(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn rename_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let skip = if call
         .words
         .first()
@@ -203,10 +222,10 @@ fn renamed(call: &Call<'_>, out: &mut Vec<Effect>) {
             text.chars()
                 .all(|c| c.is_ascii_alphanumeric() || " ._-/\\$^*+?()[]|sy".contains(c))
         };
-        !word.as_fixed().is_some_and(plain) || word.text.ends_with('e') && word.text.contains('/')
+        !word.as_literal().is_some_and(plain) || word.text.ends_with('e') && word.text.contains('/')
     });
     if code {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     let skip = if call
         .operands
@@ -218,19 +237,19 @@ fn renamed(call: &Call<'_>, out: &mut Vec<Effect>) {
         skip
     };
     for word in call.operands.iter().skip(skip) {
-        out.push(Effect::File(Act::Remove, (*word).clone()));
+        out.push(CommandEffect::File(FileAccess::Remove, (*word).clone()));
     }
 }
 
 /// Whether a mode gives the owner's rights to whoever runs the file.
-fn lends_rights(mode: &str) -> bool {
+fn is_setuid_mode(mode: &str) -> bool {
     let digits = mode.trim_start_matches('0');
     let octal = !mode.is_empty() && mode.chars().all(|c| c.is_digit(8));
     (octal && digits.len() > 3) || (!octal && mode.contains('s'))
 }
 
 /// Whether a mode takes a right away from the owner, or lets everybody write.
-fn takes_rights(mode: &str) -> bool {
+fn is_unsafe_file_mode(mode: &str) -> bool {
     if !mode.is_empty() && mode.chars().all(|c| c.is_digit(8)) {
         let mut digits = mode.chars().rev().filter_map(|c| c.to_digit(8));
         let (other, owner) = (digits.next(), digits.nth(1));
@@ -253,13 +272,15 @@ fn takes_rights(mode: &str) -> bool {
     })
 }
 
-fn spoilt(words: Option<&[&Word]>, out: &mut Vec<Effect>) {
+fn add_permission_effects(words: Option<&[&CommandWord]>, out: &mut Vec<CommandEffect>) {
     let words = words.unwrap_or(&[]).iter();
-    out.extend(words.map(|word| Effect::File(Act::Spoil, (*word).clone())));
+    out.extend(
+        words.map(|word| CommandEffect::File(FileAccess::BreakPermissions, (*word).clone())),
+    );
 }
 
 /// Accounts to which no home of a person belongs.
-fn is_nobodys(owner: &str) -> bool {
+fn is_system_account(owner: &str) -> bool {
     let owner = owner.split([':', '.']).next().unwrap_or(owner);
     [
         "root", "nobody", "daemon", "bin", "sys", "www-data", "nginx", "0", "65534",
@@ -268,34 +289,40 @@ fn is_nobodys(owner: &str) -> bool {
 }
 
 /// `gio trash`, `gio remove`: the other words of it open, copy and tell.
-fn gio(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn gio_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let files = call.operands.get(1..).unwrap_or(&[]).iter();
-    match call.operand(0) {
+    match call.literal_operand(0) {
         Some("trash" | "remove") => {
-            out.extend(files.map(|word| Effect::File(Act::Remove, (*word).clone())));
+            out.extend(files.map(|word| CommandEffect::File(FileAccess::Remove, (*word).clone())));
         }
         Some("info" | "list" | "tree" | "version" | "help") => {}
-        Some("cat") => out.extend(files.map(|word| Effect::File(Act::Read, (*word).clone()))),
-        _ => out.push(Effect::Deed(Deed::Unknown)),
+        Some("cat") => {
+            out.extend(files.map(|word| CommandEffect::File(FileAccess::Read, (*word).clone())))
+        }
+        _ => out.push(CommandEffect::Kind(EffectKind::UnknownProgram)),
     }
 }
 
-fn modes(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.has(&["R", "recursive"]) {
-        out.push(Effect::Deed(Deed::Modes));
+fn chmod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.has_option(&["R", "recursive"]) {
+        out.push(CommandEffect::Kind(EffectKind::ChangesModes));
     }
     // `-x` and `-w` are modes, not options.
     let letters = |name: &str| name.chars().all(|c| "rwxXstugo".contains(c)) && !name.is_empty();
     let minus = call.options.iter().any(|(name, _)| letters(name));
-    let skip = usize::from(!minus && !call.has(&["reference"]));
+    let skip = usize::from(!minus && !call.has_option(&["reference"]));
     let mode = call.operands.first().filter(|_| skip == 1);
-    if call.has(&["R", "recursive"]) && mode.is_some_and(|word| takes_rights(&word.text)) {
-        spoilt(call.operands.get(1..), out);
+    if call.has_option(&["R", "recursive"])
+        && mode.is_some_and(|word| is_unsafe_file_mode(&word.text))
+    {
+        add_permission_effects(call.operands.get(1..), out);
     }
     if skip == 1 {
         match call.operands.first() {
-            Some(mode) if mode.known != Known::Fixed || lends_rights(&mode.text) => {
-                out.push(Effect::Deed(Deed::Privilege));
+            Some(mode)
+                if mode.knowledge != WordKnowledge::Literal || is_setuid_mode(&mode.text) =>
+            {
+                out.push(CommandEffect::Kind(EffectKind::Privilege));
             }
             _ => {}
         }
@@ -304,64 +331,72 @@ fn modes(call: &Call<'_>, out: &mut Vec<Effect>) {
         call.operands
             .iter()
             .skip(skip)
-            .map(|word| Effect::File(Act::Write, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
     );
 }
 
-fn owners(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(if call.has(&["R", "recursive"]) {
-        Deed::Modes
-    } else {
-        Deed::Privilege
-    }));
-    let skip = usize::from(!call.has(&["reference"]));
-    if call.has(&["R", "recursive"]) && call.operand(0).is_some_and(is_nobodys) && skip == 1 {
-        spoilt(call.operands.get(1..), out);
+fn chown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(
+        if call.has_option(&["R", "recursive"]) {
+            EffectKind::ChangesModes
+        } else {
+            EffectKind::Privilege
+        },
+    ));
+    let skip = usize::from(!call.has_option(&["reference"]));
+    if call.has_option(&["R", "recursive"])
+        && call.literal_operand(0).is_some_and(is_system_account)
+        && skip == 1
+    {
+        add_permission_effects(call.operands.get(1..), out);
     }
     out.extend(
         call.operands
             .iter()
             .skip(skip)
-            .map(|word| Effect::File(Act::Write, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
     );
 }
 
-fn dd(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn dd_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     for word in call.words.iter().skip(1) {
         let Some((name, _)) = word.text.split_once('=') else {
-            if word.known != Known::Fixed {
-                out.push(Effect::Deed(Deed::Unclear));
+            if word.knowledge != WordKnowledge::Literal {
+                out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
             }
             continue;
         };
         let act = match name {
-            "if" => Act::Read,
-            "of" => Act::Replace,
+            "if" => FileAccess::Read,
+            "of" => FileAccess::Replace,
             _ => continue,
         };
-        out.extend(word.after('=').map(|value| Effect::File(act, value)));
+        out.extend(
+            word.suffix_after_char('=')
+                .map(|value| CommandEffect::File(act, value)),
+        );
     }
 }
 
 /// What it writes stands in the patch; only a named file is known here.
-fn patch(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn patch_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     match call.operands.first() {
-        Some(file) => out.push(Effect::File(Act::Write, (*file).clone())),
+        Some(file) => out.push(CommandEffect::File(FileAccess::Write, (*file).clone())),
         None => {
-            let folder = call.values_of(&["d", "directory"]).next().cloned();
-            out.push(Effect::Patch(folder));
+            let folder = call.option_values(&["d", "directory"]).next().cloned();
+            out.push(CommandEffect::Patch(folder));
         }
     }
     if let Some(file) = call.operands.get(1) {
-        out.push(Effect::File(Act::Read, (*file).clone()));
+        out.push(CommandEffect::File(FileAccess::Read, (*file).clone()));
     }
 }
 
-fn edited(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn line_ending_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()
-            .map(|word| Effect::File(Act::Write, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
     );
 }
 
@@ -467,12 +502,14 @@ const ALONE: &[&str] = &[
 ];
 
 /// Where it starts, and by what names it chooses.
-pub(super) fn find_scope(words: &[Word]) -> (Vec<Word>, Vec<Word>) {
+pub(super) fn starts_and_names_of_find(
+    words: &[CommandWord],
+) -> (Vec<CommandWord>, Vec<CommandWord>) {
     let mut starts = Vec::new();
     let mut names = Vec::new();
     let mut at = 1;
     while let Some(word) = words.get(at) {
-        match word.as_fixed() {
+        match word.as_literal() {
             Some("-H" | "-L" | "-P" | "-E" | "-X" | "-x" | "-d" | "-s" | "--") => {}
             Some("-f" | "-D") => at += 1,
             Some("(" | "!" | ",") => break,
@@ -483,9 +520,9 @@ pub(super) fn find_scope(words: &[Word]) -> (Vec<Word>, Vec<Word>) {
         at += 1;
     }
     // Names count only if each alternative has one, and nothing is turned round.
-    let turned = |word: &Word| {
+    let turned = |word: &CommandWord| {
         matches!(
-            word.as_fixed(),
+            word.as_literal(),
             Some("-not" | "!" | "," | "-regex" | "-iregex")
         )
     };
@@ -494,7 +531,7 @@ pub(super) fn find_scope(words: &[Word]) -> (Vec<Word>, Vec<Word>) {
     let mut all = !any;
     while let Some(word) = words.get(at) {
         at += 1;
-        match word.as_fixed() {
+        match word.as_literal() {
             Some("-name" | "-iname") => {
                 named = true;
                 names.extend(words.get(at).cloned());
@@ -508,22 +545,22 @@ pub(super) fn find_scope(words: &[Word]) -> (Vec<Word>, Vec<Word>) {
         names.clear();
     }
     if starts.is_empty() {
-        starts.push(Word::fixed("."));
+        starts.push(CommandWord::new_literal_word("."));
     }
     (starts, names)
 }
 
 /// Whether a test leaves anything out.
-pub(super) fn chooses(words: &[Word]) -> bool {
+pub(super) fn has_find_filter(words: &[CommandWord]) -> bool {
     words.iter().enumerate().any(|(at, word)| {
         // `-name '*'` is every name.
         let every = |test: &str| {
-            let next = words.get(at + 1).and_then(Word::as_fixed);
+            let next = words.get(at + 1).and_then(CommandWord::as_literal);
             let wild = next.is_some_and(|text| {
                 text.contains('*') && text.chars().all(|c| matches!(c, '*' | '?'))
             });
             let turned = at.checked_sub(1).and_then(|at| words.get(at));
-            let turned = turned.is_some_and(|word| matches!(word.as_fixed(), Some("!" | "-not")));
+            let turned = turned.is_some_and(|word| matches!(word.as_literal(), Some("!" | "-not")));
             let named = [
                 "-name",
                 "-iname",
@@ -537,11 +574,11 @@ pub(super) fn chooses(words: &[Word]) -> bool {
             // All but one name is next to everything, too.
             (turned || wild) && named.contains(&test)
         };
-        if word.as_fixed().is_some_and(every) {
+        if word.as_literal().is_some_and(every) {
             return false;
         }
         matches!(
-            word.as_fixed(),
+            word.as_literal(),
             Some(
                 "-name"
                     | "-iname"
@@ -567,41 +604,44 @@ pub(super) fn chooses(words: &[Word]) -> bool {
     })
 }
 
-fn find(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn find_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let words = call.words;
-    let (starts, names) = find_scope(words);
+    let (starts, names) = starts_and_names_of_find(words);
     out.extend(
         starts
             .iter()
-            .map(|word| Effect::File(Act::List, word.clone())),
+            .map(|word| CommandEffect::File(FileAccess::List, word.clone())),
     );
     let mut at = 1 + starts.len();
     let mut lists = starts.len();
     while let Some(word) = words.get(at) {
         at += 1;
-        let Some(text) = word.as_fixed() else {
+        let Some(text) = word.as_literal() else {
             out.push(match lists {
-                0 => Effect::Deed(Deed::Unclear),
-                _ => Effect::Option(word.clone()),
+                0 => CommandEffect::Kind(EffectKind::UnknownOptions),
+                _ => CommandEffect::PossibleOption(word.clone()),
             });
             continue;
         };
         match text {
             "-delete" => {
-                let all = found_below(&starts, &names, chooses(words));
-                out.extend(all.into_iter().map(|word| Effect::File(Act::Remove, word)));
+                let all = paths_yielded_by_find_command(&starts, &names, has_find_filter(words));
+                out.extend(
+                    all.into_iter()
+                        .map(|word| CommandEffect::File(FileAccess::Remove, word)),
+                );
             }
             "-fprint" | "-fprint0" | "-fls" | "-fprintf" => {
                 out.extend(
                     words
                         .get(at)
-                        .map(|word| Effect::File(Act::Write, word.clone())),
+                        .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
                 );
                 at += if text == "-fprintf" { 2 } else { 1 };
             }
             // What they run is judged as a command of its own.
             "-exec" | "-execdir" | "-ok" | "-okdir" => {
-                let ends = |word: &Word| matches!(word.as_fixed(), Some(";" | "+"));
+                let ends = |word: &CommandWord| matches!(word.as_literal(), Some(";" | "+"));
                 at += words
                     .get(at..)
                     .and_then(|rest| rest.iter().position(ends))
@@ -609,20 +649,24 @@ fn find(call: &Call<'_>, out: &mut Vec<Effect>) {
             }
             _ if TESTS.contains(&text) => at += 1,
             _ if ALONE.contains(&text) => {}
-            _ if text.starts_with('-') => out.push(Effect::Deed(Deed::Unclear)),
+            _ if text.starts_with('-') => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
             _ => lists = 0,
         }
     }
 }
 
 /// What is found below these, by these names if there are any.
-pub(super) fn found_below(starts: &[Word], names: &[Word], chosen: bool) -> Vec<Word> {
-    let by_name = |start: &Word| -> Vec<Word> {
+pub(super) fn paths_yielded_by_find_command(
+    starts: &[CommandWord],
+    names: &[CommandWord],
+    chosen: bool,
+) -> Vec<CommandWord> {
+    let by_name = |start: &CommandWord| -> Vec<CommandWord> {
         match names {
-            [] => vec![found(start, None, chosen)],
+            [] => vec![found_path_pattern(start, None, chosen)],
             names => names
                 .iter()
-                .map(|name| found(start, Some(name), chosen))
+                .map(|name| found_path_pattern(start, Some(name), chosen))
                 .collect(),
         }
     };
@@ -630,13 +674,17 @@ pub(super) fn found_below(starts: &[Word], names: &[Word], chosen: bool) -> Vec<
 }
 
 /// What `{}` stands for: anything below where it starts, of that name if one is asked for.
-pub(super) fn found(start: &Word, name: Option<&Word>, chosen: bool) -> Word {
+pub(super) fn found_path_pattern(
+    start: &CommandWord,
+    name: Option<&CommandWord>,
+    chosen: bool,
+) -> CommandWord {
     if !chosen {
         return start.clone();
     }
     let mut word = start.clone();
-    let name = name.and_then(Word::as_fixed).unwrap_or("?*");
-    word.append(&Word::fixed(format!("/**/{name}")));
+    let name = name.and_then(CommandWord::as_literal).unwrap_or("?*");
+    word.concatenate_word(&CommandWord::new_literal_word(format!("/**/{name}")));
     word
 }
 
@@ -673,13 +721,13 @@ const FD_VALUES: &[&str] = &[
 
 /// What `fd` finds: without a pattern or another test that leaves something out, all that lies in
 /// its folders.
-pub(super) fn found_by_fd(words: &[Word]) -> Vec<Word> {
+pub(super) fn paths_found_by_fd(words: &[CommandWord]) -> Vec<CommandWord> {
     let mut operands = Vec::new();
     let mut chosen = false;
     let mut at = 1;
     while let Some(word) = words.get(at) {
         at += 1;
-        match word.as_fixed() {
+        match word.as_literal() {
             Some("-x" | "-X" | "--exec" | "--exec-batch") => break,
             Some(text) if FD_VALUES.contains(&text) => {
                 let whole = matches!(
@@ -709,10 +757,10 @@ pub(super) fn found_by_fd(words: &[Word]) -> Vec<Word> {
     let pattern = operands.first().map(|word| word.text.as_str());
     chosen |= !matches!(pattern, None | Some("" | "." | ".*" | "^" | "$"));
     match operands.get(1..) {
-        None | Some([]) => vec![Word::fixed("**/?*")],
+        None | Some([]) => vec![CommandWord::new_literal_word("**/?*")],
         Some(folders) => folders
             .iter()
-            .map(|folder| found(folder, None, chosen))
+            .map(|folder| found_path_pattern(folder, None, chosen))
             .collect(),
     }
 }

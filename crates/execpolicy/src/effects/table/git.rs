@@ -1,44 +1,53 @@
 //! Git, by sub-command.
 
-use crate::effects::call::Call;
+use crate::effects::call::ParsedArgs;
 use crate::effects::inert;
-use crate::effects::row::{Deed, On, Operands, Row};
-use crate::effects::{Act, Effect};
-use crate::shell::{Known, Word};
+use crate::effects::row::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::{CommandWord, WordKnowledge};
 
-pub(super) const ROWS: &[Row] = &[
-    Row::of(&["git", "hub"])
-        .on(&[
-            ("C", On::At),
-            ("c", On::Value),
-            ("git-dir", On::Value),
-            ("work-tree", On::At),
-            ("namespace", On::Value),
-            ("exec-path", On::Edits),
-            ("config-env", On::With(Deed::Unclear)),
-            ("super-prefix", On::Value),
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["git", "hub"])
+        .with_option_meanings(&[
+            ("C", OptionMeaning::WorkingDir),
+            ("c", OptionMeaning::Value),
+            ("git-dir", OptionMeaning::Value),
+            ("work-tree", OptionMeaning::WorkingDir),
+            ("namespace", OptionMeaning::Value),
+            ("exec-path", OptionMeaning::Edits),
+            (
+                "config-env",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("super-prefix", OptionMeaning::Value),
         ])
-        .subs(SUBS)
-        .more(settings),
-    Row::of(&["git-lfs"]),
-    Row::does(&["git-filter-repo", "bfg"], &[Deed::Rewrites]),
-    Row::reads(&["tig", "gitk", "lazygit", "git-cola"]),
+        .with_subcommands(SUBS)
+        .with_extra_effects_fn(git_setting_effects),
+    ProgramSpec::new(&["git-lfs"]),
+    ProgramSpec::program_with_fixed_effects(
+        &["git-filter-repo", "bfg"],
+        &[EffectKind::RewritesHistory],
+    ),
+    ProgramSpec::program_spec_reading_operands(&["tig", "gitk", "lazygit", "git-cola"]),
 ];
 
-const SHOWS: &[(&str, On)] = &[
-    ("output", On::Writes),
-    ("O", On::Edits),
-    ("ext-diff", On::Does(Deed::Code)),
-    ("S", On::Value),
-    ("G", On::Value),
-    ("L", On::Value),
-    ("n", On::Value),
-    ("U", On::Edits),
-    ("o", On::Value),
+const SHOWS: &[(&str, OptionMeaning)] = &[
+    ("output", OptionMeaning::Writes),
+    ("O", OptionMeaning::Edits),
+    (
+        "ext-diff",
+        OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
+    ),
+    ("S", OptionMeaning::Value),
+    ("G", OptionMeaning::Value),
+    ("L", OptionMeaning::Value),
+    ("n", OptionMeaning::Value),
+    ("U", OptionMeaning::Edits),
+    ("o", OptionMeaning::Value),
 ];
 
-const SUBS: &[Row] = &[
-    Row::of(&[
+const SUBS: &[ProgramSpec] = &[
+    ProgramSpec::new(&[
         "status",
         "log",
         "show",
@@ -53,7 +62,7 @@ const SUBS: &[Row] = &[
         "rev-list",
         "show-branch",
     ])
-    .longs(&[
+    .with_long_value_options(&[
         "author",
         "since",
         "until",
@@ -67,9 +76,9 @@ const SUBS: &[Row] = &[
         "inter-hunk-context",
         "diff-algorithm",
     ])
-    .on(SHOWS)
-    .more(shown),
-    Row::of(&[
+    .with_option_meanings(SHOWS)
+    .with_extra_effects_fn(git_named_file_read_effects),
+    ProgramSpec::new(&[
         "describe",
         "rev-parse",
         "ls-files",
@@ -114,8 +123,8 @@ const SUBS: &[Row] = &[
         "update-server-info",
         "pack-refs",
     ])
-    .values("LSCMe")
-    .longs(&[
+    .with_short_value_options("LSCMe")
+    .with_long_value_options(&[
         "format",
         "exclude",
         "match",
@@ -124,32 +133,44 @@ const SUBS: &[Row] = &[
         "sort",
         "points-at",
     ])
-    .more(shown),
-    Row::does(&["ls-remote"], &[Deed::Network])
-        .on(&[
-            ("upload-pack", On::With(Deed::Code)),
-            ("exec", On::With(Deed::Code)),
+    .with_extra_effects_fn(git_named_file_read_effects),
+    ProgramSpec::program_with_fixed_effects(&["ls-remote"], &[EffectKind::Network])
+        .with_option_meanings(&[
+            (
+                "upload-pack",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "exec",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
         ])
-        .more(remote_place),
-    Row::of(&["grep"])
-        .values("ABCmef")
-        .longs(&["max-depth", "threads", "max-count"])
-        .on(&[
-            ("O", On::Does(Deed::Code)),
-            ("open-files-in-pager", On::Does(Deed::Code)),
+        .with_extra_effects_fn(git_remote_url_effects),
+    ProgramSpec::new(&["grep"])
+        .with_short_value_options("ABCmef")
+        .with_long_value_options(&["max-depth", "threads", "max-count"])
+        .with_option_meanings(&[
+            ("O", OptionMeaning::FlagEffect(EffectKind::UnreadableCode)),
+            (
+                "open-files-in-pager",
+                OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
+            ),
         ]),
-    Row::of(&["init"])
-        .on(&[
-            ("template", On::With(Deed::Code)),
-            ("separate-git-dir", On::Writes),
+    ProgramSpec::new(&["init"])
+        .with_option_meanings(&[
+            (
+                "template",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("separate-git-dir", OptionMeaning::Writes),
         ])
-        .operands(Operands::Write),
-    Row::of(&["add", "stage", "notes", "sparse-checkout", "update-index"])
-        .longs(&["chmod", "pathspec-from-file"])
-        .on(&[("p", On::Value)]),
-    Row::of(&["commit"])
-        .values("mCcFtuS")
-        .longs(&[
+        .with_operand_role(OperandRole::Write),
+    ProgramSpec::new(&["add", "stage", "notes", "sparse-checkout", "update-index"])
+        .with_long_value_options(&["chmod", "pathspec-from-file"])
+        .with_option_meanings(&[("p", OptionMeaning::Value)]),
+    ProgramSpec::new(&["commit"])
+        .with_short_value_options("mCcFtuS")
+        .with_long_value_options(&[
             "message",
             "file",
             "author",
@@ -161,24 +182,30 @@ const SUBS: &[Row] = &[
             "cleanup",
             "trailer",
         ])
-        .on(&[
-            ("no-verify", On::Does(Deed::Unchecked)),
-            ("n", On::Does(Deed::Unchecked)),
-            ("no-post-rewrite", On::Does(Deed::Unchecked)),
+        .with_option_meanings(&[
+            (
+                "no-verify",
+                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+            ),
+            ("n", OptionMeaning::FlagEffect(EffectKind::SkipsChecks)),
+            (
+                "no-post-rewrite",
+                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+            ),
         ]),
-    Row::of(&["branch"])
-        .values("u")
-        .longs(&["set-upstream-to", "format", "sort", "points-at"])
-        .on(&[
-            ("D", On::Does(Deed::History)),
-            ("f", On::Does(Deed::History)),
-            ("force", On::Does(Deed::History)),
-            ("M", On::Does(Deed::History)),
-            ("C", On::Does(Deed::History)),
+    ProgramSpec::new(&["branch"])
+        .with_short_value_options("u")
+        .with_long_value_options(&["set-upstream-to", "format", "sort", "points-at"])
+        .with_option_meanings(&[
+            ("D", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("M", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("C", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
         ]),
-    Row::of(&["tag"])
-        .values("mFun")
-        .longs(&[
+    ProgramSpec::new(&["tag"])
+        .with_short_value_options("mFun")
+        .with_long_value_options(&[
             "message",
             "file",
             "local-user",
@@ -188,72 +215,99 @@ const SUBS: &[Row] = &[
             "contains",
             "merged",
         ])
-        .on(&[
-            ("d", On::Does(Deed::History)),
-            ("delete", On::Does(Deed::History)),
-            ("f", On::Does(Deed::History)),
-            ("force", On::Does(Deed::History)),
+        .with_option_meanings(&[
+            ("d", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("delete", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
         ]),
-    Row::does(&["checkout"], &[Deed::Moves])
-        .values("b")
-        .longs(&["orphan", "conflict"])
-        .on(&[
-            ("B", On::With(Deed::History)),
-            ("f", On::Does(Deed::Drops)),
-            ("force", On::Does(Deed::Drops)),
-            ("pathspec-from-file", On::With(Deed::Drops)),
+    ProgramSpec::program_with_fixed_effects(&["checkout"], &[EffectKind::MovesTree])
+        .with_short_value_options("b")
+        .with_long_value_options(&["orphan", "conflict"])
+        .with_option_meanings(&[
+            ("B", OptionMeaning::ValueEffect(EffectKind::MovesRefs)),
+            ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            (
+                "pathspec-from-file",
+                OptionMeaning::ValueEffect(EffectKind::DiscardsWork),
+            ),
         ])
-        .more(checkout),
-    Row::does(&["switch"], &[Deed::Moves])
-        .values("c")
-        .longs(&["create", "orphan", "conflict"])
-        .on(&[
-            ("C", On::With(Deed::History)),
-            ("force-create", On::With(Deed::History)),
-            ("f", On::Does(Deed::Drops)),
-            ("force", On::Does(Deed::Drops)),
-            ("discard-changes", On::Does(Deed::Drops)),
+        .with_extra_effects_fn(git_checkout_effects),
+    ProgramSpec::program_with_fixed_effects(&["switch"], &[EffectKind::MovesTree])
+        .with_short_value_options("c")
+        .with_long_value_options(&["create", "orphan", "conflict"])
+        .with_option_meanings(&[
+            ("C", OptionMeaning::ValueEffect(EffectKind::MovesRefs)),
+            (
+                "force-create",
+                OptionMeaning::ValueEffect(EffectKind::MovesRefs),
+            ),
+            ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            (
+                "discard-changes",
+                OptionMeaning::FlagEffect(EffectKind::DiscardsWork),
+            ),
         ]),
-    Row::of(&["restore"])
-        .values("s")
-        .longs(&["source", "conflict"])
-        .on(&[("pathspec-from-file", On::With(Deed::Drops))])
-        .more(restore),
-    Row::of(&["reset"])
-        .on(&[("pathspec-from-file", On::Value)])
-        .more(reset),
-    Row::of(&["clean"])
-        .values("e")
-        .longs(&["exclude"])
-        .more(clean),
-    Row::of(&["stash"]).more(stash),
-    Row::does(&["merge", "cherry-pick", "revert"], &[Deed::Moves])
-        .values("msSXF")
-        .longs(&[
-            "message",
-            "strategy",
-            "strategy-option",
-            "mainline",
-            "file",
-            "into-name",
-            "cleanup",
-        ])
-        .on(&[("no-verify", On::Does(Deed::Unchecked))]),
-    Row::does(&["rebase"], &[Deed::Moves])
-        .values("sXC")
-        .longs(&["onto", "strategy", "strategy-option", "empty"])
-        .on(&[
-            ("x", On::Runs),
-            ("exec", On::Runs),
-            ("i", On::Does(Deed::History)),
-            ("interactive", On::Does(Deed::History)),
-            ("root", On::Does(Deed::History)),
-            ("edit-todo", On::Does(Deed::History)),
-            ("no-verify", On::Does(Deed::Unchecked)),
+    ProgramSpec::new(&["restore"])
+        .with_short_value_options("s")
+        .with_long_value_options(&["source", "conflict"])
+        .with_option_meanings(&[(
+            "pathspec-from-file",
+            OptionMeaning::ValueEffect(EffectKind::DiscardsWork),
+        )])
+        .with_extra_effects_fn(git_restore_effects),
+    ProgramSpec::new(&["reset"])
+        .with_option_meanings(&[("pathspec-from-file", OptionMeaning::Value)])
+        .with_extra_effects_fn(git_reset_effects),
+    ProgramSpec::new(&["clean"])
+        .with_short_value_options("e")
+        .with_long_value_options(&["exclude"])
+        .with_extra_effects_fn(git_clean_effects),
+    ProgramSpec::new(&["stash"]).with_extra_effects_fn(git_stash_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["merge", "cherry-pick", "revert"],
+        &[EffectKind::MovesTree],
+    )
+    .with_short_value_options("msSXF")
+    .with_long_value_options(&[
+        "message",
+        "strategy",
+        "strategy-option",
+        "mainline",
+        "file",
+        "into-name",
+        "cleanup",
+    ])
+    .with_option_meanings(&[(
+        "no-verify",
+        OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+    )]),
+    ProgramSpec::program_with_fixed_effects(&["rebase"], &[EffectKind::MovesTree])
+        .with_short_value_options("sXC")
+        .with_long_value_options(&["onto", "strategy", "strategy-option", "empty"])
+        .with_option_meanings(&[
+            ("x", OptionMeaning::Command),
+            ("exec", OptionMeaning::Command),
+            ("i", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            (
+                "interactive",
+                OptionMeaning::FlagEffect(EffectKind::MovesRefs),
+            ),
+            ("root", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            (
+                "edit-todo",
+                OptionMeaning::FlagEffect(EffectKind::MovesRefs),
+            ),
+            (
+                "no-verify",
+                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+            ),
         ]),
-    Row::does(&["fetch"], &[Deed::Network])
-        .values("jo")
-        .longs(&[
+    ProgramSpec::program_with_fixed_effects(&["fetch"], &[EffectKind::Network])
+        .with_short_value_options("jo")
+        .with_long_value_options(&[
             "depth",
             "deepen",
             "shallow-since",
@@ -264,48 +318,81 @@ const SUBS: &[Row] = &[
             "negotiation-tip",
             "filter",
         ])
-        .on(&[
-            ("upload-pack", On::With(Deed::Code)),
-            ("f", On::Does(Deed::History)),
-            ("force", On::Does(Deed::History)),
-            ("multiple", On::Value),
+        .with_option_meanings(&[
+            (
+                "upload-pack",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("multiple", OptionMeaning::Value),
         ])
-        .more(remote_place),
-    Row::does(&["pull"], &[Deed::Network, Deed::Moves])
-        .values("sXjo")
-        .longs(&[
-            "depth",
-            "strategy",
-            "strategy-option",
-            "jobs",
-            "server-option",
+        .with_extra_effects_fn(git_remote_url_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["pull"],
+        &[EffectKind::Network, EffectKind::MovesTree],
+    )
+    .with_short_value_options("sXjo")
+    .with_long_value_options(&[
+        "depth",
+        "strategy",
+        "strategy-option",
+        "jobs",
+        "server-option",
+    ])
+    .with_option_meanings(&[
+        (
+            "upload-pack",
+            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+        ),
+        ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+        ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+    ])
+    .with_extra_effects_fn(git_remote_url_effects),
+    ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Network])
+        .with_short_value_options("o")
+        .with_long_value_options(&["push-option"])
+        .with_option_meanings(&[
+            ("f", OptionMeaning::FlagEffect(EffectKind::OverwritesShared)),
+            (
+                "force",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            (
+                "force-with-lease",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            (
+                "mirror",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            (
+                "delete",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            ("d", OptionMeaning::FlagEffect(EffectKind::OverwritesShared)),
+            (
+                "prune",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            (
+                "no-verify",
+                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+            ),
+            (
+                "receive-pack",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "exec",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("repo", OptionMeaning::ValueEffect(EffectKind::Uploads)),
         ])
-        .on(&[
-            ("upload-pack", On::With(Deed::Code)),
-            ("f", On::Does(Deed::History)),
-            ("force", On::Does(Deed::History)),
-        ])
-        .more(remote_place),
-    Row::does(&["push"], &[Deed::Network])
-        .values("o")
-        .longs(&["push-option"])
-        .on(&[
-            ("f", On::Does(Deed::Forces)),
-            ("force", On::Does(Deed::Forces)),
-            ("force-with-lease", On::Does(Deed::Forces)),
-            ("mirror", On::Does(Deed::Forces)),
-            ("delete", On::Does(Deed::Forces)),
-            ("d", On::Does(Deed::Forces)),
-            ("prune", On::Does(Deed::Forces)),
-            ("no-verify", On::Does(Deed::Unchecked)),
-            ("receive-pack", On::With(Deed::Code)),
-            ("exec", On::With(Deed::Code)),
-            ("repo", On::With(Deed::Uploads)),
-        ])
-        .more(push),
-    Row::does(&["clone"], &[Deed::Network])
-        .values("bojc")
-        .longs(&[
+        .with_extra_effects_fn(git_push_effects),
+    ProgramSpec::program_with_fixed_effects(&["clone"], &[EffectKind::Network])
+        .with_short_value_options("bojc")
+        .with_long_value_options(&[
             "branch",
             "depth",
             "origin",
@@ -315,17 +402,26 @@ const SUBS: &[Row] = &[
             "reference",
             "server-option",
         ])
-        .on(&[
-            ("c", On::With(Deed::Unclear)),
-            ("config", On::With(Deed::Unclear)),
-            ("u", On::With(Deed::Code)),
-            ("upload-pack", On::With(Deed::Code)),
-            ("template", On::With(Deed::Code)),
-            ("separate-git-dir", On::Writes),
+        .with_option_meanings(&[
+            ("c", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "config",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("u", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "upload-pack",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "template",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("separate-git-dir", OptionMeaning::Writes),
         ])
-        .more(clone),
-    Row::of(&["remote"]).subs(&[
-        Row::of(&[
+        .with_extra_effects_fn(git_clone_effects),
+    ProgramSpec::new(&["remote"]).with_subcommands(&[
+        ProgramSpec::new(&[
             "show",
             "get-url",
             "rename",
@@ -336,55 +432,59 @@ const SUBS: &[Row] = &[
             "remove",
             "rm",
         ]),
-        Row::does(&["add", "set-url"], &[Deed::Uploads]).values("tm"),
+        ProgramSpec::program_with_fixed_effects(&["add", "set-url"], &[EffectKind::Uploads])
+            .with_short_value_options("tm"),
     ]),
-    Row::of(&["config"])
-        .values("f")
-        .longs(&["file", "blob", "type", "default", "value", "comment"])
-        .more(config),
-    Row::of(&["submodule"]).on(&[("quiet", On::Value)]).subs(&[
-        Row::does(
-            &[
-                "status",
-                "init",
-                "summary",
-                "sync",
-                "set-branch",
-                "absorbgitdirs",
-            ],
-            &[],
-        ),
-        Row::does(&["update"], &[Deed::Network])
-            .longs(&["reference", "depth", "jobs"])
-            .on(&[
-                ("f", On::Does(Deed::Drops)),
-                ("force", On::Does(Deed::Drops)),
-            ]),
-        Row::does(&["add", "set-url"], &[Deed::Network])
-            .values("b")
-            .longs(&["branch", "name", "reference", "depth"]),
-        Row::does(&["deinit"], &[])
-            .on(&[
-                ("f", On::Does(Deed::Drops)),
-                ("force", On::Does(Deed::Drops)),
-            ])
-            .operands(Operands::Remove),
-        Row::of(&["foreach"]).more(foreach),
-    ]),
-    Row::of(&["worktree"]).subs(&[
-        Row::of(&["list", "prune", "lock", "unlock", "repair"]).longs(&["reason", "expire"]),
-        Row::of(&["add"])
-            .values("bB")
-            .longs(&["reason"])
-            .more(worktree),
-        Row::of(&["move"]).operands(Operands::Move),
-        Row::of(&["remove"]).on(&[
-            ("f", On::Does(Deed::Drops)),
-            ("force", On::Does(Deed::Drops)),
+    ProgramSpec::new(&["config"])
+        .with_short_value_options("f")
+        .with_long_value_options(&["file", "blob", "type", "default", "value", "comment"])
+        .with_extra_effects_fn(git_config_effects),
+    ProgramSpec::new(&["submodule"])
+        .with_option_meanings(&[("quiet", OptionMeaning::Value)])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "status",
+                    "init",
+                    "summary",
+                    "sync",
+                    "set-branch",
+                    "absorbgitdirs",
+                ],
+                &[],
+            ),
+            ProgramSpec::program_with_fixed_effects(&["update"], &[EffectKind::Network])
+                .with_long_value_options(&["reference", "depth", "jobs"])
+                .with_option_meanings(&[
+                    ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                    ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                ]),
+            ProgramSpec::program_with_fixed_effects(&["add", "set-url"], &[EffectKind::Network])
+                .with_short_value_options("b")
+                .with_long_value_options(&["branch", "name", "reference", "depth"]),
+            ProgramSpec::program_with_fixed_effects(&["deinit"], &[])
+                .with_option_meanings(&[
+                    ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                    ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                ])
+                .with_operand_role(OperandRole::Remove),
+            ProgramSpec::new(&["foreach"]).with_extra_effects_fn(git_foreach_effects),
+        ]),
+    ProgramSpec::new(&["worktree"]).with_subcommands(&[
+        ProgramSpec::new(&["list", "prune", "lock", "unlock", "repair"])
+            .with_long_value_options(&["reason", "expire"]),
+        ProgramSpec::new(&["add"])
+            .with_short_value_options("bB")
+            .with_long_value_options(&["reason"])
+            .with_extra_effects_fn(git_worktree_effects),
+        ProgramSpec::new(&["move"]).with_operand_role(OperandRole::Move),
+        ProgramSpec::new(&["remove"]).with_option_meanings(&[
+            ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
         ]),
     ]),
-    Row::of(&["bisect"]).subs(&[
-        Row::does(
+    ProgramSpec::new(&["bisect"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "start",
                 "good",
@@ -400,46 +500,55 @@ const SUBS: &[Row] = &[
                 "replay",
                 "next",
             ],
-            &[Deed::Moves],
+            &[EffectKind::MovesTree],
         ),
-        Row::of(&["run"]).more(bisect),
+        ProgramSpec::new(&["run"]).with_extra_effects_fn(git_bisect_effects),
     ]),
-    Row::of(&["apply"])
-        .values("pC")
-        .longs(&["whitespace", "exclude", "include"])
-        .on(&[
-            ("check", On::Inert(&inert::GIT_APPLY)),
-            ("stat", On::Inert(&inert::GIT_APPLY)),
-            ("numstat", On::Inert(&inert::GIT_APPLY)),
-            ("summary", On::Inert(&inert::GIT_APPLY)),
-            ("unsafe-paths", On::Does(Deed::Unclear)),
-            ("directory", On::Value),
+    ProgramSpec::new(&["apply"])
+        .with_short_value_options("pC")
+        .with_long_value_options(&["whitespace", "exclude", "include"])
+        .with_option_meanings(&[
+            ("check", OptionMeaning::Inert(&inert::GIT_APPLY)),
+            ("stat", OptionMeaning::Inert(&inert::GIT_APPLY)),
+            ("numstat", OptionMeaning::Inert(&inert::GIT_APPLY)),
+            ("summary", OptionMeaning::Inert(&inert::GIT_APPLY)),
+            (
+                "unsafe-paths",
+                OptionMeaning::FlagEffect(EffectKind::UnknownOptions),
+            ),
+            ("directory", OptionMeaning::Value),
         ])
-        .more(apply),
-    Row::of(&["am"])
-        .values("pC")
-        .longs(&["whitespace", "exclude", "include", "patch-format"])
-        .on(&[("no-verify", On::Does(Deed::Unchecked))])
-        .more(apply),
-    Row::of(&["rm"])
-        .on(&[
-            ("cached", On::Inert(&inert::GIT_FILES)),
-            ("n", On::Inert(&inert::GIT_FILES)),
-            ("dry-run", On::Inert(&inert::GIT_FILES)),
+        .with_extra_effects_fn(git_apply_effects),
+    ProgramSpec::new(&["am"])
+        .with_short_value_options("pC")
+        .with_long_value_options(&["whitespace", "exclude", "include", "patch-format"])
+        .with_option_meanings(&[(
+            "no-verify",
+            OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+        )])
+        .with_extra_effects_fn(git_apply_effects),
+    ProgramSpec::new(&["rm"])
+        .with_option_meanings(&[
+            ("cached", OptionMeaning::Inert(&inert::GIT_FILES)),
+            ("n", OptionMeaning::Inert(&inert::GIT_FILES)),
+            ("dry-run", OptionMeaning::Inert(&inert::GIT_FILES)),
         ])
-        .operands(Operands::Remove),
-    Row::of(&["mv"]).operands(Operands::Move),
-    Row::of(&["archive", "bundle"])
-        .longs(&["format", "prefix"])
-        .on(&[
-            ("o", On::Writes),
-            ("output", On::Writes),
-            ("exec", On::With(Deed::Code)),
-            ("remote", On::With(Deed::Network)),
+        .with_operand_role(OperandRole::Remove),
+    ProgramSpec::new(&["mv"]).with_operand_role(OperandRole::Move),
+    ProgramSpec::new(&["archive", "bundle"])
+        .with_long_value_options(&["format", "prefix"])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            (
+                "exec",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("remote", OptionMeaning::ValueEffect(EffectKind::Network)),
         ]),
-    Row::of(&["format-patch"])
-        .values("nv")
-        .longs(&[
+    ProgramSpec::new(&["format-patch"])
+        .with_short_value_options("nv")
+        .with_long_value_options(&[
             "start-number",
             "subject-prefix",
             "reroll-count",
@@ -449,57 +558,69 @@ const SUBS: &[Row] = &[
             "base",
             "suffix",
         ])
-        .on(&[("o", On::Writes), ("output-directory", On::Writes)]),
-    Row::of(&["fast-export"]),
-    Row::of(&["reflog"]).more(reflog),
-    Row::of(&[
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output-directory", OptionMeaning::Writes),
+        ]),
+    ProgramSpec::new(&["fast-export"]),
+    ProgramSpec::new(&["reflog"]).with_extra_effects_fn(git_reflog_effects),
+    ProgramSpec::new(&[
         "gc",
         "repack",
         "multi-pack-index",
         "commit-graph",
         "maintenance",
     ])
-    .more(collect),
-    Row::does(
+    .with_extra_effects_fn(git_gc_effects),
+    ProgramSpec::program_with_fixed_effects(
         &["filter-branch", "filter-repo", "prune"],
-        &[Deed::Rewrites],
+        &[EffectKind::RewritesHistory],
     ),
-    Row::does(&["replace", "update-ref", "fast-import"], &[Deed::History]),
-    Row::of(&["symbolic-ref"])
-        .values("m")
-        .on(&[
-            ("d", On::Does(Deed::History)),
-            ("delete", On::Does(Deed::History)),
+    ProgramSpec::program_with_fixed_effects(
+        &["replace", "update-ref", "fast-import"],
+        &[EffectKind::MovesRefs],
+    ),
+    ProgramSpec::new(&["symbolic-ref"])
+        .with_short_value_options("m")
+        .with_option_meanings(&[
+            ("d", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("delete", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
         ])
-        .more(symbolic),
-    Row::does(&["read-tree", "checkout-index"], &[Deed::Drops]),
-    Row::does(
+        .with_extra_effects_fn(git_symbolic_ref_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["read-tree", "checkout-index"],
+        &[EffectKind::DiscardsWork],
+    ),
+    ProgramSpec::program_with_fixed_effects(
         &["difftool", "mergetool", "hook", "instaweb", "gui", "citool"],
-        &[Deed::Code],
+        &[EffectKind::UnreadableCode],
     ),
-    Row::does(
+    ProgramSpec::program_with_fixed_effects(
         &["credential", "credential-store", "credential-cache"],
-        &[Deed::Secret],
+        &[EffectKind::ExposesSecret],
     ),
-    Row::does(
+    ProgramSpec::program_with_fixed_effects(
         &["send-email", "imap-send", "p4", "svn", "cvsserver"],
-        &[Deed::Uploads],
+        &[EffectKind::Uploads],
     ),
-    Row::does(&["daemon", "fsmonitor--daemon"], &[Deed::Persists]),
-    Row::of(&["lfs"]).subs(&[
-        Row::does(
+    ProgramSpec::program_with_fixed_effects(
+        &["daemon", "fsmonitor--daemon"],
+        &[EffectKind::Persists],
+    ),
+    ProgramSpec::new(&["lfs"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "pull", "fetch", "checkout", "ls-files", "status", "env", "version", "track",
                 "untrack", "install", "logs", "fsck", "pointer", "locks",
             ],
-            &[Deed::Network],
+            &[EffectKind::Network],
         )
-        .values("IX"),
-        Row::does(&["push"], &[Deed::Network]),
-        Row::does(&["migrate"], &[Deed::Rewrites]),
-        Row::does(&["prune"], &[Deed::History]),
+        .with_short_value_options("IX"),
+        ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Network]),
+        ProgramSpec::program_with_fixed_effects(&["migrate"], &[EffectKind::RewritesHistory]),
+        ProgramSpec::program_with_fixed_effects(&["prune"], &[EffectKind::MovesRefs]),
     ]),
-    Row::of(&["flow"]),
+    ProgramSpec::new(&["flow"]),
 ];
 
 /// Settings that name no program and skip no check.
@@ -568,7 +689,7 @@ const PLAIN: &[&str] = &[
     "pager.",
 ];
 
-fn is_plain(setting: &str) -> bool {
+fn is_harmless_git_setting(setting: &str) -> bool {
     let setting = setting.to_ascii_lowercase();
     PLAIN
         .iter()
@@ -582,17 +703,20 @@ fn is_plain(setting: &str) -> bool {
 }
 
 /// `-c NAME=VALUE` can name programs to run.
-fn settings(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let open = call.values_of(&["c"]).any(|word| {
-        !is_plain(word.lead()) || (word.known != Known::Fixed && !word.lead().contains('='))
+fn git_setting_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let open = call.option_values(&["c"]).any(|word| {
+        !is_harmless_git_setting(word.known_word_prefix())
+            || (word.knowledge != WordKnowledge::Literal && !word.known_word_prefix().contains('='))
     });
-    if open || call.has(&["exec-path"]) && call.values_of(&["exec-path"]).next().is_some() {
-        out.push(Effect::Deed(Deed::Code));
+    if open
+        || call.has_option(&["exec-path"]) && call.option_values(&["exec-path"]).next().is_some()
+    {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
 }
 
-fn config(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let reads = call.has(&[
+fn git_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let reads = call.has_option(&[
         "get",
         "get-all",
         "get-regexp",
@@ -603,7 +727,7 @@ fn config(call: &Call<'_>, out: &mut Vec<Effect>) {
         "get-color",
         "get-colorbool",
     ]);
-    let first = call.operand(0).unwrap_or("");
+    let first = call.literal_operand(0).unwrap_or("");
     if reads || matches!(first, "get" | "list") {
         return;
     }
@@ -614,7 +738,7 @@ fn config(call: &Call<'_>, out: &mut Vec<Effect>) {
     let at = usize::from(modern);
     if call.operands.len() <= at + 1
         && !modern
-        && !call.has(&[
+        && !call.has_option(&[
             "unset",
             "unset-all",
             "e",
@@ -627,19 +751,19 @@ fn config(call: &Call<'_>, out: &mut Vec<Effect>) {
     {
         return;
     }
-    let name = call.operand(at).unwrap_or("");
-    let value = call.operand(at + 1).unwrap_or("\u{1}");
-    if call.has(&["global", "system", "f", "file"]) {
-        out.push(Effect::Deed(Deed::Persists));
+    let name = call.literal_operand(at).unwrap_or("");
+    let value = call.literal_operand(at + 1).unwrap_or("\u{1}");
+    if call.has_option(&["global", "system", "f", "file"]) {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
     }
-    if !is_plain(&format!("{name}={value}")) {
-        out.push(Effect::Deed(Deed::Unchecked));
+    if !is_harmless_git_setting(&format!("{name}={value}")) {
+        out.push(CommandEffect::Kind(EffectKind::SkipsChecks));
     }
 }
 
 /// `git diff --no-index` and `git hash-object` read files by name.
-fn shown(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.has(&["no-index"])
+fn git_named_file_read_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.has_option(&["no-index"])
         || call
             .words
             .first()
@@ -648,51 +772,54 @@ fn shown(call: &Call<'_>, out: &mut Vec<Effect>) {
         out.extend(
             call.operands
                 .iter()
-                .map(|word| Effect::File(Act::Read, (*word).clone())),
+                .map(|word| CommandEffect::File(FileAccess::Read, (*word).clone())),
         );
     }
 }
 
 /// A pathspec that means a folder, or may: all changes in it.
-fn many(word: &Word) -> bool {
+fn is_folder_pathspec(word: &CommandWord) -> bool {
     let text = word.text.as_str();
     let name = text.rsplit('/').next().unwrap_or(text);
-    word.known == Known::Many
+    word.knowledge == WordKnowledge::Unbounded
         || text.starts_with(':')
         || name.is_empty()
         || !name.trim_start_matches('.').contains('.')
 }
 
 /// What is thrown away by going back to what is kept.
-fn back(words: &[&Word], out: &mut Vec<Effect>) {
+fn add_git_discard_effects(words: &[&CommandWord], out: &mut Vec<CommandEffect>) {
     for word in words {
-        if many(word) {
-            out.push(Effect::Deed(Deed::Drops));
+        if is_folder_pathspec(word) {
+            out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
         }
-        out.push(Effect::File(Act::WriteBelow, (*word).clone()));
+        out.push(CommandEffect::File(FileAccess::WriteBelow, (*word).clone()));
     }
 }
 
-fn all(out: &mut Vec<Effect>) {
-    out.push(Effect::File(Act::WriteBelow, Word::fixed(".")));
+fn add_whole_tree_write(out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::File(
+        FileAccess::WriteBelow,
+        CommandWord::new_literal_word("."),
+    ));
 }
 
-fn dashes(call: &Call<'_>) -> Option<usize> {
+fn double_dash_index(call: &ParsedArgs<'_>) -> Option<usize> {
     call.words
         .iter()
-        .position(|word| word.as_fixed() == Some("--"))
+        .position(|word| word.as_literal() == Some("--"))
 }
 
-fn checkout(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.has(&["f", "force", "pathspec-from-file"]) {
-        all(out);
+fn git_checkout_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.has_option(&["f", "force", "pathspec-from-file"]) {
+        add_whole_tree_write(out);
     }
-    if call.has(&["b", "B", "orphan", "t", "track", "detach", "d"]) {
+    if call.has_option(&["b", "B", "orphan", "t", "track", "detach", "d"]) {
         return;
     }
-    if let Some(at) = dashes(call) {
-        let paths: Vec<&Word> = call.words.iter().skip(at + 1).collect();
-        back(&paths, out);
+    if let Some(at) = double_dash_index(call) {
+        let paths: Vec<&CommandWord> = call.words.iter().skip(at + 1).collect();
+        add_git_discard_effects(&paths, out);
         return;
     }
     match call.operands.as_slice() {
@@ -703,85 +830,94 @@ fn checkout(call: &Call<'_>, out: &mut Vec<Effect>) {
                 || text.starts_with(':')
                 || one.text.contains('*')
             {
-                back(&[one], out);
+                add_git_discard_effects(&[one], out);
             } else if text.contains('.') {
-                out.push(Effect::File(Act::WriteBelow, (*one).clone()));
+                out.push(CommandEffect::File(FileAccess::WriteBelow, (*one).clone()));
             }
         }
-        [_, paths @ ..] => back(paths, out),
-        [] if call.has(&["ours", "theirs"]) => all(out),
+        [_, paths @ ..] => add_git_discard_effects(paths, out),
+        [] if call.has_option(&["ours", "theirs"]) => add_whole_tree_write(out),
         [] => {}
     }
 }
 
-fn restore(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let staged = call.has(&["staged", "S"]) && !call.has(&["worktree", "W"]);
+fn git_restore_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let staged = call.has_option(&["staged", "S"]) && !call.has_option(&["worktree", "W"]);
     if !staged {
-        back(&call.operands, out);
+        add_git_discard_effects(&call.operands, out);
     }
 }
 
-fn reset(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn git_reset_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call
         .options
         .iter()
         .any(|(name, _)| name.starts_with('h') || name.starts_with("merg") || name.starts_with('k'))
     {
-        out.push(Effect::Deed(Deed::Drops));
-        all(out);
+        out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
+        add_whole_tree_write(out);
     }
 }
 
-fn clean(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if !inert::holds(call.words, &["n", "dry-run"], &inert::GIT_FILES, "e", false) {
-        out.push(Effect::Deed(Deed::Drops));
-        all(out);
-        let here = Word::fixed(".");
+fn git_clean_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if !inert::has_certain_dry_run_option(
+        call.words,
+        &["n", "dry-run"],
+        &inert::GIT_FILES,
+        "e",
+        false,
+    ) {
+        out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
+        add_whole_tree_write(out);
+        let here = CommandWord::new_literal_word(".");
         let folders = match call.operands.as_slice() {
             [] => &[&here][..],
             folders => folders,
         };
         for word in folders {
-            out.push(Effect::File(Act::Clear, (*word).clone()));
-            out.push(Effect::File(Act::WriteBelow, (*word).clone()));
+            out.push(CommandEffect::File(
+                FileAccess::ClearContents,
+                (*word).clone(),
+            ));
+            out.push(CommandEffect::File(FileAccess::WriteBelow, (*word).clone()));
         }
     }
 }
 
-fn stash(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let behind = dashes(call).map(|at| call.words.iter().skip(at + 1).collect());
-    let named: Vec<&Word> = match (behind, call.operands.as_slice()) {
+fn git_stash_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let behind = double_dash_index(call).map(|at| call.words.iter().skip(at + 1).collect());
+    let named: Vec<&CommandWord> = match (behind, call.operands.as_slice()) {
         (Some(paths), _) => paths,
-        (None, [push, paths @ ..]) if push.as_fixed() == Some("push") => paths.to_vec(),
+        (None, [push, paths @ ..]) if push.as_literal() == Some("push") => paths.to_vec(),
         (None, _) => Vec::new(),
     };
     out.extend(
         named
             .iter()
-            .map(|word| Effect::File(Act::WriteBelow, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::WriteBelow, (*word).clone())),
     );
-    match call.operand(0) {
-        Some(_) if dashes(call) == Some(1) => all(out),
+    match call.literal_operand(0) {
+        Some(_) if double_dash_index(call) == Some(1) => add_whole_tree_write(out),
         Some("list" | "show" | "create" | "store") => {}
-        Some("drop" | "clear") => out.push(Effect::Deed(Deed::Drops)),
-        None | Some("push" | "save" | "pop" | "apply" | "branch") => all(out),
-        Some(_) => out.push(Effect::Deed(Deed::Unclear)),
+        Some("drop" | "clear") => out.push(CommandEffect::Kind(EffectKind::DiscardsWork)),
+        None | Some("push" | "save" | "pop" | "apply" | "branch") => add_whole_tree_write(out),
+        Some(_) => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
     }
 }
 
-fn apply(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn git_apply_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()
-            .map(|word| Effect::File(Act::Read, (*word).clone())),
+            .map(|word| CommandEffect::File(FileAccess::Read, (*word).clone())),
     );
-    out.push(Effect::Patch(
-        call.values_of(&["directory"]).next().cloned(),
+    out.push(CommandEffect::Patch(
+        call.option_values(&["directory"]).next().cloned(),
     ));
 }
 
 /// A place that is not called by a name: what is pushed there goes elsewhere.
-fn foreign(word: &Word) -> bool {
+fn is_git_url_or_path(word: &CommandWord) -> bool {
     word.text.contains("://")
         || word.text.starts_with(['/', '~'])
         || word
@@ -791,28 +927,40 @@ fn foreign(word: &Word) -> bool {
             .is_some_and(|host| host.contains(':') && host.contains(['@', '.']))
 }
 
-fn push(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.operands.first().is_some_and(|word| foreign(word)) {
-        out.push(Effect::Deed(Deed::Uploads));
+fn git_push_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call
+        .operands
+        .first()
+        .is_some_and(|word| is_git_url_or_path(word))
+    {
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
-    remote_place(call, out);
-    let forces = |word: &&&Word| word.text.starts_with(['+', ':']) || word.known == Known::Many;
+    git_remote_url_effects(call, out);
+    let forces = |word: &&&CommandWord| {
+        word.text.starts_with(['+', ':']) || word.knowledge == WordKnowledge::Unbounded
+    };
     if call.operands.iter().skip(1).any(|word| forces(&word)) {
-        out.push(Effect::Deed(Deed::Forces));
+        out.push(CommandEffect::Kind(EffectKind::OverwritesShared));
     }
-    if inert::holds(call.words, &["n", "dry-run"], &inert::GIT_PUSH, "o", false) {
-        out.retain(|effect| *effect != Effect::Deed(Deed::Forces));
+    if inert::has_certain_dry_run_option(
+        call.words,
+        &["n", "dry-run"],
+        &inert::GIT_PUSH,
+        "o",
+        false,
+    ) {
+        out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::OverwritesShared));
     }
 }
 
 /// `ext::COMMAND` runs it.
-fn remote_place(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn git_remote_url_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call
         .operands
         .iter()
         .any(|word| word.text.starts_with("ext::") || word.text.starts_with("fd::"))
     {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     let own = call
         .operands
@@ -820,57 +968,57 @@ fn remote_place(call: &Call<'_>, out: &mut Vec<Effect>) {
         .skip(1)
         .any(|word| word.text.starts_with('+'));
     if own {
-        out.push(Effect::Deed(Deed::History));
+        out.push(CommandEffect::Kind(EffectKind::MovesRefs));
     }
 }
 
-fn clone(call: &Call<'_>, out: &mut Vec<Effect>) {
-    remote_place(call, out);
+fn git_clone_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    git_remote_url_effects(call, out);
     if let Some(folder) = call.operands.get(1) {
-        out.push(Effect::File(Act::Write, (*folder).clone()));
+        out.push(CommandEffect::File(FileAccess::Write, (*folder).clone()));
     }
 }
 
-fn worktree(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn git_worktree_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // A linked tree beside this one is where they are usually made.
     if let Some(folder) = call
         .operands
         .first()
         .filter(|word| word.text.starts_with(['/', '~', '$']))
     {
-        out.push(Effect::File(Act::Write, (*folder).clone()));
+        out.push(CommandEffect::File(FileAccess::Write, (*folder).clone()));
     }
-    if call.has(&["B", "f", "force"]) {
-        out.push(Effect::Deed(Deed::History));
+    if call.has_option(&["B", "f", "force"]) {
+        out.push(CommandEffect::Kind(EffectKind::MovesRefs));
     }
 }
 
-fn foreach(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn git_foreach_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     out.extend(
         call.operands
             .iter()
-            .map(|word| Effect::Runs((*word).clone())),
+            .map(|word| CommandEffect::RunsScript((*word).clone())),
     );
     if call.operands.len() > 1 {
-        out.push(Effect::Command(
+        out.push(CommandEffect::Command(
             call.operands.iter().map(|word| (*word).clone()).collect(),
         ));
     }
 }
 
-fn bisect(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Command(
+fn git_bisect_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Command(
         call.words.iter().skip(1).cloned().collect(),
     ));
 }
 
-fn reflog(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if matches!(call.operand(0), Some("expire" | "delete" | "drop")) {
-        out.push(Effect::Deed(Deed::Rewrites));
+fn git_reflog_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if matches!(call.literal_operand(0), Some("expire" | "delete" | "drop")) {
+        out.push(CommandEffect::Kind(EffectKind::RewritesHistory));
     }
 }
 
-fn collect(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn git_gc_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let drops = call.options.iter().any(|(name, value)| {
         name == "prune"
             && value
@@ -879,15 +1027,15 @@ fn collect(call: &Call<'_>, out: &mut Vec<Effect>) {
             || name.starts_with("cruft-exp")
     });
     if drops {
-        out.push(Effect::Deed(Deed::Rewrites));
+        out.push(CommandEffect::Kind(EffectKind::RewritesHistory));
     }
-    if call.operand(0) == Some("start") || call.operand(0) == Some("register") {
-        out.push(Effect::Deed(Deed::Persists));
+    if call.literal_operand(0) == Some("start") || call.literal_operand(0) == Some("register") {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
     }
 }
 
-fn symbolic(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn git_symbolic_ref_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call.operands.len() > 1 {
-        out.push(Effect::Deed(Deed::History));
+        out.push(CommandEffect::Kind(EffectKind::MovesRefs));
     }
 }

@@ -1,16 +1,16 @@
 //! Programs that speak HTTP: what they fetch is ordinary; what they send, and to where, is not.
 
-use crate::effects::call::Call;
-use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect, Language};
-use crate::shell::Word;
+use crate::effects::call::ParsedArgs;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CodeLanguage, CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
-const NET: &[Deed] = &[Deed::Network];
+const NET: &[EffectKind] = &[EffectKind::Network];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::does(&["curl"], NET)
-        .values("AbCDEeHhKmoPQrTtuUwxXYyzFd")
-        .longs(&[
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(&["curl"], NET)
+        .with_short_value_options("AbCDEeHhKmoPQrTtuUwxXYyzFd")
+        .with_long_value_options(&[
             "data",
             "data-binary",
             "data-raw",
@@ -78,39 +78,48 @@ pub(super) const ROWS: &[Row] = &[
             "ftp-port",
             "pinnedpubkey",
         ])
-        .on(&[
-            ("o", On::Writes),
-            ("output", On::Writes),
-            ("output-dir", On::Writes),
-            ("D", On::Writes),
-            ("dump-header", On::Writes),
-            ("c", On::Writes),
-            ("cookie-jar", On::Writes),
-            ("trace", On::Writes),
-            ("trace-ascii", On::Writes),
-            ("stderr", On::Writes),
-            ("hsts", On::Writes),
-            ("alt-svc", On::Writes),
-            ("etag-save", On::Writes),
-            ("libcurl", On::Writes),
-            ("T", On::With(Deed::Uploads)),
-            ("upload-file", On::With(Deed::Uploads)),
-            ("K", On::With(Deed::Unclear)),
-            ("config", On::With(Deed::Unclear)),
-            ("Q", On::With(Deed::Unclear)),
-            ("quote", On::With(Deed::Unclear)),
-            ("n", On::Value),
-            ("netrc-file", On::Reads),
-            ("E", On::Reads),
-            ("cert", On::Reads),
-            ("key", On::Reads),
-            ("u", On::Value),
-            ("user", On::Value),
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("output-dir", OptionMeaning::Writes),
+            ("D", OptionMeaning::Writes),
+            ("dump-header", OptionMeaning::Writes),
+            ("c", OptionMeaning::Writes),
+            ("cookie-jar", OptionMeaning::Writes),
+            ("trace", OptionMeaning::Writes),
+            ("trace-ascii", OptionMeaning::Writes),
+            ("stderr", OptionMeaning::Writes),
+            ("hsts", OptionMeaning::Writes),
+            ("alt-svc", OptionMeaning::Writes),
+            ("etag-save", OptionMeaning::Writes),
+            ("libcurl", OptionMeaning::Writes),
+            ("T", OptionMeaning::ValueEffect(EffectKind::Uploads)),
+            (
+                "upload-file",
+                OptionMeaning::ValueEffect(EffectKind::Uploads),
+            ),
+            ("K", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "config",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("Q", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "quote",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("n", OptionMeaning::Value),
+            ("netrc-file", OptionMeaning::Reads),
+            ("E", OptionMeaning::Reads),
+            ("cert", OptionMeaning::Reads),
+            ("key", OptionMeaning::Reads),
+            ("u", OptionMeaning::Value),
+            ("user", OptionMeaning::Value),
         ])
-        .more(curl),
-    Row::does(&["wget", "wget2"], NET)
-        .values("aeitTwQPBADRIXlnUo")
-        .longs(&[
+        .with_extra_effects_fn(curl_effects),
+    ProgramSpec::program_with_fixed_effects(&["wget", "wget2"], NET)
+        .with_short_value_options("aeitTwQPBADRIXlnUo")
+        .with_long_value_options(&[
             "tries",
             "timeout",
             "wait",
@@ -138,50 +147,65 @@ pub(super) const ROWS: &[Row] = &[
             "include-directories",
             "exclude-directories",
         ])
-        .on(&[
-            ("O", On::Writes),
-            ("output-document", On::Writes),
-            ("o", On::Writes),
-            ("output-file", On::Writes),
-            ("a", On::Writes),
-            ("append-output", On::Writes),
-            ("P", On::Writes),
-            ("directory-prefix", On::Writes),
-            ("save-cookies", On::Writes),
-            ("i", On::Reads),
-            ("input-file", On::Reads),
-            ("e", On::With(Deed::Unclear)),
-            ("execute", On::With(Deed::Unclear)),
-            ("config", On::With(Deed::Unclear)),
-            ("use-askpass", On::With(Deed::Code)),
-            ("post-file", On::With(Deed::Uploads)),
-            ("body-file", On::With(Deed::Uploads)),
+        .with_option_meanings(&[
+            ("O", OptionMeaning::Writes),
+            ("output-document", OptionMeaning::Writes),
+            ("o", OptionMeaning::Writes),
+            ("output-file", OptionMeaning::Writes),
+            ("a", OptionMeaning::Writes),
+            ("append-output", OptionMeaning::Writes),
+            ("P", OptionMeaning::Writes),
+            ("directory-prefix", OptionMeaning::Writes),
+            ("save-cookies", OptionMeaning::Writes),
+            ("i", OptionMeaning::Reads),
+            ("input-file", OptionMeaning::Reads),
+            ("e", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "execute",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            (
+                "config",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            (
+                "use-askpass",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("post-file", OptionMeaning::ValueEffect(EffectKind::Uploads)),
+            ("body-file", OptionMeaning::ValueEffect(EffectKind::Uploads)),
         ])
-        .more(wget),
-    Row::does(&["http", "https", "xh", "xhs", "httpie", "curlie"], NET)
-        .values("oabA")
-        .longs(&[
-            "auth", "timeout", "proxy", "verify", "session", "print", "style",
-        ])
-        .on(&[("o", On::Writes), ("output", On::Writes)])
-        .more(httpie),
+        .with_extra_effects_fn(wget_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["http", "https", "xh", "xhs", "httpie", "curlie"],
+        NET,
+    )
+    .with_short_value_options("oabA")
+    .with_long_value_options(&[
+        "auth", "timeout", "proxy", "verify", "session", "print", "style",
+    ])
+    .with_option_meanings(&[
+        ("o", OptionMeaning::Writes),
+        ("output", OptionMeaning::Writes),
+    ])
+    .with_extra_effects_fn(httpie_effects),
 ];
 
 /// `@FILE` and a file for a form are sent; what is written without a name is called like the URL.
-fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let file = |word: &Word| {
+fn curl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let file = |word: &CommandWord| {
         word.text.trim_start_matches('=').starts_with('@') && !word.text.ends_with("@-")
             || word.text.split_once('@').is_some_and(|(name, file)| {
                 !file.is_empty()
                     && file != "-"
                     && !name.is_empty()
                     && name.chars().all(char::is_alphanumeric)
-            }) && call.has(&["data-urlencode", "url-query"])
+            }) && call.has_option(&["data-urlencode", "url-query"])
             || word.text.contains("=@")
             || word.text.contains("=<")
     };
     let sent = call
-        .values_of(&[
+        .option_values(&[
             "d",
             "data",
             "data-binary",
@@ -192,7 +216,7 @@ fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
             "form",
         ])
         .any(file);
-    let input = |word: &Word| word.text.ends_with("@-");
+    let input = |word: &CommandWord| word.text.ends_with("@-");
     let fed = call
         .options
         .iter()
@@ -202,8 +226,8 @@ fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
     let local = call
         .operands
         .iter()
-        .chain(&call.values_of(&["url"]).collect::<Vec<_>>())
-        .all(|word| is_local(&word.text));
+        .chain(&call.option_values(&["url"]).collect::<Vec<_>>())
+        .all(|word| is_local_server_url(&word.text));
     let config = call.options.iter().any(|(name, value)| {
         matches!(
             name.as_str(),
@@ -216,18 +240,18 @@ fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
         .operands
         .iter()
         .any(|word| word.text.starts_with("telnet:"));
-    if (sent || telnet || call.has(&["variable"])) && !local {
-        out.push(Effect::Deed(Deed::Uploads));
+    if (sent || telnet || call.has_option(&["variable"])) && !local {
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
     if fed && !local {
-        out.push(Effect::Fed(Language::Sent));
+        out.push(CommandEffect::StdinCode(CodeLanguage::RemoteInput));
     }
     if config {
-        out.push(Effect::Deed(Deed::Unclear));
+        out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
     }
-    let secret = |word: &Word| word.text.contains("$(") || word.text.contains('`');
+    let secret = |word: &CommandWord| word.text.contains("$(") || word.text.contains('`');
     let sends = call
-        .values_of(&[
+        .option_values(&[
             "d",
             "data",
             "data-binary",
@@ -241,31 +265,34 @@ fn curl(call: &Call<'_>, out: &mut Vec<Effect>) {
         .any(secret);
     let asks = call.operands.iter().any(|word| secret(word));
     if (sends || asks) && !local {
-        out.push(Effect::Deed(Deed::Uploads));
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
     let method = call
-        .values_of(&["X", "request"])
+        .option_values(&["X", "request"])
         .next()
         .map(|word| word.text.to_ascii_uppercase());
     if method.is_some_and(|method| matches!(method.as_str(), "DELETE" | "PUT" | "PATCH")) && !local
     {
-        out.push(Effect::Deed(Deed::Forces));
+        out.push(CommandEffect::Kind(EffectKind::OverwritesShared));
     }
     for word in call
         .operands
         .iter()
         .filter(|word| word.text.to_ascii_lowercase().starts_with("file:"))
     {
-        out.push(Effect::File(Act::Read, (*word).clone()));
+        out.push(CommandEffect::File(FileAccess::Read, (*word).clone()));
     }
-    if call.has(&["O", "remote-name", "remote-name-all", "J"]) {
-        out.push(Effect::File(Act::Write, Word::fixed("?*")));
+    if call.has_option(&["O", "remote-name", "remote-name-all", "J"]) {
+        out.push(CommandEffect::File(
+            FileAccess::Write,
+            CommandWord::new_literal_word("?*"),
+        ));
     }
 }
 
 /// Whether this is a server of this machine, or of its containers: those go by names without a dot.
 /// Private addresses are not meant, since a company's own servers have them.
-pub(in crate::effects) fn is_local(url: &str) -> bool {
+pub(in crate::effects) fn is_local_server_url(url: &str) -> bool {
     let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
     let host = rest.split(['/', '?', '#']).next().unwrap_or(rest);
     let host = host.rsplit('@').next().unwrap_or(host);
@@ -288,51 +315,61 @@ pub(in crate::effects) fn is_local(url: &str) -> bool {
         || container
 }
 
-fn wget(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn wget_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // It is called as it is there.
-    if !call.has(&["O", "output-document"]) {
-        let last = |word: &&&Word| word.text.rsplit('/').next().map(str::to_owned);
+    if !call.has_option(&["O", "output-document"]) {
+        let last = |word: &&&CommandWord| word.text.rsplit('/').next().map(str::to_owned);
         let names = call.operands.iter().filter_map(|word| last(&word));
         let named = names.filter(|name| !name.is_empty() && name.contains('.'));
-        out.extend(named.map(|name| Effect::File(Act::Write, Word::fixed(name))));
+        out.extend(named.map(|name| {
+            CommandEffect::File(FileAccess::Write, CommandWord::new_literal_word(name))
+        }));
     }
     let method = call
-        .values_of(&["method"])
+        .option_values(&["method"])
         .next()
         .is_some_and(|word| !matches!(word.text.as_str(), "GET" | "HEAD"));
-    let changes = call.values_of(&["method"]).any(|word| {
+    let changes = call.option_values(&["method"]).any(|word| {
         let method = word.text.to_ascii_uppercase();
         matches!(method.as_str(), "DELETE" | "PUT" | "PATCH")
     });
-    if changes && !call.operands.iter().all(|word| is_local(&word.text)) {
-        out.push(Effect::Deed(Deed::Forces));
+    if changes
+        && !call
+            .operands
+            .iter()
+            .all(|word| is_local_server_url(&word.text))
+    {
+        out.push(CommandEffect::Kind(EffectKind::OverwritesShared));
     }
     if method
-        || call.has(&["post-data", "body-data"])
-            && !call.operands.iter().all(|word| is_local(&word.text))
+        || call.has_option(&["post-data", "body-data"])
+            && !call
+                .operands
+                .iter()
+                .all(|word| is_local_server_url(&word.text))
     {
-        out.push(Effect::Deed(Deed::Uploads));
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
 }
 
-fn httpie(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn httpie_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // What is piped in is sent.
-    out.push(Effect::Fed(Language::Other));
-    let first = call.operand(0).unwrap_or("");
+    out.push(CommandEffect::StdinCode(CodeLanguage::Unread));
+    let first = call.literal_operand(0).unwrap_or("");
     let local = call
         .operands
         .iter()
         .take(2)
-        .any(|word| is_local(&word.text) || word.text.starts_with(':'));
+        .any(|word| is_local_server_url(&word.text) || word.text.starts_with(':'));
     let changes = matches!(first, "DELETE" | "PUT" | "PATCH");
     let file = call
         .operands
         .iter()
         .any(|word| word.text.contains('@') && !word.text.contains("://"));
     if (changes || file) && !local {
-        out.push(Effect::Deed(Deed::Uploads));
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
     if changes && !local {
-        out.push(Effect::Deed(Deed::Forces));
+        out.push(CommandEffect::Kind(EffectKind::OverwritesShared));
     }
 }

@@ -1,7 +1,7 @@
 //! Files that programs run by a name of their own: what a script writes there, it runs with them.
 
 /// Programs, and the names of such files.
-const LOADS: &[(&[&str], &[&str])] = &[
+const AUTOLOADED_FILES: &[(&[&str], &[&str])] = &[
     (
         &["make", "gmake", "bmake"],
         &["Makefile", "makefile", "GNUmakefile", "*.mk"],
@@ -42,9 +42,9 @@ const LOADS: &[(&[&str], &[&str])] = &[
 ];
 
 /// The names of files that a program runs.
-pub(crate) fn loads(program: &str) -> impl Iterator<Item = &'static str> {
+pub(crate) fn files_autoloaded_by_program(program: &str) -> impl Iterator<Item = &'static str> {
     let plain = program.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.');
-    let rows = LOADS.iter().filter(move |(programs, _)| {
+    let rows = AUTOLOADED_FILES.iter().filter(move |(programs, _)| {
         programs
             .iter()
             .any(|name| *name == program || *name == plain)

@@ -22,53 +22,53 @@ mod system_packages;
 mod text;
 mod toolchains;
 
-pub(super) use http::is_local;
-pub(crate) use loads::loads;
+pub(super) use http::is_local_server_url;
+pub(crate) use loads::files_autoloaded_by_program;
 
-use super::row::Row;
-use crate::shell::Word;
+use super::row::ProgramSpec;
+use crate::shell::CommandWord;
 
 /// Programs that write what they make of the project, or what a registry brings.
-const BUILDERS: &[&[Row]] = &[
-    git::ROWS,
-    checkers::ROWS,
-    builds::ROWS,
-    compilers::ROWS,
-    toolchains::ROWS,
-    node::ROWS,
-    packages::ROWS,
-    system_packages::ROWS,
-    containers::ROWS,
+const BUILDERS: &[&[ProgramSpec]] = &[
+    git::SPECS,
+    checkers::SPECS,
+    builds::SPECS,
+    compilers::SPECS,
+    toolchains::SPECS,
+    node::SPECS,
+    packages::SPECS,
+    system_packages::SPECS,
+    containers::SPECS,
 ];
 
-const OTHERS: &[&[Row]] = &[
-    text::ROWS,
-    files::ROWS,
-    shells::ROWS,
-    http::ROWS,
-    forges::ROWS,
-    network::ROWS,
-    editors::ROWS,
-    archives::ROWS,
-    data::ROWS,
-    system::ROWS,
-    disks::ROWS,
+const OTHERS: &[&[ProgramSpec]] = &[
+    text::SPECS,
+    files::SPECS,
+    shells::SPECS,
+    http::SPECS,
+    forges::SPECS,
+    network::SPECS,
+    editors::SPECS,
+    archives::SPECS,
+    data::SPECS,
+    system::SPECS,
+    disks::SPECS,
 ];
 
 /// Whether a program is one of those.
-pub(super) fn builds(name: &str) -> bool {
+pub(super) fn is_build_program(name: &str) -> bool {
     let mut rows = BUILDERS.iter().flat_map(|family| family.iter());
     rows.any(|row| row.names.contains(&name))
 }
 
 /// The row of a program without its folder.
-pub(super) fn find(name: &str) -> Option<&'static Row> {
+pub(super) fn find_program_spec(name: &str) -> Option<&'static ProgramSpec> {
     let row = |name: &str| {
         (OTHERS.iter().chain(BUILDERS))
             .flat_map(|family| family.iter())
             .find(|row| row.names.contains(&name))
     };
-    let kind = || disks::family(name).and_then(row);
+    let kind = || disks::mkfs_program_family(name).and_then(row);
     row(name).or_else(kind).or_else(|| {
         // `python3.12`, `gcc-13`, `clang++-17`: the number is not part of the name.
         let plain = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
@@ -79,47 +79,47 @@ pub(super) fn find(name: &str) -> Option<&'static Row> {
 }
 
 /// Names of files that a command prints, one a line, if it prints nothing else.
-pub(crate) fn names_printed(words: &[Word]) -> Option<Vec<Word>> {
+pub(crate) fn printed_file_names(words: &[CommandWord]) -> Option<Vec<CommandWord>> {
     let (first, rest) = words.split_first()?;
-    let name = crate::rules::basename(first.as_fixed()?);
+    let name = crate::rules::basename(first.as_literal()?);
     let flag = |wanted: &[&str]| {
         rest.iter()
-            .any(|word| word.as_fixed().is_some_and(|text| wanted.contains(&text)))
+            .any(|word| word.as_literal().is_some_and(|text| wanted.contains(&text)))
     };
     let lists = |wanted: char| {
         rest.iter().any(|word| {
-            let text = word.lead();
+            let text = word.known_word_prefix();
             text.starts_with('-') && !text.starts_with("--") && text.contains(wanted)
         })
     };
-    let operands: Vec<&Word> = rest
+    let operands: Vec<&CommandWord> = rest
         .iter()
-        .filter(|word| !word.lead().starts_with('-'))
+        .filter(|word| !word.known_word_prefix().starts_with('-'))
         .collect();
-    let below = |folders: &[&Word]| -> Vec<Word> {
-        let all = |folder: &&Word| files::found(folder, None, true);
+    let below = |folders: &[&CommandWord]| -> Vec<CommandWord> {
+        let all = |folder: &&CommandWord| files::found_path_pattern(folder, None, true);
         match folders {
-            [] => vec![Word::fixed("**/?*")],
+            [] => vec![CommandWord::new_literal_word("**/?*")],
             folders => folders.iter().map(all).collect(),
         }
     };
     match name {
         "find" | "gfind" => {
             let shaped = flag(&["-printf", "-fprintf", "-ls", "-exec", "-execdir", "-fls"]);
-            (!shaped).then(|| found_by(words))
+            (!shaped).then(|| paths_found_by_find(words))
         }
         "git" => match rest
             .iter()
-            .find_map(|word| word.as_fixed().filter(|text| !text.starts_with('-')))
+            .find_map(|word| word.as_literal().filter(|text| !text.starts_with('-')))
         {
-            Some("ls-files") => Some(vec![Word::fixed("**/?*")]),
+            Some("ls-files") => Some(vec![CommandWord::new_literal_word("**/?*")]),
             Some("diff" | "show" | "log" | "diff-tree" | "diff-index")
                 if flag(&["--name-only"]) =>
             {
-                Some(vec![Word::fixed("**/?*")])
+                Some(vec![CommandWord::new_literal_word("**/?*")])
             }
             Some("grep") if lists('l') || flag(&["--name-only", "--files-with-matches"]) => {
-                Some(vec![Word::fixed("**/?*")])
+                Some(vec![CommandWord::new_literal_word("**/?*")])
             }
             _ => None,
         },
@@ -144,20 +144,20 @@ pub(crate) fn names_printed(words: &[Word]) -> Option<Vec<Word>> {
             found.extend(folders.iter().map(|word| (*word).clone()));
             Some(found)
         }
-        "fd" | "fdfind" => Some(files::found_by_fd(words)),
+        "fd" | "fdfind" => Some(files::paths_found_by_fd(words)),
         "ls" if !lists('l') && !lists('R') && !lists('s') && !lists('i') => {
             Some(match operands.as_slice() {
                 // Names without their folder.
-                [] => vec![Word::fixed("?*")],
+                [] => vec![CommandWord::new_literal_word("?*")],
                 folders => folders
                     .iter()
-                    .flat_map(|word| match word.known {
-                        crate::shell::Known::Many => vec![(*word).clone()],
+                    .flat_map(|word| match word.knowledge {
+                        crate::shell::WordKnowledge::Unbounded => vec![(*word).clone()],
                         // Whoever reads them here means them there.
                         _ => {
                             let mut there = (*word).clone();
-                            there.append(&Word::fixed("/?*"));
-                            vec![Word::fixed("?*"), there]
+                            there.concatenate_word(&CommandWord::new_literal_word("/?*"));
+                            vec![CommandWord::new_literal_word("?*"), there]
                         }
                     })
                     .collect(),
@@ -168,11 +168,11 @@ pub(crate) fn names_printed(words: &[Word]) -> Option<Vec<Word>> {
 }
 
 /// What `{}` stands for in the commands of `find`.
-pub(crate) fn found_by(words: &[Word]) -> Vec<Word> {
-    let (starts, names) = files::find_scope(words);
-    let mut found = files::found_below(&starts, &names, true);
+pub(crate) fn paths_found_by_find(words: &[CommandWord]) -> Vec<CommandWord> {
+    let (starts, names) = files::starts_and_names_of_find(words);
+    let mut found = files::paths_yielded_by_find_command(&starts, &names, true);
     // The folder itself is found, too, unless something is asked of what is.
-    if !files::chooses(words) {
+    if !files::has_find_filter(words) {
         found.extend(starts);
     }
     found
@@ -185,12 +185,12 @@ mod tests {
     use super::*;
 
     /// Names that stand in two of these rows, or below one of them.
-    fn twice<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<&'a str> {
+    fn twice<'a>(rows: impl Iterator<Item = &'a ProgramSpec>) -> Vec<&'a str> {
         let mut seen = BTreeSet::new();
         let mut twice = Vec::new();
         for row in rows {
             twice.extend(row.names.iter().filter(|name| !seen.insert(**name)));
-            twice.extend(super::tests::twice(row.subs.iter()));
+            twice.extend(super::tests::twice(row.subcommands.iter()));
         }
         twice
     }

@@ -1,32 +1,48 @@
 //! Programs that reach other machines. Bringing something here is ordinary; sending files away,
 //! and running something there, is not.
 
-use crate::effects::call::Call;
+use crate::effects::call::ParsedArgs;
 use crate::effects::inert;
-use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect, Language};
-use crate::shell::Word;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CodeLanguage, CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
-const NET: &[Deed] = &[Deed::Network];
+const NET: &[EffectKind] = &[EffectKind::Network];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::does(&["aria2c", "axel", "lynx", "w3m", "links", "elinks"], NET)
-        .on(&[
-            ("o", On::Writes),
-            ("d", On::Writes),
-            ("dir", On::Writes),
-            ("out", On::Writes),
-            ("conf-path", On::With(Deed::Unclear)),
-            ("cmd_script", On::With(Deed::Code)),
-        ])
-        .more(hooks),
-    Row::does(&["youtube-dl", "yt-dlp", "gallery-dl"], NET).on(&[
-        ("exec", On::With(Deed::Code)),
-        ("o", On::Writes),
-        ("P", On::Writes),
-        ("external-downloader", On::With(Deed::Code)),
-    ]),
-    Row::does(
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
+        &["aria2c", "axel", "lynx", "w3m", "links", "elinks"],
+        NET,
+    )
+    .with_option_meanings(&[
+        ("o", OptionMeaning::Writes),
+        ("d", OptionMeaning::Writes),
+        ("dir", OptionMeaning::Writes),
+        ("out", OptionMeaning::Writes),
+        (
+            "conf-path",
+            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        ),
+        (
+            "cmd_script",
+            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+        ),
+    ])
+    .with_extra_effects_fn(downloader_hook_option_effects),
+    ProgramSpec::program_with_fixed_effects(&["youtube-dl", "yt-dlp", "gallery-dl"], NET)
+        .with_option_meanings(&[
+            (
+                "exec",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("o", OptionMeaning::Writes),
+            ("P", OptionMeaning::Writes),
+            (
+                "external-downloader",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+        ]),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "ping",
             "ping6",
@@ -56,8 +72,8 @@ pub(super) const ROWS: &[Row] = &[
         ],
         NET,
     ),
-    Row::of(&["ssh"]).more(ssh),
-    Row::of(&[
+    ProgramSpec::new(&["ssh"]).with_extra_effects_fn(ssh_effects),
+    ProgramSpec::new(&[
         "mosh",
         "sshpass",
         "autossh",
@@ -96,19 +112,19 @@ pub(super) const ROWS: &[Row] = &[
         "wg-quick",
         "tailscale",
     ])
-    .more(pipes),
-    Row::of(&["scp", "rcp"])
-        .values("cFiJloPSD")
-        .on(&[
-            ("S", On::With(Deed::Code)),
-            ("o", On::With(Deed::Unclear)),
-            ("F", On::With(Deed::Unclear)),
-            ("i", On::Value),
+    .with_extra_effects_fn(netcat_and_rclone_effects),
+    ProgramSpec::new(&["scp", "rcp"])
+        .with_short_value_options("cFiJloPSD")
+        .with_option_meanings(&[
+            ("S", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            ("o", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            ("F", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            ("i", OptionMeaning::Value),
         ])
-        .more(copies),
-    Row::of(&["rsync"])
-        .values("eBTfM@")
-        .longs(&[
+        .with_extra_effects_fn(scp_effects),
+    ProgramSpec::new(&["rsync"])
+        .with_short_value_options("eBTfM@")
+        .with_long_value_options(&[
             "exclude",
             "include",
             "exclude-from",
@@ -136,18 +152,27 @@ pub(super) const ROWS: &[Row] = &[
             "modify-window",
             "iconv",
         ])
-        .on(&[
-            ("e", On::With(Deed::Unclear)),
-            ("rsh", On::With(Deed::Unclear)),
-            ("rsync-path", On::With(Deed::Code)),
-            ("log-file", On::Writes),
-            ("backup-dir", On::Writes),
-            ("write-batch", On::Writes),
-            ("daemon", On::Does(Deed::Persists)),
-            ("config", On::With(Deed::Unclear)),
+        .with_option_meanings(&[
+            ("e", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "rsh",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            (
+                "rsync-path",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("log-file", OptionMeaning::Writes),
+            ("backup-dir", OptionMeaning::Writes),
+            ("write-batch", OptionMeaning::Writes),
+            ("daemon", OptionMeaning::FlagEffect(EffectKind::Persists)),
+            (
+                "config",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
         ])
-        .more(rsync),
-    Row::of(&[
+        .with_extra_effects_fn(rsync_effects),
+    ProgramSpec::new(&[
         "ssh-keygen",
         "ssh-add",
         "ssh-copy-id",
@@ -182,69 +207,77 @@ pub(super) const ROWS: &[Row] = &[
         "certtool",
         "keytool",
     ])
-    .more(keys),
+    .with_extra_effects_fn(key_store_effects),
 ];
 
-fn hooks(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn downloader_hook_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     if call
         .options
         .iter()
         .any(|(name, _)| name.starts_with("on-") || name.starts_with("cmd"))
     {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
 }
 
 /// What runs there is found by the grammar; options can run something here.
-fn ssh(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.words.iter().any(|word| word.as_fixed() == Some("-V")) && call.words.len() == 2 {
+fn ssh_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call
+        .words
+        .iter()
+        .any(|word| word.as_literal() == Some("-V"))
+        && call.words.len() == 2
+    {
         return;
     }
-    out.push(Effect::Deed(Deed::Elsewhere));
+    out.push(CommandEffect::Kind(EffectKind::RemoteExecution));
 }
 
-fn pipes(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
+fn netcat_and_rclone_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
     let looks = match name {
         "nc" | "ncat" | "netcat" => {
             let runs = ["e", "c", "exec", "sh-exec", "lua-exec", "l", "listen"];
             // Without `-z`, which only looks whether a port is open, it sends what it reads.
-            if !call.has(&runs) && !call.has(&["z"]) {
-                return out.push(Effect::Fed(Language::Sent));
+            if !call.has_option(&runs) && !call.has_option(&["z"]) {
+                return out.push(CommandEffect::StdinCode(CodeLanguage::RemoteInput));
             }
-            !call.has(&runs)
+            !call.has_option(&runs)
         }
-        "tailscale" => matches!(call.operand(0), Some("status" | "ip" | "ping" | "version")),
-        "wg" => matches!(call.operand(0), None | Some("show")),
+        "tailscale" => matches!(
+            call.literal_operand(0),
+            Some("status" | "ip" | "ping" | "version")
+        ),
+        "wg" => matches!(call.literal_operand(0), None | Some("show")),
         "rclone" => matches!(
-            call.operand(0),
+            call.literal_operand(0),
             Some("ls" | "lsd" | "lsl" | "listremotes" | "version" | "size" | "about")
         ),
         "iperf3" => false,
         _ => false,
     };
     if !looks {
-        out.push(Effect::Deed(Deed::Uploads));
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
     }
     if name == "rclone" {
-        removed_locally(call, out);
+        add_rclone_removals(call, out);
     }
 }
 
 /// `rclone` knows folders of this machine by their paths, and others by `REMOTE:PATH`.
-fn removed_locally(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let (act, place) = match call.operand(0) {
-        Some("purge" | "delete" | "deletefile") => (Act::Remove, call.operands.get(1)),
-        Some("sync") => (Act::Clear, call.operands.get(2)),
-        Some("move") => (Act::Clear, call.operands.get(1)),
+fn add_rclone_removals(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let (act, place) = match call.literal_operand(0) {
+        Some("purge" | "delete" | "deletefile") => (FileAccess::Remove, call.operands.get(1)),
+        Some("sync") => (FileAccess::ClearContents, call.operands.get(2)),
+        Some("move") => (FileAccess::ClearContents, call.operands.get(1)),
         _ => return,
     };
-    let local = place.filter(|word| !remote(word));
-    out.extend(local.map(|word| Effect::File(act, (*word).clone())));
+    let local = place.filter(|word| !is_remote_path(word));
+    out.extend(local.map(|word| CommandEffect::File(act, (*word).clone())));
 }
 
 /// `HOST:PATH`, not a path.
-fn remote(word: &Word) -> bool {
+fn is_remote_path(word: &CommandWord) -> bool {
     let text = word.text.as_str();
     text.contains("://")
         || text
@@ -252,30 +285,34 @@ fn remote(word: &Word) -> bool {
             .is_some_and(|(host, _)| !host.contains('/') && !host.is_empty())
 }
 
-fn copies(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn scp_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let Some((target, sources)) = call.operands.split_last() else {
         return;
     };
-    transfer(sources, target, out);
+    add_transfer_effects(sources, target, out);
 }
 
-fn transfer(sources: &[&Word], target: &Word, out: &mut Vec<Effect>) {
-    for word in sources.iter().filter(|word| !remote(word)) {
-        out.push(Effect::File(Act::ReadBelow, (*word).clone()));
+fn add_transfer_effects(
+    sources: &[&CommandWord],
+    target: &CommandWord,
+    out: &mut Vec<CommandEffect>,
+) {
+    for word in sources.iter().filter(|word| !is_remote_path(word)) {
+        out.push(CommandEffect::File(FileAccess::ReadBelow, (*word).clone()));
     }
-    if remote(target) {
-        out.push(Effect::Deed(Deed::Uploads));
+    if is_remote_path(target) {
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
     } else {
-        out.push(Effect::File(Act::Write, target.clone()));
-        out.push(Effect::PutInto(
+        out.push(CommandEffect::File(FileAccess::Write, target.clone()));
+        out.push(CommandEffect::PutInto(
             target.clone(),
             sources.iter().map(|word| (*word).clone()).collect(),
         ));
     }
 }
 
-fn rsync(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if inert::holds(
+fn rsync_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if inert::has_certain_dry_run_option(
         call.words,
         &["n", "dry-run", "list-only"],
         &inert::RSYNC,
@@ -290,28 +327,31 @@ fn rsync(call: &Call<'_>, out: &mut Vec<Effect>) {
     if sources.is_empty() {
         return;
     }
-    transfer(sources, target, out);
+    add_transfer_effects(sources, target, out);
     let deletes = call
         .options
         .iter()
         .any(|(name, _)| name.starts_with("del") || name.starts_with("remove-s"));
     if deletes {
-        out.push(Effect::File(Act::Remove, (*target).clone()));
+        out.push(CommandEffect::File(FileAccess::Remove, (*target).clone()));
         out.extend(
             sources
                 .iter()
-                .filter(|_| call.has(&["remove-source-files"]))
-                .map(|word| Effect::File(Act::Remove, (*word).clone())),
+                .filter(|_| call.has_option(&["remove-source-files"]))
+                .map(|word| CommandEffect::File(FileAccess::Remove, (*word).clone())),
         );
-    } else if !remote(target) {
-        out.push(Effect::File(Act::WriteBelow, (*target).clone()));
+    } else if !is_remote_path(target) {
+        out.push(CommandEffect::File(
+            FileAccess::WriteBelow,
+            (*target).clone(),
+        ));
     }
 }
 
 /// Key stores: asking for versions, certificates and digests is harmless, the rest is not.
-fn keys(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
-    let first = call.operand(0).unwrap_or("");
+fn key_store_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
+    let first = call.literal_operand(0).unwrap_or("");
     let plain = match name {
         "openssl" => {
             let file = |names: &[&str]| {
@@ -320,17 +360,17 @@ fn keys(call: &Call<'_>, out: &mut Vec<Effect>) {
                     .zip(call.words.iter().skip(1))
                     .filter(|(flag, _)| names.contains(&flag.text.as_str()))
                     .map(|(_, file)| file.clone())
-                    .collect::<Vec<Word>>()
+                    .collect::<Vec<CommandWord>>()
             };
             out.extend(
                 file(&["-in", "-key", "-inkey"])
                     .into_iter()
-                    .map(|word| Effect::File(Act::Read, word)),
+                    .map(|word| CommandEffect::File(FileAccess::Read, word)),
             );
             out.extend(
                 file(&["-out", "-keyout"])
                     .into_iter()
-                    .map(|word| Effect::File(Act::Write, word)),
+                    .map(|word| CommandEffect::File(FileAccess::Write, word)),
             );
             let code = call.words.iter().any(|word| {
                 matches!(
@@ -378,21 +418,21 @@ fn keys(call: &Call<'_>, out: &mut Vec<Effect>) {
                     .zip(call.words.iter().skip(1))
                     .filter(|(flag, _)| flag.text == "-f")
                     .map(|(_, file)| {
-                        Effect::File(
-                            if call.has(&["l", "lf"]) {
-                                Act::List
+                        CommandEffect::File(
+                            if call.has_option(&["l", "lf"]) {
+                                FileAccess::List
                             } else {
-                                Act::Write
+                                FileAccess::Write
                             },
                             file.clone(),
                         )
                     }),
             );
-            call.has(&["l", "lf", "F", "lv"]) && !call.has(&["D"])
+            call.has_option(&["l", "lf", "F", "lv"]) && !call.has_option(&["D"])
         }
-        "ssh-add" => call.has(&["l", "L"]),
+        "ssh-add" => call.has_option(&["l", "L"]),
         "ssh-keyscan" | "klist" => true,
-        "gpg" | "gpg2" => call.has(&[
+        "gpg" | "gpg2" => call.has_option(&[
             "version",
             "verify",
             "list-keys",
@@ -413,6 +453,6 @@ fn keys(call: &Call<'_>, out: &mut Vec<Effect>) {
         _ => false,
     };
     if !plain {
-        out.push(Effect::Deed(Deed::Secret));
+        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
     }
 }

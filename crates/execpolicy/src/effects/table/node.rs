@@ -1,19 +1,19 @@
 //! The package managers of JavaScript. What runs a program of a package is judged by that program.
 
-use super::packages::tool;
-use crate::effects::Effect;
-use crate::effects::call::Call;
+use super::packages::add_package_runner_effects;
+use crate::effects::CommandEffect;
+use crate::effects::call::ParsedArgs;
 use crate::effects::inert;
-use crate::effects::row::{Deed, On, Row};
-use crate::shell::Word;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::shell::CommandWord;
 
-const INSTALLS: &[Deed] = &[Deed::Installs];
-const RUNS: &[Deed] = &[Deed::Opaque];
+const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
+const RUNS: &[EffectKind] = &[EffectKind::Opaque];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::of(&["npm", "pnpm", "yarn", "yarnpkg", "cnpm"])
-        .values("CFw")
-        .longs(&[
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["npm", "pnpm", "yarn", "yarnpkg", "cnpm"])
+        .with_short_value_options("CFw")
+        .with_long_value_options(&[
             "prefix",
             "filter",
             "workspace",
@@ -22,40 +22,52 @@ pub(super) const ROWS: &[Row] = &[
             "dir",
             "cwd",
         ])
-        .on(&[
-            ("C", On::At),
-            ("prefix", On::At),
-            ("dir", On::At),
-            ("cwd", On::At),
-            ("script-shell", On::With(Deed::Code)),
-            ("node-options", On::With(Deed::Code)),
+        .with_option_meanings(&[
+            ("C", OptionMeaning::WorkingDir),
+            ("prefix", OptionMeaning::WorkingDir),
+            ("dir", OptionMeaning::WorkingDir),
+            ("cwd", OptionMeaning::WorkingDir),
+            (
+                "script-shell",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "node-options",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
         ])
-        .subs(NODE)
-        .others(RUNS),
-    Row::of(&["npx", "pnpx", "bunx"])
-        .values("pwc")
-        .longs(&["package", "workspace"])
-        .more(npx),
-    Row::of(&["bun"])
-        .longs(&["cwd", "filter", "env-file"])
-        .on(&[
-            ("cwd", On::At),
-            ("e", On::With(Deed::Code)),
-            ("p", On::With(Deed::Code)),
-            ("eval", On::With(Deed::Code)),
-            ("print", On::With(Deed::Code)),
+        .with_subcommands(NODE)
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::new(&["npx", "pnpx", "bunx"])
+        .with_short_value_options("pwc")
+        .with_long_value_options(&["package", "workspace"])
+        .with_extra_effects_fn(npx_effects),
+    ProgramSpec::new(&["bun"])
+        .with_long_value_options(&["cwd", "filter", "env-file"])
+        .with_option_meanings(&[
+            ("cwd", OptionMeaning::WorkingDir),
+            ("e", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            ("p", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "eval",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "print",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
         ])
-        .subs(NODE)
-        .others(RUNS),
-    Row::of(&["deno"]).subs(&[
-        Row::does(
+        .with_subcommands(NODE)
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::new(&["deno"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "test", "task", "run", "fmt", "lint", "check", "bench", "compile", "bundle", "doc",
                 "info", "types", "serve", "coverage",
             ],
             RUNS,
         ),
-        Row::does(
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "install",
                 "add",
@@ -68,14 +80,15 @@ pub(super) const ROWS: &[Row] = &[
             ],
             INSTALLS,
         ),
-        Row::does(&["eval", "repl"], &[Deed::Code]),
-        Row::does(&["publish", "deploy"], &[Deed::Publishes]),
+        ProgramSpec::program_with_fixed_effects(&["eval", "repl"], &[EffectKind::UnreadableCode]),
+        ProgramSpec::program_with_fixed_effects(&["publish", "deploy"], &[EffectKind::Publishes]),
     ]),
-    Row::of(&["ncu", "npm-check-updates", "npm-check", "bower", "jspm"]).more(installs),
+    ProgramSpec::new(&["ncu", "npm-check-updates", "npm-check", "bower", "jspm"])
+        .with_extra_effects_fn(package_install_effects),
 ];
 
-const NODE: &[Row] = &[
-    Row::does(
+const NODE: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
         &[
             "install",
             "i",
@@ -152,7 +165,7 @@ const NODE: &[Row] = &[
         ],
         INSTALLS,
     )
-    .longs(&[
+    .with_long_value_options(&[
         "registry",
         "prefix",
         "filter",
@@ -163,16 +176,19 @@ const NODE: &[Row] = &[
         "depth",
         "cache",
     ])
-    .on(&[
-        ("prefix", On::Writes),
-        ("script-shell", On::With(Deed::Code)),
+    .with_option_meanings(&[
+        ("prefix", OptionMeaning::Writes),
+        (
+            "script-shell",
+            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+        ),
     ])
-    .more(node_settings),
-    Row::of(&["exec", "dlx", "x"])
-        .values("pwc")
-        .longs(&["package", "workspace", "filter"])
-        .more(npx),
-    Row::does(
+    .with_extra_effects_fn(npm_config_effects),
+    ProgramSpec::new(&["exec", "dlx", "x"])
+        .with_short_value_options("pwc")
+        .with_long_value_options(&["package", "workspace", "filter"])
+        .with_extra_effects_fn(npx_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "run",
             "run-script",
@@ -191,11 +207,14 @@ const NODE: &[Row] = &[
         ],
         RUNS,
     )
-    .values("w")
-    .longs(&["workspace", "prefix", "filter"])
-    .on(&[("script-shell", On::With(Deed::Code))]),
-    Row::of(&["workspace"]).more(workspace),
-    Row::does(
+    .with_short_value_options("w")
+    .with_long_value_options(&["workspace", "prefix", "filter"])
+    .with_option_meanings(&[(
+        "script-shell",
+        OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+    )]),
+    ProgramSpec::new(&["workspace"]).with_extra_effects_fn(yarn_workspace_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "publish",
             "unpublish",
@@ -210,31 +229,35 @@ const NODE: &[Row] = &[
             "stage",
             "npm",
         ],
-        &[Deed::Publishes],
+        &[EffectKind::Publishes],
     )
-    .on(&[("dry-run", On::Inert(&inert::PACKAGES))]),
-    Row::does(
+    .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
+    ProgramSpec::program_with_fixed_effects(
         &["login", "logout", "adduser", "token", "profile"],
-        &[Deed::Secret],
+        &[EffectKind::ExposesSecret],
     ),
 ];
 
 /// A registry, a shell or a script that is set for all later calls.
-fn node_settings(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn npm_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let name = call.words.first().map_or("", |word| word.text.as_str());
     let settles = matches!(name, "config" | "c" | "set")
-        && (name == "set" || matches!(call.operand(0), Some("set" | "edit" | "delete" | "fix")));
+        && (name == "set"
+            || matches!(
+                call.literal_operand(0),
+                Some("set" | "edit" | "delete" | "fix")
+            ));
     if settles {
-        out.push(Effect::Deed(Deed::Persists));
+        out.push(CommandEffect::Kind(EffectKind::Persists));
     }
     if matches!(name, "config" | "c" | "get")
         && call.operands.iter().any(|word| word.text.contains("_auth"))
     {
-        out.push(Effect::Deed(Deed::Secret));
+        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
     }
 }
 
-fn npx(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn npx_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // Only options before the tool are its own.
     let first = call.operands.first().copied();
     for (at, word) in call.words.iter().enumerate().skip(1) {
@@ -246,29 +269,29 @@ fn npx(call: &Call<'_>, out: &mut Vec<Effect>) {
                 out.extend(
                     call.words
                         .get(at + 1)
-                        .map(|word| Effect::Runs(word.clone())),
+                        .map(|word| CommandEffect::RunsScript(word.clone())),
                 );
                 return;
             }
             text if text.starts_with("--call=") => {
-                out.extend(word.after('=').map(Effect::Runs));
+                out.extend(word.suffix_after_char('=').map(CommandEffect::RunsScript));
                 return;
             }
             _ => {}
         }
     }
-    tool(&call.behind(), out);
+    add_package_runner_effects(&call.words_from_first_operand(), out);
 }
 
 /// `yarn workspace NAME SCRIPT`.
-fn workspace(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Opaque));
-    let rest = call.behind();
-    let mut words = vec![Word::fixed("yarn")];
+fn yarn_workspace_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    let rest = call.words_from_first_operand();
+    let mut words = vec![CommandWord::new_literal_word("yarn")];
     words.extend(rest.iter().skip(1).cloned());
-    out.push(Effect::Tool(words));
+    out.push(CommandEffect::ProjectTool(words));
 }
 
-fn installs(_: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Installs));
+fn package_install_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Installs));
 }

@@ -1,20 +1,20 @@
 //! Package managers of languages: installing is ordinary work, handing out is not. What runs a
 //! program of a package is judged by that program.
 
-use crate::effects::Effect;
-use crate::effects::call::Call;
+use crate::effects::CommandEffect;
+use crate::effects::call::ParsedArgs;
 use crate::effects::inert;
-use crate::effects::row::{Deed, On, Row};
-use crate::shell::Word;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::shell::CommandWord;
 
-const INSTALLS: &[Deed] = &[Deed::Installs];
-const RUNS: &[Deed] = &[Deed::Opaque];
+const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
+const RUNS: &[EffectKind] = &[EffectKind::Opaque];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::of(&["pip", "pipx"])
-        .longs(&["python", "log", "proxy", "retries", "timeout", "cache-dir"])
-        .subs(&[
-            Row::does(
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["pip", "pipx"])
+        .with_long_value_options(&["python", "log", "proxy", "retries", "timeout", "cache-dir"])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
                 &[
                     "install",
                     "download",
@@ -32,8 +32,8 @@ pub(super) const ROWS: &[Row] = &[
                 ],
                 INSTALLS,
             )
-            .values("rctei")
-            .longs(&[
+            .with_short_value_options("rctei")
+            .with_long_value_options(&[
                 "requirement",
                 "constraint",
                 "target",
@@ -45,16 +45,16 @@ pub(super) const ROWS: &[Row] = &[
                 "root",
                 "python",
             ])
-            .on(&[
-                ("t", On::Writes),
-                ("target", On::Writes),
-                ("prefix", On::Writes),
-                ("root", On::Writes),
-                ("d", On::Writes),
-                ("dest", On::Writes),
-                ("r", On::Reads),
+            .with_option_meanings(&[
+                ("t", OptionMeaning::Writes),
+                ("target", OptionMeaning::Writes),
+                ("prefix", OptionMeaning::Writes),
+                ("root", OptionMeaning::Writes),
+                ("d", OptionMeaning::Writes),
+                ("dest", OptionMeaning::Writes),
+                ("r", OptionMeaning::Reads),
             ]),
-            Row::of(&[
+            ProgramSpec::new(&[
                 "list",
                 "show",
                 "freeze",
@@ -68,29 +68,33 @@ pub(super) const ROWS: &[Row] = &[
                 "environment",
                 "completion",
             ]),
-            Row::of(&["cache", "config"]),
-            Row::of(&["run", "runpip"]).more(after_sub),
+            ProgramSpec::new(&["cache", "config"]),
+            ProgramSpec::new(&["run", "runpip"])
+                .with_extra_effects_fn(package_manager_exec_effects),
         ]),
-    Row::of(&["uv"])
-        .longs(&["directory", "project", "cache-dir", "color", "config-file"])
-        .on(&[("directory", On::At), ("project", On::At)])
-        .subs(&[
-            Row::does(
+    ProgramSpec::new(&["uv"])
+        .with_long_value_options(&["directory", "project", "cache-dir", "color", "config-file"])
+        .with_option_meanings(&[
+            ("directory", OptionMeaning::WorkingDir),
+            ("project", OptionMeaning::WorkingDir),
+        ])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
                 &[
                     "sync", "add", "remove", "lock", "venv", "init", "export", "tree", "python",
                     "cache", "self", "build", "version", "help", "format",
                 ],
                 INSTALLS,
             )
-            .on(&[
-                ("o", On::Writes),
-                ("output-file", On::Writes),
-                ("out-dir", On::Writes),
+            .with_option_meanings(&[
+                ("o", OptionMeaning::Writes),
+                ("output-file", OptionMeaning::Writes),
+                ("out-dir", OptionMeaning::Writes),
             ]),
-            Row::of(&["run"]).more(uv_run),
-            Row::of(&["tool"]).subs(&[
-                Row::of(&["run"]).more(uv_run),
-                Row::does(
+            ProgramSpec::new(&["run"]).with_extra_effects_fn(uv_run_effects),
+            ProgramSpec::new(&["tool"]).with_subcommands(&[
+                ProgramSpec::new(&["run"]).with_extra_effects_fn(uv_run_effects),
+                ProgramSpec::program_with_fixed_effects(
                     &[
                         "install",
                         "list",
@@ -102,36 +106,42 @@ pub(super) const ROWS: &[Row] = &[
                     INSTALLS,
                 ),
             ]),
-            Row::of(&["pip"]).subs(&[Row::does(
-                &[
-                    "install",
-                    "uninstall",
-                    "sync",
-                    "compile",
-                    "tree",
-                    "check",
-                    "list",
-                    "show",
-                    "freeze",
-                ],
-                INSTALLS,
-            )
-            .on(&[
-                ("o", On::Writes),
-                ("output-file", On::Writes),
-                ("t", On::Writes),
-                ("target", On::Writes),
-                ("prefix", On::Writes),
-            ])]),
-            Row::does(&["publish"], &[Deed::Publishes]),
+            ProgramSpec::new(&["pip"]).with_subcommands(&[
+                ProgramSpec::program_with_fixed_effects(
+                    &[
+                        "install",
+                        "uninstall",
+                        "sync",
+                        "compile",
+                        "tree",
+                        "check",
+                        "list",
+                        "show",
+                        "freeze",
+                    ],
+                    INSTALLS,
+                )
+                .with_option_meanings(&[
+                    ("o", OptionMeaning::Writes),
+                    ("output-file", OptionMeaning::Writes),
+                    ("t", OptionMeaning::Writes),
+                    ("target", OptionMeaning::Writes),
+                    ("prefix", OptionMeaning::Writes),
+                ]),
+            ]),
+            ProgramSpec::program_with_fixed_effects(&["publish"], &[EffectKind::Publishes]),
         ]),
-    Row::of(&["uvx"]).more(uv_run),
-    Row::of(&["poetry", "pipenv", "pdm", "hatch", "rye", "pixi"])
-        .values("CPpe")
-        .longs(&["directory", "project", "env"])
-        .on(&[("C", On::At), ("directory", On::At), ("project", On::At)])
-        .subs(&[
-            Row::does(
+    ProgramSpec::new(&["uvx"]).with_extra_effects_fn(uv_run_effects),
+    ProgramSpec::new(&["poetry", "pipenv", "pdm", "hatch", "rye", "pixi"])
+        .with_short_value_options("CPpe")
+        .with_long_value_options(&["directory", "project", "env"])
+        .with_option_meanings(&[
+            ("C", OptionMeaning::WorkingDir),
+            ("directory", OptionMeaning::WorkingDir),
+            ("project", OptionMeaning::WorkingDir),
+        ])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
                 &[
                     "install",
                     "add",
@@ -168,16 +178,19 @@ pub(super) const ROWS: &[Row] = &[
                 ],
                 INSTALLS,
             )
-            .on(&[("o", On::Writes), ("output", On::Writes)]),
-            Row::of(&["run"]).more(after_sub),
-            Row::does(&["shell"], RUNS),
-            Row::does(&["config"], &[Deed::Persists]),
-            Row::does(&["publish"], &[Deed::Publishes])
-                .on(&[("dry-run", On::Inert(&inert::PACKAGES))]),
+            .with_option_meanings(&[
+                ("o", OptionMeaning::Writes),
+                ("output", OptionMeaning::Writes),
+            ]),
+            ProgramSpec::new(&["run"]).with_extra_effects_fn(package_manager_exec_effects),
+            ProgramSpec::program_with_fixed_effects(&["shell"], RUNS),
+            ProgramSpec::program_with_fixed_effects(&["config"], &[EffectKind::Persists]),
+            ProgramSpec::program_with_fixed_effects(&["publish"], &[EffectKind::Publishes])
+                .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
         ])
-        .others(RUNS),
-    Row::of(&["conda", "mamba", "micromamba"]).subs(&[
-        Row::does(
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::new(&["conda", "mamba", "micromamba"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "install",
                 "create",
@@ -196,14 +209,14 @@ pub(super) const ROWS: &[Row] = &[
             ],
             INSTALLS,
         ),
-        Row::of(&["run"])
-            .values("np")
-            .longs(&["name", "prefix"])
-            .more(after_sub),
-        Row::does(&["init"], &[Deed::Persists]),
+        ProgramSpec::new(&["run"])
+            .with_short_value_options("np")
+            .with_long_value_options(&["name", "prefix"])
+            .with_extra_effects_fn(package_manager_exec_effects),
+        ProgramSpec::program_with_fixed_effects(&["init"], &[EffectKind::Persists]),
     ]),
-    Row::of(&["gem"]).subs(&[
-        Row::does(
+    ProgramSpec::new(&["gem"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "install",
                 "update",
@@ -225,13 +238,19 @@ pub(super) const ROWS: &[Row] = &[
             ],
             INSTALLS,
         ),
-        Row::does(&["push", "yank", "owner"], &[Deed::Publishes]),
-        Row::of(&["exec"]).more(after_sub),
-        Row::does(&["signin", "signout"], &[Deed::Secret]),
+        ProgramSpec::program_with_fixed_effects(
+            &["push", "yank", "owner"],
+            &[EffectKind::Publishes],
+        ),
+        ProgramSpec::new(&["exec"]).with_extra_effects_fn(package_manager_exec_effects),
+        ProgramSpec::program_with_fixed_effects(
+            &["signin", "signout"],
+            &[EffectKind::ExposesSecret],
+        ),
     ]),
-    Row::of(&["bundle", "bundler"])
-        .subs(&[
-            Row::does(
+    ProgramSpec::new(&["bundle", "bundler"])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
                 &[
                     "install", "update", "add", "remove", "lock", "list", "show", "info",
                     "outdated", "check", "config", "init", "clean", "cache", "binstubs",
@@ -239,14 +258,14 @@ pub(super) const ROWS: &[Row] = &[
                 ],
                 INSTALLS,
             ),
-            Row::of(&["exec", "e"]).more(after_sub),
+            ProgramSpec::new(&["exec", "e"]).with_extra_effects_fn(package_manager_exec_effects),
         ])
-        .others(RUNS),
-    Row::of(&["composer"])
-        .values("d")
-        .longs(&["working-dir"])
-        .subs(&[
-            Row::does(
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::new(&["composer"])
+        .with_short_value_options("d")
+        .with_long_value_options(&["working-dir"])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
                 &[
                     "install",
                     "update",
@@ -275,12 +294,12 @@ pub(super) const ROWS: &[Row] = &[
                 ],
                 INSTALLS,
             ),
-            Row::of(&["exec"]).more(after_sub),
-            Row::does(&["run", "run-script", "test"], RUNS),
-            Row::does(&["global"], INSTALLS),
+            ProgramSpec::new(&["exec"]).with_extra_effects_fn(package_manager_exec_effects),
+            ProgramSpec::program_with_fixed_effects(&["run", "run-script", "test"], RUNS),
+            ProgramSpec::program_with_fixed_effects(&["global"], INSTALLS),
         ])
-        .others(RUNS),
-    Row::does(
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "opam",
             "luarocks",
@@ -304,7 +323,7 @@ pub(super) const ROWS: &[Row] = &[
         ],
         INSTALLS,
     ),
-    Row::does(
+    ProgramSpec::program_with_fixed_effects(
         &[
             "twine",
             "vsce",
@@ -318,37 +337,37 @@ pub(super) const ROWS: &[Row] = &[
             "gh-pages",
             "clasp",
         ],
-        &[Deed::Publishes],
+        &[EffectKind::Publishes],
     )
-    .more(checks),
-    Row::of(&["virtualenv", "pyvenv", "venv"]),
-    Row::does(&["activate", "deactivate"], &[]),
+    .with_extra_effects_fn(drop_dry_run_publish_effect),
+    ProgramSpec::new(&["virtualenv", "pyvenv", "venv"]),
+    ProgramSpec::program_with_fixed_effects(&["activate", "deactivate"], &[]),
 ];
 
 /// A program of a package, with its words.
-pub(super) fn tool(words: &[Word], out: &mut Vec<Effect>) {
+pub(super) fn add_package_runner_effects(words: &[CommandWord], out: &mut Vec<CommandEffect>) {
     let Some(first) = words.first() else { return };
     let mut words = words.to_vec();
     // `create-vite@latest`, `@scope/name`: the program is called like the package.
-    if let (Some(name), Some(word)) = (first.as_fixed(), words.first_mut()) {
+    if let (Some(name), Some(word)) = (first.as_literal(), words.first_mut()) {
         let bare = name.strip_prefix('@').map_or(name, |scoped| {
             scoped.split_once('/').map_or(scoped, |(_, name)| name)
         });
         let bare = bare.split('@').next().unwrap_or(bare);
         if !bare.contains('/') && !name.contains("://") && !name.contains(':') {
-            *word = Word::fixed(bare);
+            *word = CommandWord::new_literal_word(bare);
         }
     }
-    out.push(Effect::Deed(Deed::Opaque));
-    out.push(Effect::Tool(words));
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::ProjectTool(words));
 }
 
-fn after_sub(call: &Call<'_>, out: &mut Vec<Effect>) {
-    tool(&call.behind(), out);
+fn package_manager_exec_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    add_package_runner_effects(&call.words_from_first_operand(), out);
 }
 
 /// Options of `uv run` before the command, with those that take a word.
-fn uv_run(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn uv_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     const VALUES: &[&str] = &[
         "--with",
         "--with-editable",
@@ -378,24 +397,24 @@ fn uv_run(call: &Call<'_>, out: &mut Vec<Effect>) {
                 break;
             }
             "-m" | "--module" => {
-                let mut words = vec![Word::fixed("python")];
+                let mut words = vec![CommandWord::new_literal_word("python")];
                 words.extend(call.words.iter().skip(at).cloned());
-                out.push(Effect::Deed(Deed::Opaque));
-                out.push(Effect::Tool(words));
+                out.push(CommandEffect::Kind(EffectKind::Opaque));
+                out.push(CommandEffect::ProjectTool(words));
                 return;
             }
-            "-" => return out.push(Effect::Deed(Deed::Code)),
+            "-" => return out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
             text if VALUES.contains(&text) => at += 2,
             text if text.starts_with('-') => at += 1,
             _ => break,
         }
     }
-    tool(call.words.get(at..).unwrap_or(&[]), out);
+    add_package_runner_effects(call.words.get(at..).unwrap_or(&[]), out);
 }
 
-fn checks(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if matches!(call.operand(0), Some("check" | "build" | "package"))
-        || inert::holds(
+fn drop_dry_run_publish_effect(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if matches!(call.literal_operand(0), Some("check" | "build" | "package"))
+        || inert::has_certain_dry_run_option(
             call.words,
             &["dry-run", "snapshot"],
             &inert::PACKAGES,
@@ -403,6 +422,6 @@ fn checks(call: &Call<'_>, out: &mut Vec<Effect>) {
             false,
         )
     {
-        out.retain(|effect| *effect != Effect::Deed(Deed::Publishes));
+        out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::Publishes));
     }
 }

@@ -1,15 +1,15 @@
 //! Shells, their own commands, and interpreters. Programs that run their arguments do nothing of
 //! their own: what they run is found by the shell grammar and judged as a command.
 
-use crate::effects::call::Call;
-use crate::effects::code::{self, Language};
-use crate::effects::row::{Deed, On, Row};
-use crate::effects::{Act, Effect};
-use crate::shell::Word;
+use crate::effects::call::ParsedArgs;
+use crate::effects::code::{self, CodeLanguage};
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const SPECS: &[ProgramSpec] = &[
     // Keywords, and what changes only the shell itself.
-    Row::of(&[
+    ProgramSpec::new(&[
         "{",
         "}",
         "!",
@@ -86,12 +86,15 @@ pub(super) const ROWS: &[Row] = &[
         "begin",
         "((",
     ]),
-    Row::does(&["enable", "zmodload", "fc"], &[Deed::Code]),
-    Row::of(&["mapfile", "readarray"])
-        .values("dnOsuc")
-        .on(&[("C", On::Runs)]),
+    ProgramSpec::program_with_fixed_effects(
+        &["enable", "zmodload", "fc"],
+        &[EffectKind::UnreadableCode],
+    ),
+    ProgramSpec::new(&["mapfile", "readarray"])
+        .with_short_value_options("dnOsuc")
+        .with_option_meanings(&[("C", OptionMeaning::Command)]),
     // Run their arguments.
-    Row::of(&[
+    ProgramSpec::new(&[
         "env",
         "genv",
         "xargs",
@@ -127,18 +130,19 @@ pub(super) const ROWS: &[Row] = &[
         "dotenv",
         "dotenvx",
     ])
-    .more(wrapper),
-    Row::of(&[
+    .with_extra_effects_fn(command_wrapper_effects),
+    ProgramSpec::new(&[
         "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "rbash", "fish",
     ])
-    .more(shell),
-    Row::of(&["source", "."]).more(sourced),
-    Row::of(&["python", "pypy", "ipython", "python3-dbg"]).more(python),
-    Row::of(&["node", "nodejs"]).more(node),
-    Row::of(&["perl"]).more(perl),
-    Row::of(&["ruby", "jruby"]).more(ruby),
-    Row::of(&["php"]).more(php),
-    Row::of(&[
+    .with_extra_effects_fn(shell_effects),
+    ProgramSpec::new(&["source", "."]).with_extra_effects_fn(source_command_effects),
+    ProgramSpec::new(&["python", "pypy", "ipython", "python3-dbg"])
+        .with_extra_effects_fn(python_effects),
+    ProgramSpec::new(&["node", "nodejs"]).with_extra_effects_fn(nodejs_effects),
+    ProgramSpec::new(&["perl"]).with_extra_effects_fn(perl_effects),
+    ProgramSpec::new(&["ruby", "jruby"]).with_extra_effects_fn(ruby_effects),
+    ProgramSpec::new(&["php"]).with_extra_effects_fn(php_effects),
+    ProgramSpec::new(&[
         "lua",
         "luajit",
         "Rscript",
@@ -188,15 +192,15 @@ pub(super) const ROWS: &[Row] = &[
         "xonsh",
         "elvish",
     ])
-    .more(other),
-    Row::of(&["awk", "gawk", "mawk", "nawk", "goawk"]).more(awk),
-    Row::of(&["at", "batch"]).more(queued),
-    Row::does(
+    .with_extra_effects_fn(other_interpreter_effects),
+    ProgramSpec::new(&["awk", "gawk", "mawk", "nawk", "goawk"]).with_extra_effects_fn(awk_effects),
+    ProgramSpec::new(&["at", "batch"]).with_extra_effects_fn(at_job_effects),
+    ProgramSpec::program_with_fixed_effects(
         &["tmux", "screen", "dtach", "abduco", "zellij"],
-        &[Deed::Code],
+        &[EffectKind::UnreadableCode],
     )
-    .more(multiplexer),
-    Row::does(
+    .with_extra_effects_fn(terminal_multiplexer_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "entr",
             "watchexec",
@@ -204,10 +208,10 @@ pub(super) const ROWS: &[Row] = &[
             "inotifywait-run",
             "fswatch-run",
         ],
-        &[Deed::Opaque],
+        &[EffectKind::Opaque],
     )
-    .more(entr),
-    Row::of(&[
+    .with_extra_effects_fn(file_watcher_effects),
+    ProgramSpec::new(&[
         "inotifywait",
         "fswatch",
         "wait-for-it",
@@ -216,13 +220,13 @@ pub(super) const ROWS: &[Row] = &[
     ]),
 ];
 
-fn operand_from<'w>(call: &'w Call<'_>, at: usize) -> Option<&'w Word> {
+fn word_at<'w>(call: &'w ParsedArgs<'_>, at: usize) -> Option<&'w CommandWord> {
     call.words.get(at)
 }
 
 /// `nohup` outlives a terminal, not the work; `env` without a command shows its variables.
-fn wrapper(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
+fn command_wrapper_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
     match name {
         "script" => {
             let file = call
@@ -232,7 +236,7 @@ fn wrapper(call: &Call<'_>, out: &mut Vec<Effect>) {
                 .rfind(|word| !word.text.starts_with('-'));
             out.extend(
                 file.filter(|word| !word.text.contains(' '))
-                    .map(|word| Effect::File(Act::Write, word.clone())),
+                    .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
             );
         }
         "time" | "gtime" | "strace" | "ltrace" | "parallel" => {
@@ -245,15 +249,15 @@ fn wrapper(call: &Call<'_>, out: &mut Vec<Effect>) {
                     out.extend(
                         call.words
                             .get(at + 1)
-                            .map(|word| Effect::File(Act::Write, word.clone())),
+                            .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
                     );
                 } else if text.starts_with("-o")
                     || text.starts_with("--output=")
                     || text.starts_with("--results=")
                 {
-                    out.push(Effect::File(
-                        Act::Write,
-                        word.from(if text.starts_with("--") {
+                    out.push(CommandEffect::File(
+                        FileAccess::Write,
+                        word.suffix_from_byte(if text.starts_with("--") {
                             text.find('=').map_or(2, |at| at + 1)
                         } else {
                             2
@@ -273,7 +277,7 @@ fn wrapper(call: &Call<'_>, out: &mut Vec<Effect>) {
                 .clone()
                 .any(|word| word.text.starts_with("-C") || word.text.starts_with("--ch"))
             {
-                out.push(Effect::Deed(Deed::Unclear));
+                out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
             }
         }
         "cross-env" | "dotenv" | "dotenvx" | "unbuffer" => {
@@ -285,7 +289,9 @@ fn wrapper(call: &Call<'_>, out: &mut Vec<Effect>) {
                 .map_or(call.words.len(), |at| at + 1);
             let rest = call.words.get(at..).unwrap_or(&[]);
             let skip = usize::from(rest.first().is_some_and(|word| word.text == "run"));
-            out.push(Effect::Tool(rest.get(skip..).unwrap_or(&[]).to_vec()));
+            out.push(CommandEffect::ProjectTool(
+                rest.get(skip..).unwrap_or(&[]).to_vec(),
+            ));
         }
         "xargs" | "gxargs" => {
             out.extend(
@@ -296,7 +302,7 @@ fn wrapper(call: &Call<'_>, out: &mut Vec<Effect>) {
                         flag.text.starts_with('-') || flag.text.ends_with("xargs")
                     })
                     .filter(|(flag, _)| matches!(flag.text.as_str(), "-a" | "--arg-file"))
-                    .map(|(_, file)| Effect::File(Act::Read, file.clone())),
+                    .map(|(_, file)| CommandEffect::File(FileAccess::Read, file.clone())),
             );
         }
         _ => {}
@@ -304,13 +310,13 @@ fn wrapper(call: &Call<'_>, out: &mut Vec<Effect>) {
 }
 
 /// A file of commands, or a text that the grammar reads.
-fn shell(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn shell_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
-    while let Some(word) = operand_from(call, at) {
+    while let Some(word) = word_at(call, at) {
         let text = word.text.as_str();
         match text {
             "--rcfile" | "--init-file" => {
-                out.push(Effect::Deed(Deed::Code));
+                out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                 at += 2;
             }
             "-o" | "+o" | "-O" | "+O" => at += 2,
@@ -325,7 +331,7 @@ fn shell(call: &Call<'_>, out: &mut Vec<Effect>) {
                     return;
                 }
                 if text.contains('s') {
-                    return out.push(Effect::Fed(Language::Shell));
+                    return out.push(CommandEffect::StdinCode(CodeLanguage::Shell));
                 }
                 if text.contains('c') {
                     return;
@@ -335,32 +341,38 @@ fn shell(call: &Call<'_>, out: &mut Vec<Effect>) {
             _ => break,
         }
     }
-    out.push(match operand_from(call, at) {
-        Some(file) => Effect::RunsFile(file.clone()),
-        None => Effect::Fed(Language::Shell),
+    out.push(match word_at(call, at) {
+        Some(file) => CommandEffect::RunsFile(file.clone()),
+        None => CommandEffect::StdinCode(CodeLanguage::Shell),
     });
 }
 
-fn sourced(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.extend(call.words.get(1).map(|word| Effect::RunsFile(word.clone())));
+fn source_command_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.extend(
+        call.words
+            .get(1)
+            .map(|word| CommandEffect::RunsFile(word.clone())),
+    );
 }
 
 /// Modules of Python's own that are like a program.
-fn module(name: &str, rest: &[Word], out: &mut Vec<Effect>) {
-    let as_program = |program: &'static str, out: &mut Vec<Effect>| {
-        let mut words = vec![Word::fixed(program)];
+fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<CommandEffect>) {
+    let as_program = |program: &'static str, out: &mut Vec<CommandEffect>| {
+        let mut words = vec![CommandWord::new_literal_word(program)];
         words.extend(rest.iter().cloned());
-        out.push(Effect::Tool(words));
+        out.push(CommandEffect::ProjectTool(words));
     };
-    code::imports(name, out);
+    code::add_python_module_files(name, out);
     if name == "unittest" {
-        let named = rest.iter().filter_map(Word::as_fixed);
-        named.for_each(|name| code::imports(name, out));
-        out.push(Effect::Starts(Word::fixed("**/test*.py")));
+        let named = rest.iter().filter_map(CommandWord::as_literal);
+        named.for_each(|name| code::add_python_module_files(name, out));
+        out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
+            "**/test*.py",
+        )));
     }
-    let fed = |word: &Word| word.text.starts_with("/dev") || word.text.starts_with("/proc");
+    let fed = |word: &CommandWord| word.text.starts_with("/dev") || word.text.starts_with("/proc");
     if rest.iter().any(fed) {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     match name {
         "pip" => as_program("pip", out),
@@ -368,10 +380,10 @@ fn module(name: &str, rest: &[Word], out: &mut Vec<Effect>) {
         | "coverage" | "build" | "twine" | "uvicorn" | "gunicorn" | "flask" | "poetry" | "pipx"
         | "uv" | "virtualenv" | "alembic" | "celery" | "jupyter" | "sphinx" => {
             let program = rest.len();
-            let mut words = vec![Word::fixed(name)];
+            let mut words = vec![CommandWord::new_literal_word(name)];
             words.extend(rest.iter().take(program).cloned());
-            out.push(Effect::Deed(Deed::Opaque));
-            out.push(Effect::Tool(words));
+            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            out.push(CommandEffect::ProjectTool(words));
         }
         "json.tool" | "tabnanny" | "tokenize" | "ast" | "dis" | "calendar" | "this"
         | "platform" | "site" | "sysconfig" | "base64" | "gzip" | "zipfile" | "tarfile"
@@ -379,8 +391,8 @@ fn module(name: &str, rest: &[Word], out: &mut Vec<Effect>) {
         | "unittest" | "doctest" | "trace" | "cProfile" | "profile" | "pstats" | "symtable"
         | "inspect" | "pyclbr" | "difflib" | "mimetypes" | "locale" | "encodings" | "lib2to3"
         | "xmlrpc" | "dataclasses" | "zipapp" => {
-            out.push(Effect::Deed(Deed::Opaque));
-            let written: &[Word] = match name {
+            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            let written: &[CommandWord] = match name {
                 "json.tool" => rest
                     .iter()
                     .filter(|word| !word.text.starts_with('-'))
@@ -392,25 +404,27 @@ fn module(name: &str, rest: &[Word], out: &mut Vec<Effect>) {
             out.extend(
                 written
                     .iter()
-                    .map(|word| Effect::File(Act::Write, word.clone())),
+                    .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
             );
         }
         "timeit" | "code" | "pty" | "runpy" | "pdb" | "asyncio" | "idlelib" | "test" => {
-            out.push(Effect::Deed(Deed::Code))
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode))
         }
-        "smtpd" | "smtplib" | "ftplib" | "webbrowser" => out.push(Effect::Deed(Deed::Uploads)),
-        _ => out.push(Effect::Deed(Deed::Opaque)),
+        "smtpd" | "smtplib" | "ftplib" | "webbrowser" => {
+            out.push(CommandEffect::Kind(EffectKind::Uploads))
+        }
+        _ => out.push(CommandEffect::Kind(EffectKind::Opaque)),
     }
 }
 
-fn python(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn python_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
     while let Some(word) = call.words.get(at) {
         let text = word.text.as_str();
         let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
             break;
         };
-        if call.is_only(&["--version", "--help", "-V", "-VV", "-h"]) {
+        if call.has_exactly_this_argument(&["--version", "--help", "-V", "-VV", "-h"]) {
             return;
         }
         if cluster.starts_with('-') {
@@ -423,22 +437,28 @@ fn python(call: &Call<'_>, out: &mut Vec<Effect>) {
             .unwrap_or("")
             .contains('i')
         {
-            out.push(Effect::Fed(Language::Python));
+            out.push(CommandEffect::StdinCode(CodeLanguage::Python));
         }
         if let Some(end) = cluster.find(['c', 'm', 'W', 'X']) {
             let attached = cluster.get(end + 1..).unwrap_or("");
             let (value, used) = match attached.is_empty() {
                 true => (call.words.get(at + 1).cloned(), 2),
-                false => (Some(word.from(end + 2)), 1),
+                false => (Some(word.suffix_from_byte(end + 2)), 1),
             };
             match cluster.as_bytes().get(end) {
                 // The grammar does not read other languages: `code` does, where it can.
-                Some(b'c') => return code::judge(Language::Python, value.as_ref(), out),
+                Some(b'c') => {
+                    return code::add_inline_code_effects(
+                        CodeLanguage::Python,
+                        value.as_ref(),
+                        out,
+                    );
+                }
                 Some(b'm') => {
                     let rest = call.words.get(at + used..).unwrap_or(&[]);
-                    match value.as_ref().and_then(Word::as_fixed) {
-                        Some(name) => return module(name, rest, out),
-                        None => return out.push(Effect::Deed(Deed::Unclear)),
+                    match value.as_ref().and_then(CommandWord::as_literal) {
+                        Some(name) => return add_python_module_effects(name, rest, out),
+                        None => return out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
                     }
                 }
                 _ => at += used,
@@ -448,18 +468,18 @@ fn python(call: &Call<'_>, out: &mut Vec<Effect>) {
         at += 1;
     }
     match call.words.get(at) {
-        Some(word) if word.text == "-" => out.push(Effect::Fed(Language::Python)),
+        Some(word) if word.text == "-" => out.push(CommandEffect::StdinCode(CodeLanguage::Python)),
         Some(file) => {
             let mut inner = file.clone();
-            inner.append(&Word::fixed("/__main__.py"));
-            out.push(Effect::Starts(inner));
-            out.push(Effect::RunsFile(file.clone()));
+            inner.concatenate_word(&CommandWord::new_literal_word("/__main__.py"));
+            out.push(CommandEffect::StartsFile(inner));
+            out.push(CommandEffect::RunsFile(file.clone()));
         }
-        None => out.push(Effect::Fed(Language::Python)),
+        None => out.push(CommandEffect::StdinCode(CodeLanguage::Python)),
     }
 }
 
-fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn nodejs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     const VALUES: &[&str] = &[
         "-C",
         "--conditions",
@@ -475,11 +495,15 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
         let text = word.text.as_str();
         match text {
             "-e" | "--eval" | "-p" | "--print" | "-pe" | "-ep" => {
-                return code::judge(Language::Node, call.words.get(at + 1), out);
+                return code::add_inline_code_effects(
+                    CodeLanguage::Node,
+                    call.words.get(at + 1),
+                    out,
+                );
             }
-            "-" => return out.push(Effect::Fed(Language::Node)),
+            "-" => return out.push(CommandEffect::StdinCode(CodeLanguage::Node)),
             "-i" | "--interactive" => {
-                out.push(Effect::Fed(Language::Node));
+                out.push(CommandEffect::StdinCode(CodeLanguage::Node));
                 at += 1;
             }
             "-v" | "--version" | "-h" | "--help" | "--v8-options" if call.words.len() == 2 => {
@@ -490,20 +514,31 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
                 break;
             }
             _ if text.starts_with("--eval=") || text.starts_with("--print=") => {
-                return code::judge(Language::Node, word.after('=').as_ref(), out);
+                return code::add_inline_code_effects(
+                    CodeLanguage::Node,
+                    word.suffix_after_char('=').as_ref(),
+                    out,
+                );
             }
             "-r" | "--require" | "--import" | "--loader" | "--experimental-loader" => {
-                out.extend(call.words.get(at + 1).map(loaded));
+                out.extend(call.words.get(at + 1).map(node_preload_effect));
                 at += 2;
             }
             "--env-file" => {
-                out.extend(call.words.get(at + 1).cloned().map(Effect::Starts));
+                out.extend(
+                    call.words
+                        .get(at + 1)
+                        .cloned()
+                        .map(CommandEffect::StartsFile),
+                );
                 at += 2;
             }
             _ if VALUES.contains(&text) => at += 2,
             "--test" => {
-                out.push(Effect::Starts(Word::fixed("**/*test*")));
-                return out.push(Effect::Deed(Deed::Opaque));
+                out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
+                    "**/*test*",
+                )));
+                return out.push(CommandEffect::Kind(EffectKind::Opaque));
             }
             _ if [
                 "--import=",
@@ -515,7 +550,11 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
             .iter()
             .any(|flag| text.starts_with(flag)) =>
             {
-                out.extend(word.after('=').as_ref().map(loaded));
+                out.extend(
+                    word.suffix_after_char('=')
+                        .as_ref()
+                        .map(node_preload_effect),
+                );
                 at += 1;
             }
             _ if text.starts_with('-') => at += 1,
@@ -523,21 +562,21 @@ fn node(call: &Call<'_>, out: &mut Vec<Effect>) {
         }
     }
     match call.words.get(at) {
-        Some(file) => out.push(Effect::RunsFile(file.clone())),
-        None => out.push(Effect::Fed(Language::Node)),
+        Some(file) => out.push(CommandEffect::RunsFile(file.clone())),
+        None => out.push(CommandEffect::StdinCode(CodeLanguage::Node)),
     }
 }
 
 /// What `node` loads before its program: a file, or code in the word.
-fn loaded(word: &Word) -> Effect {
+fn node_preload_effect(word: &CommandWord) -> CommandEffect {
     match word.text.contains(':') {
-        true => Effect::Deed(Deed::Code),
-        false => Effect::RunsFile(word.clone()),
+        true => CommandEffect::Kind(EffectKind::UnreadableCode),
+        false => CommandEffect::RunsFile(word.clone()),
     }
 }
 
 /// Letters of Perl and Ruby whose value is a program, read from the words.
-fn one_liner(language: Language, call: &Call<'_>, out: &mut Vec<Effect>) {
+fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
     let mut edits = false;
     let mut inline = false;
@@ -567,15 +606,15 @@ fn one_liner(language: Language, call: &Call<'_>, out: &mut Vec<Effect>) {
                         at += 1;
                         call.words.get(at - 1).cloned()
                     } else {
-                        Some(word.from(from + 2))
+                        Some(word.suffix_from_byte(from + 2))
                     };
-                    code::judge(language, value.as_ref(), out);
+                    code::add_inline_code_effects(language, value.as_ref(), out);
                     break;
                 }
                 'c' if rest.is_empty() => return,
                 // A debugger.
-                'd' if language == Language::Perl => {
-                    out.push(Effect::Deed(Deed::Code));
+                'd' if language == CodeLanguage::Perl => {
+                    out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                     break;
                 }
                 // `-MModule` and `-rmodule` load code of a package.
@@ -585,7 +624,7 @@ fn one_liner(language: Language, call: &Call<'_>, out: &mut Vec<Effect>) {
                     } else {
                         rest
                     };
-                    if !code::is_module(
+                    if !code::is_pure_module(
                         language,
                         module
                             .trim_start_matches('-')
@@ -594,7 +633,7 @@ fn one_liner(language: Language, call: &Call<'_>, out: &mut Vec<Effect>) {
                             .unwrap_or(""),
                     ) || module.contains([';', '(', '{', ' '])
                     {
-                        out.push(Effect::Deed(Deed::Code));
+                        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                     }
                     if rest.is_empty() {
                         at += 1;
@@ -606,7 +645,7 @@ fn one_liner(language: Language, call: &Call<'_>, out: &mut Vec<Effect>) {
                         at += 1;
                     }
                     if letter == 'F' && rest.contains(['{', '(', ')', ';', '@', '`']) {
-                        out.push(Effect::Deed(Deed::Code));
+                        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                     }
                     if !matches!(letter, '0' | 'l' | 'W' | 'T' | 'U')
                         || !rest.starts_with(|c: char| c.is_alphabetic())
@@ -621,45 +660,57 @@ fn one_liner(language: Language, call: &Call<'_>, out: &mut Vec<Effect>) {
     let files = call.words.get(at..).unwrap_or(&[]);
     if inline {
         // `<>` of Perl opens `rm x |` as a command.
-        if language == Language::Perl
+        if language == CodeLanguage::Perl
             && files
                 .iter()
                 .any(|word| word.text.contains('|') || word.text.starts_with('>'))
         {
-            out.push(Effect::Deed(Deed::Code));
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         }
-        let act = if edits { Act::Write } else { Act::Read };
-        out.extend(files.iter().map(|word| Effect::File(act, word.clone())));
+        let act = if edits {
+            FileAccess::Write
+        } else {
+            FileAccess::Read
+        };
+        out.extend(
+            files
+                .iter()
+                .map(|word| CommandEffect::File(act, word.clone())),
+        );
         return;
     }
     match files.first() {
-        Some(word) if word.text != "-" => out.push(Effect::RunsFile(word.clone())),
+        Some(word) if word.text != "-" => out.push(CommandEffect::RunsFile(word.clone())),
         None if call.words.len() > 1 => {}
-        _ => out.push(Effect::Fed(language)),
+        _ => out.push(CommandEffect::StdinCode(language)),
     }
 }
 
-fn perl(call: &Call<'_>, out: &mut Vec<Effect>) {
-    one_liner(Language::Perl, call, out);
+fn perl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    one_liner_effects(CodeLanguage::Perl, call, out);
 }
 
-fn ruby(call: &Call<'_>, out: &mut Vec<Effect>) {
-    one_liner(Language::Ruby, call, out);
+fn ruby_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    one_liner_effects(CodeLanguage::Ruby, call, out);
 }
 
-fn php(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn php_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
     while let Some(word) = call.words.get(at) {
         match word.text.as_str() {
             "-r" | "-R" | "-B" | "-E" | "--run" => {
-                return code::judge(Language::Php, call.words.get(at + 1), out);
+                return code::add_inline_code_effects(
+                    CodeLanguage::Php,
+                    call.words.get(at + 1),
+                    out,
+                );
             }
             "-d" | "-z" => {
-                out.push(Effect::Deed(Deed::Unclear));
+                out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
                 at += 2;
             }
             "-c" | "-t" => at += 2,
-            "-S" => return out.push(Effect::Deed(Deed::Opaque)),
+            "-S" => return out.push(CommandEffect::Kind(EffectKind::Opaque)),
             "-v" | "-m" | "-i" | "-h" | "--version" | "--ini" | "--modules"
                 if call.words.len() == 2 =>
             {
@@ -668,29 +719,31 @@ fn php(call: &Call<'_>, out: &mut Vec<Effect>) {
             // `php -l FILE` reads it and runs nothing.
             "-l" if call.words.len() == 3 => return,
             "-f" => at += 1,
-            text if text.starts_with("-r") => return out.push(Effect::Deed(Deed::Code)),
+            text if text.starts_with("-r") => {
+                return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+            }
             text if text.starts_with('-') => at += 1,
             _ => break,
         }
     }
     match call.words.get(at) {
-        Some(file) => out.push(Effect::RunsFile(file.clone())),
-        None => out.push(Effect::Fed(Language::Php)),
+        Some(file) => out.push(CommandEffect::RunsFile(file.clone())),
+        None => out.push(CommandEffect::StdinCode(CodeLanguage::Php)),
     }
 }
 
 /// Interpreters whose code is not read: a file is the project's, a text is not known.
-fn other(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let asks = |word: &Word| {
+fn other_interpreter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let asks = |word: &CommandWord| {
         matches!(
-            word.as_fixed(),
+            word.as_literal(),
             Some("--version" | "-version" | "-v" | "-V" | "--help" | "-h" | "-help")
         )
     };
     if call.words.len() == 2 && call.words.get(1).is_some_and(asks) {
         return;
     }
-    let java = call.name().ends_with("java");
+    let java = call.command_name().ends_with("java");
     let file = call
         .words
         .iter()
@@ -721,14 +774,14 @@ fn other(call: &Call<'_>, out: &mut Vec<Effect>) {
                 word.text.starts_with("-XX:OnError") || word.text.starts_with("-XX:OnOutOf")
             }) =>
         {
-            out.push(Effect::Deed(Deed::Opaque))
+            out.push(CommandEffect::Kind(EffectKind::Opaque))
         }
-        Some(file) if !text && !java => out.push(Effect::RunsFile(file.clone())),
-        _ => out.push(Effect::Deed(Deed::Code)),
+        Some(file) if !text && !java => out.push(CommandEffect::RunsFile(file.clone())),
+        _ => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
     }
 }
 
-fn awk(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn awk_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let mut at = 1;
     let mut program = None;
     while let Some(word) = call.words.get(at) {
@@ -739,19 +792,19 @@ fn awk(call: &Call<'_>, out: &mut Vec<Effect>) {
                 break;
             }
             "-f" | "--file" => {
-                out.extend(call.words.get(at + 1).map(code::file_of));
+                out.extend(call.words.get(at + 1).map(code::script_file_effect));
                 program = Some(None);
                 at += 2;
             }
             _ if text.starts_with("-f") || text.starts_with("--file=") => {
                 let from = if text.starts_with("-f") { 2 } else { 7 };
-                out.push(code::file_of(&word.from(from)));
+                out.push(code::script_file_effect(&word.suffix_from_byte(from)));
                 program = Some(None);
                 at += 1;
             }
             "-F" | "-v" | "--field-separator" | "--assign" => at += 2,
             "-i" | "--include" | "-l" | "--load" | "-E" | "--exec" => {
-                out.push(Effect::Deed(Deed::Code));
+                out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                 at += 2;
             }
             "-e" | "--source" => {
@@ -766,7 +819,7 @@ fn awk(call: &Call<'_>, out: &mut Vec<Effect>) {
                 || text.starts_with("-E")
                 || text.starts_with("-W") =>
             {
-                out.push(Effect::Deed(Deed::Code));
+                out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
                 at += 1;
             }
             _ if text.starts_with('-') && text.len() > 1 => at += 1,
@@ -781,27 +834,27 @@ fn awk(call: &Call<'_>, out: &mut Vec<Effect>) {
         }
     };
     if let Some(program) = program {
-        code::awk(program, out);
+        code::awk_program_effects(program, out);
     }
     let files = call.words.get(at..).unwrap_or(&[]);
     out.extend(
         files
             .iter()
             .filter(|word| !word.is_assignment())
-            .map(|word| Effect::File(Act::Read, word.clone())),
+            .map(|word| CommandEffect::File(FileAccess::Read, word.clone())),
     );
 }
 
-fn queued(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if !call.has(&["l", "q", "V"]) || !call.operands.is_empty() {
-        out.push(Effect::Deed(Deed::Persists));
+fn at_job_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if !call.has_option(&["l", "q", "V"]) || !call.operands.is_empty() {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
     }
 }
 
 /// Sessions are only looked at.
-fn multiplexer(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn terminal_multiplexer_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let looks = matches!(
-        call.operand(0),
+        call.literal_operand(0),
         Some(
             "ls" | "list-sessions"
                 | "lsp"
@@ -814,18 +867,20 @@ fn multiplexer(call: &Call<'_>, out: &mut Vec<Effect>) {
                 | "has"
                 | "info"
         )
-    ) || call.has(&["ls", "list", "V"]);
+    ) || call.has_option(&["ls", "list", "V"]);
     if looks {
-        out.retain(|effect| *effect != Effect::Deed(Deed::Code));
+        out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::UnreadableCode));
     }
 }
 
-fn entr(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn file_watcher_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let at = call
         .words
         .iter()
         .skip(1)
         .position(|word| !word.text.starts_with('-'))
         .map_or(call.words.len(), |at| at + 1);
-    out.push(Effect::Tool(call.words.get(at..).unwrap_or(&[]).to_vec()));
+    out.push(CommandEffect::ProjectTool(
+        call.words.get(at..).unwrap_or(&[]).to_vec(),
+    ));
 }

@@ -1,15 +1,15 @@
 //! The machine: rights, services, processes, disks, schedules.
 
-use crate::effects::Act;
-use crate::effects::Effect;
-use crate::effects::call::Call;
-use crate::effects::row::{Deed, On, Row};
-use crate::shell::{Known, Word};
+use crate::effects::CommandEffect;
+use crate::effects::FileAccess;
+use crate::effects::call::ParsedArgs;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::shell::{CommandWord, WordKnowledge};
 
-const MACHINE: &[Deed] = &[Deed::Machine];
+const MACHINE: &[EffectKind] = &[EffectKind::ChangesMachine];
 
-pub(super) const ROWS: &[Row] = &[
-    Row::does(
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
         &[
             "sudo",
             "su",
@@ -31,10 +31,10 @@ pub(super) const ROWS: &[Row] = &[
             "firejail",
             "proot",
         ],
-        &[Deed::Privilege],
+        &[EffectKind::Privilege],
     )
-    .more(asks_sudo),
-    Row::does(
+    .with_extra_effects_fn(sudo_adds_no_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "passwd",
             "chpasswd",
@@ -63,12 +63,12 @@ pub(super) const ROWS: &[Row] = &[
             "tccutil",
             "authconfig",
         ],
-        &[Deed::Privilege],
+        &[EffectKind::Privilege],
     ),
-    Row::does(&["userdel", "deluser"], &[Deed::Privilege])
-        .values("RP")
-        .more(removes_user),
-    Row::of(&[
+    ProgramSpec::program_with_fixed_effects(&["userdel", "deluser"], &[EffectKind::Privilege])
+        .with_short_value_options("RP")
+        .with_extra_effects_fn(userdel_effects),
+    ProgramSpec::new(&[
         "ps",
         "top",
         "htop",
@@ -124,15 +124,19 @@ pub(super) const ROWS: &[Row] = &[
         "sestatus",
         "runlevel",
     ]),
-    Row::of(&["ss"]).on(&[
-        ("K", On::Does(Deed::Machine)),
-        ("kill", On::Does(Deed::Machine)),
-        ("D", On::Writes),
+    ProgramSpec::new(&["ss"]).with_option_meanings(&[
+        ("K", OptionMeaning::FlagEffect(EffectKind::ChangesMachine)),
+        (
+            "kill",
+            OptionMeaning::FlagEffect(EffectKind::ChangesMachine),
+        ),
+        ("D", OptionMeaning::Writes),
     ]),
-    Row::of(&["tshark", "tcpdump", "capinfos", "editcap"]).more(captures),
-    Row::of(&["printenv"]),
-    Row::of(&["kill"]).more(kill),
-    Row::of(&[
+    ProgramSpec::new(&["tshark", "tcpdump", "capinfos", "editcap"])
+        .with_extra_effects_fn(packet_capture_effects),
+    ProgramSpec::new(&["printenv"]),
+    ProgramSpec::new(&["kill"]).with_extra_effects_fn(kill_effects),
+    ProgramSpec::new(&[
         "pkill",
         "killall",
         "killall5",
@@ -142,8 +146,8 @@ pub(super) const ROWS: &[Row] = &[
         "kill-port",
         "fkill",
     ])
-    .more(pkill),
-    Row::of(&[
+    .with_extra_effects_fn(pkill_effects),
+    ProgramSpec::new(&[
         "renice",
         "prlimit",
         "numactl",
@@ -151,8 +155,8 @@ pub(super) const ROWS: &[Row] = &[
         "schedtool",
         "choom",
     ])
-    .more(runs_rest),
-    Row::of(&[
+    .with_extra_effects_fn(priority_tool_effects),
+    ProgramSpec::new(&[
         "systemctl",
         "service",
         "rc-service",
@@ -172,14 +176,14 @@ pub(super) const ROWS: &[Row] = &[
         "systemd-run",
         "monit",
     ])
-    .more(services),
-    Row::does(
+    .with_extra_effects_fn(service_effects),
+    ProgramSpec::program_with_fixed_effects(
         &["crontab", "anacron", "atrm", "incrontab", "fcrontab"],
         &[],
     )
-    .more(crontab),
-    Row::of(&["atq"]),
-    Row::of(&[
+    .with_extra_effects_fn(crontab_effects),
+    ProgramSpec::new(&["atq"]),
+    ProgramSpec::new(&[
         "journalctl",
         "dmesg",
         "logger",
@@ -188,15 +192,15 @@ pub(super) const ROWS: &[Row] = &[
         "auditctl",
         "ausearch",
     ])
-    .more(logs),
-    Row::does(
+    .with_extra_effects_fn(log_tool_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "reboot", "shutdown", "halt", "poweroff", "init", "telinit", "kexec",
         ],
         MACHINE,
     )
-    .more(stops),
-    Row::does(
+    .with_extra_effects_fn(shutdown_effects),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "insmod",
             "rmmod",
@@ -270,9 +274,10 @@ pub(super) const ROWS: &[Row] = &[
         ],
         MACHINE,
     )
-    .more(shows),
-    Row::of(&["ip", "ifconfig", "route", "netplan"]).more(links),
-    Row::of(&[
+    .with_extra_effects_fn(system_config_tool_effects),
+    ProgramSpec::new(&["ip", "ifconfig", "route", "netplan"])
+        .with_extra_effects_fn(network_interface_effects),
+    ProgramSpec::new(&[
         "xhost",
         "xrandr",
         "xset",
@@ -281,9 +286,11 @@ pub(super) const ROWS: &[Row] = &[
         "xmodmap",
         "xrdb",
     ])
-    .more(machine),
-    Row::of(&["checkrein"]).longs(&["root"]).more(ourselves),
-    Row::of(&[
+    .with_extra_effects_fn(display_setting_effects),
+    ProgramSpec::new(&["checkrein"])
+        .with_long_value_options(&["root"])
+        .with_extra_effects_fn(checkrein_effects),
+    ProgramSpec::new(&[
         "claude",
         "codex",
         "gemini",
@@ -299,9 +306,9 @@ pub(super) const ROWS: &[Row] = &[
         "crush",
         "droid",
     ])
-    .more(agents),
+    .with_extra_effects_fn(agent_cli_effects),
     // Words of agents' own tools, as some harnesses spell them.
-    Row::reads(&[
+    ProgramSpec::program_spec_reading_operands(&[
         "goto",
         "scroll_up",
         "scroll_down",
@@ -313,7 +320,7 @@ pub(super) const ROWS: &[Row] = &[
 ];
 
 /// What was captured before is read; capturing listens to the machine.
-fn captures(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn packet_capture_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let named = |flags: &[&str]| {
         call.words
             .iter()
@@ -323,59 +330,62 @@ fn captures(call: &Call<'_>, out: &mut Vec<Effect>) {
             .collect::<Vec<_>>()
     };
     let reads = named(&["-r", "--read-file"]);
-    let code = call
-        .words
-        .iter()
-        .any(|word| word.text.starts_with("-X") || word.text == "-z" && call.name() == "tcpdump");
+    let code = call.words.iter().any(|word| {
+        word.text.starts_with("-X") || word.text == "-z" && call.command_name() == "tcpdump"
+    });
     if reads.is_empty()
         && !(call.words.len() == 2
             && matches!(
-                call.words.get(1).and_then(Word::as_fixed),
+                call.words.get(1).and_then(CommandWord::as_literal),
                 Some("--version" | "-D")
             ))
         || code
     {
-        out.push(Effect::Deed(Deed::Machine));
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
     }
-    out.extend(reads.into_iter().map(|word| Effect::File(Act::Read, word)));
+    out.extend(
+        reads
+            .into_iter()
+            .map(|word| CommandEffect::File(FileAccess::Read, word)),
+    );
     out.extend(
         named(&["-w", "--export-objects"])
             .into_iter()
-            .map(|word| Effect::File(Act::Write, word)),
+            .map(|word| CommandEffect::File(FileAccess::Write, word)),
     );
 }
 
-fn machine(_: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Machine));
+fn display_setting_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
 }
 
 /// `sudo -l`, `sudo -n true`: still asks for rights.
-fn asks_sudo(_: &Call<'_>, _: &mut Vec<Effect>) {}
+fn sudo_adds_no_effects(_: &ParsedArgs<'_>, _: &mut Vec<CommandEffect>) {}
 
 /// The machine goes down, or is told that it will.
-fn stops(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let stops = match call.name() {
-        "init" | "telinit" => matches!(call.operand(0), Some("0" | "6")),
-        "kexec" => call.has(&["e", "exec"]),
+fn shutdown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let stops = match call.command_name() {
+        "init" | "telinit" => matches!(call.literal_operand(0), Some("0" | "6")),
+        "kexec" => call.has_option(&["e", "exec"]),
         // Only a message, or the end of one that was on its way.
         _ => {
-            let says = call.is_only(&["--help", "--version"]);
-            !says && !call.has_only(&["c", "k", "w", "wtmp-only", "show"])
+            let says = call.has_exactly_this_argument(&["--help", "--version"]);
+            !says && !call.has_only_listed_options(&["c", "k", "w", "wtmp-only", "show"])
         }
     };
     if stops {
-        out.push(Effect::Deed(Deed::Stops));
+        out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
     }
 }
 
 /// Without operands, or with options that only ask, the state is shown.
-fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn system_config_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let alone = call.words.len() == 1;
     let none = call.operands.is_empty();
-    let only = |options: &[&str]| call.has_only(options);
-    let shown = match call.name() {
+    let only = |options: &[&str]| call.has_only_listed_options(options);
+    let shown = match call.command_name() {
         "timedatectl" | "hostnamectl" | "localectl" => {
-            alone || call.words.len() == 2 && call.begins_with(&["status"])
+            alone || call.words.len() == 2 && call.first_argument_is_one_of(&["status"])
         }
         "modprobe" | "arp" => alone,
         "sysctl" => {
@@ -399,18 +409,20 @@ fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
                 "exact",
                 "table",
                 "line-numbers",
-            ]) && call.has(&["L", "S", "list", "list-rules"])
+            ]) && call.has_option(&["L", "S", "list", "list-rules"])
         }
         // It reads its words as one text: what follows a `;` is another command.
         "nft" => {
-            let ends = |word: &&Word| word.known != Known::Fixed || word.text.contains([';', '\n']);
-            call.begins_with(&["list"]) && !call.operands.iter().any(ends)
+            let ends = |word: &&CommandWord| {
+                word.knowledge != WordKnowledge::Literal || word.text.contains([';', '\n'])
+            };
+            call.first_argument_is_one_of(&["list"]) && !call.operands.iter().any(ends)
         }
-        "ufw" => call.begins_with(&["status"]),
+        "ufw" => call.first_argument_is_one_of(&["status"]),
         "nmcli" | "iw" => {
             alone
                 || matches!(
-                    (call.operand(0), call.operand(1)),
+                    (call.literal_operand(0), call.literal_operand(1)),
                     (
                         Some("general" | "g" | "dev" | "device" | "con" | "connection"),
                         None | Some("status" | "show")
@@ -418,15 +430,15 @@ fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
                 )
         }
         "ldconfig" => {
-            none && only(&["p", "print-cache", "v", "N"]) && call.has(&["p", "print-cache"])
+            none && only(&["p", "print-cache", "v", "N"]) && call.has_option(&["p", "print-cache"])
         }
-        "defaults" => call.begins_with(&["read", "domains", "find"]),
+        "defaults" => call.first_argument_is_one_of(&["read", "domains", "find"]),
         "plutil" => only(&["p"]),
         "pmset" => only(&["g"]),
         "scutil" => only(&["get", "dns", "proxy", "nwi"]),
         "hwclock" => {
             none && only(&["r", "show", "u", "utc", "l", "localtime", "v", "verbose"])
-                && call.has(&["r", "show"])
+                && call.has_option(&["r", "show"])
         }
         "efibootmgr" => alone || none && only(&["v", "verbose"]),
         _ => false,
@@ -436,7 +448,7 @@ fn shows(call: &Call<'_>, out: &mut Vec<Effect>) {
     }
 }
 
-fn kill(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn kill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     // `-1` as a target is everything, `1` is the first of all.
     let words: Vec<&str> = call
         .words
@@ -454,7 +466,7 @@ fn kill(call: &Call<'_>, out: &mut Vec<Effect>) {
         _ => words.as_slice(),
     };
     if targets.iter().any(|word| matches!(*word, "-1")) {
-        out.push(Effect::Deed(Deed::Stops));
+        out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
     }
     let all = |word: &&&str| {
         matches!(**word, "-1" | "1" | "0" | "$PPID")
@@ -463,30 +475,30 @@ fn kill(call: &Call<'_>, out: &mut Vec<Effect>) {
                 .any(|own| word.contains(own))
     };
     if targets.iter().any(|word| all(&word)) {
-        out.push(Effect::Deed(Deed::Machine));
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
     }
 }
 
 /// By a name that says enough.
-fn pkill(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
+fn pkill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
     if name == "fuser" {
-        if call.has(&["k", "kill"])
+        if call.has_option(&["k", "kill"])
             && !call
                 .operands
                 .iter()
                 .any(|word| word.text.contains("tcp") || word.text.contains("udp"))
         {
-            out.push(Effect::Deed(Deed::Machine));
+            out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
         }
         return;
     }
     let broad = call.operands.is_empty()
-        || call.has(&["u", "U", "g", "G", "s", "t", "v", "user", "uid"])
+        || call.has_option(&["u", "U", "g", "G", "s", "t", "v", "user", "uid"])
         || call.operands.iter().any(|word| {
             let plain = word.text.trim_matches(|c: char| !c.is_alphanumeric());
             plain.len() < 3
-                || word.known != Known::Fixed
+                || word.knowledge != WordKnowledge::Literal
                 || matches!(
                     plain,
                     "bash"
@@ -506,11 +518,11 @@ fn pkill(call: &Call<'_>, out: &mut Vec<Effect>) {
                 )
         });
     if broad || matches!(name, "killall5" | "xkill" | "skill") {
-        out.push(Effect::Deed(Deed::Machine));
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
     }
 }
 
-fn runs_rest(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn priority_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let at = call
         .words
         .iter()
@@ -522,16 +534,16 @@ fn runs_rest(call: &Call<'_>, out: &mut Vec<Effect>) {
         .first()
         .is_some_and(|word| matches!(word.text.as_str(), "numactl" | "cpulimit"))
     {
-        out.push(Effect::Command(
+        out.push(CommandEffect::Command(
             call.words.get(at..).unwrap_or(&[]).to_vec(),
         ));
     } else {
-        out.push(Effect::Deed(Deed::Machine));
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
     }
 }
 
-fn services(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let name = call.name();
+fn service_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
     let asks = |word: &str| {
         matches!(
             word,
@@ -598,22 +610,25 @@ fn services(call: &Call<'_>, out: &mut Vec<Effect>) {
     if name == "systemctl"
         && (verb.is_some_and(|word| STOPS.contains(word)) || starts && words.iter().any(target))
     {
-        out.push(Effect::Deed(Deed::Stops));
+        out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
     }
     if !(verb.is_some_and(|word| asks(word)) || words.is_empty() && name != "systemd-run") {
-        out.push(Effect::Deed(Deed::Persists));
+        out.push(CommandEffect::Kind(EffectKind::Persists));
     }
 }
 
 /// With its home, if told so.
-fn removes_user(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let home = call.has(&["r", "remove", "remove-home", "remove-all-files"]);
-    if let Some(user) = call.operand(0).filter(|_| home) {
-        out.push(Effect::File(Act::Remove, Word::fixed(format!("~{user}"))));
+fn userdel_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let home = call.has_option(&["r", "remove", "remove-home", "remove-all-files"]);
+    if let Some(user) = call.literal_operand(0).filter(|_| home) {
+        out.push(CommandEffect::File(
+            FileAccess::Remove,
+            CommandWord::new_literal_word(format!("~{user}")),
+        ));
     }
 }
 
-fn crontab(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn crontab_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let lists = call
         .words
         .iter()
@@ -621,11 +636,11 @@ fn crontab(call: &Call<'_>, out: &mut Vec<Effect>) {
         .all(|word| matches!(word.text.as_str(), "-l"))
         && call.words.len() > 1;
     if !lists {
-        out.push(Effect::Deed(Deed::Persists));
+        out.push(CommandEffect::Kind(EffectKind::Persists));
     }
 }
 
-fn logs(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn log_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let changes = call.options.iter().any(|(name, _)| {
         name.starts_with("vacuum")
             || matches!(
@@ -644,15 +659,15 @@ fn logs(call: &Call<'_>, out: &mut Vec<Effect>) {
                     | "update-catalog"
             )
     });
-    let dmesg = call.name().ends_with("dmesg");
-    let auditctl = call.name().ends_with("auditctl");
-    let plain = call.has(&["c"]) && !dmesg;
+    let dmesg = call.command_name().ends_with("dmesg");
+    let auditctl = call.command_name().ends_with("auditctl");
+    let plain = call.has_option(&["c"]) && !dmesg;
     if (changes && !plain) || auditctl {
-        out.push(Effect::Deed(Deed::Machine));
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
     }
 }
 
-fn links(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn network_interface_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let changes = call.operands.iter().skip(1).any(|word| {
         matches!(
             word.text.as_str(),
@@ -668,7 +683,7 @@ fn links(call: &Call<'_>, out: &mut Vec<Effect>) {
                 | "exec"
                 | "append"
         )
-    }) || call.has(&["b", "batch", "force"])
+    }) || call.has_option(&["b", "batch", "force"])
         || call
             .words
             .first()
@@ -679,39 +694,47 @@ fn links(call: &Call<'_>, out: &mut Vec<Effect>) {
             .first()
             .is_some_and(|word| word.text.ends_with("route"))
             && !call.operands.is_empty()
-        || matches!(call.operand(0), Some("netns" | "apply" | "try")) && call.operands.len() > 1;
+        || matches!(call.literal_operand(0), Some("netns" | "apply" | "try"))
+            && call.operands.len() > 1;
     if changes {
-        out.push(Effect::Deed(Deed::Machine));
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
     }
 }
 
 /// What `own` does not refuse of ours only looks.
-fn ourselves(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.operand(0) == Some("patch") && call.operand(1) == Some("apply") {
-        out.push(Effect::Patch(call.values_of(&["root"]).next().cloned()));
+fn checkrein_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.literal_operand(0) == Some("patch") && call.literal_operand(1) == Some("apply") {
+        out.push(CommandEffect::Patch(
+            call.option_values(&["root"]).next().cloned(),
+        ));
     }
-    match call.operand(0) {
+    match call.literal_operand(0) {
         // Checks of a project are its code, wherever it lies.
         Some("check") => {
             let mut config = call
-                .values_of(&["root"])
+                .option_values(&["root"])
                 .next()
                 .cloned()
-                .unwrap_or_else(|| Word::fixed("."));
-            config.append(&Word::fixed("/checkrein.toml"));
-            out.push(Effect::Deed(Deed::Opaque));
-            out.push(Effect::RunsFile(config));
+                .unwrap_or_else(|| CommandWord::new_literal_word("."));
+            config.concatenate_word(&CommandWord::new_literal_word("/checkrein.toml"));
+            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            out.push(CommandEffect::RunsFile(config));
         }
         // An agent of its own; a command behind `--` is judged as what it is.
-        Some("run") if !call.words.iter().any(|word| word.as_fixed() == Some("--")) => {
-            out.push(Effect::Deed(Deed::Code));
+        Some("run")
+            if !call
+                .words
+                .iter()
+                .any(|word| word.as_literal() == Some("--")) =>
+        {
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         }
         _ => {}
     }
 }
 
 /// Another agent, with what it may do: only what it is, is asked without a person.
-fn agents(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn agent_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let asks = call.words.len() == 2
         && call.words.get(1).is_some_and(|word| {
             matches!(
@@ -720,10 +743,10 @@ fn agents(call: &Call<'_>, out: &mut Vec<Effect>) {
             )
         });
     if !asks {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
     out.extend(
-        call.values_of(&["output-last-message"])
-            .map(|word| Effect::File(Act::Write, word.clone())),
+        call.option_values(&["output-last-message"])
+            .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
     );
 }

@@ -1,14 +1,14 @@
 //! Package managers of operating systems, which change the machine, and of nix.
 
-use crate::effects::Effect;
-use crate::effects::call::Call;
-use crate::effects::row::{Deed, On, Row};
+use crate::effects::CommandEffect;
+use crate::effects::call::ParsedArgs;
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
 
-const INSTALLS: &[Deed] = &[Deed::Installs];
+const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const SPECS: &[ProgramSpec] = &[
     // They change the machine, and mostly ask for the rights to: that is `sudo`'s row.
-    Row::of(&[
+    ProgramSpec::new(&[
         "apt",
         "apt-get",
         "aptitude",
@@ -31,16 +31,22 @@ pub(super) const ROWS: &[Row] = &[
         "emerge",
         "xbps-install",
     ])
-    .values("oct")
-    .longs(&["option", "config-file", "target-release"])
-    .on(&[
-        ("o", On::With(Deed::Unclear)),
-        ("option", On::With(Deed::Unclear)),
-        ("c", On::With(Deed::Unclear)),
-        ("config-file", On::With(Deed::Unclear)),
+    .with_short_value_options("oct")
+    .with_long_value_options(&["option", "config-file", "target-release"])
+    .with_option_meanings(&[
+        ("o", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+        (
+            "option",
+            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        ),
+        ("c", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+        (
+            "config-file",
+            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        ),
     ])
-    .subs(&[
-        Row::does(
+    .with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "install",
                 "update",
@@ -101,7 +107,7 @@ pub(super) const ROWS: &[Row] = &[
             ],
             INSTALLS,
         ),
-        Row::does(
+        ProgramSpec::program_with_fixed_effects(
             &[
                 "remove",
                 "purge",
@@ -115,12 +121,15 @@ pub(super) const ROWS: &[Row] = &[
                 "delete",
                 "distro-sync",
             ],
-            &[Deed::Destroys],
+            &[EffectKind::DestroysData],
         ),
-        Row::does(&["services", "enable", "start"], &[Deed::Persists]),
+        ProgramSpec::program_with_fixed_effects(
+            &["services", "enable", "start"],
+            &[EffectKind::Persists],
+        ),
     ]),
-    Row::of(&["pacman", "yay", "paru"]).more(pacman),
-    Row::of(&[
+    ProgramSpec::new(&["pacman", "yay", "paru"]).with_extra_effects_fn(pacman_effects),
+    ProgramSpec::new(&[
         "dpkg",
         "rpm",
         "apt-key",
@@ -130,8 +139,8 @@ pub(super) const ROWS: &[Row] = &[
         "dpkg-reconfigure",
         "apt-mark",
     ])
-    .more(dpkg),
-    Row::of(&[
+    .with_extra_effects_fn(dpkg_effects),
+    ProgramSpec::new(&[
         "apt-cache",
         "dpkg-query",
         "dpkg-deb",
@@ -147,23 +156,24 @@ pub(super) const ROWS: &[Row] = &[
         "lsb_release",
         "repoquery",
     ]),
-    Row::of(&["nix", "nix-shell", "nix-build", "devbox", "devenv", "guix"]).more(nix),
+    ProgramSpec::new(&["nix", "nix-shell", "nix-build", "devbox", "devenv", "guix"])
+        .with_extra_effects_fn(nix_effects),
 ];
 
-fn pacman(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn pacman_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let removes = call
         .options
         .iter()
         .any(|(name, _)| matches!(name.as_str(), "R" | "remove"));
-    out.push(Effect::Deed(if removes {
-        Deed::Destroys
+    out.push(CommandEffect::Kind(if removes {
+        EffectKind::DestroysData
     } else {
-        Deed::Installs
+        EffectKind::Installs
     }));
 }
 
-fn dpkg(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let asks = call.has(&[
+fn dpkg_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let asks = call.has_option(&[
         "l",
         "L",
         "s",
@@ -191,20 +201,20 @@ fn dpkg(call: &Call<'_>, out: &mut Vec<Effect>) {
         "showauto",
         "showmanual",
     ]);
-    if !asks && !matches!(call.operand(0), Some("list" | "showhold")) {
-        out.push(Effect::Deed(Deed::Machine));
+    if !asks && !matches!(call.literal_operand(0), Some("list" | "showhold")) {
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
     }
 }
 
-fn nix(call: &Call<'_>, out: &mut Vec<Effect>) {
-    out.push(Effect::Deed(Deed::Opaque));
+fn nix_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
     for name in ["run", "command", "c"] {
         out.extend(
             call.options
                 .iter()
                 .filter(|(option, _)| option == name)
                 .filter_map(|(_, value)| value.clone())
-                .map(Effect::Runs),
+                .map(CommandEffect::RunsScript),
         );
     }
     for (at, word) in call.words.iter().enumerate() {
@@ -212,7 +222,7 @@ fn nix(call: &Call<'_>, out: &mut Vec<Effect>) {
             out.extend(
                 call.words
                     .get(at + 1)
-                    .map(|word| Effect::Runs(word.clone())),
+                    .map(|word| CommandEffect::RunsScript(word.clone())),
             );
         }
         if matches!(word.text.as_str(), "-c")
@@ -221,12 +231,12 @@ fn nix(call: &Call<'_>, out: &mut Vec<Effect>) {
                 .first()
                 .is_some_and(|first| !first.text.ends_with("nix-shell"))
         {
-            out.push(Effect::Tool(
+            out.push(CommandEffect::ProjectTool(
                 call.words.get(at + 1..).unwrap_or(&[]).to_vec(),
             ));
         }
         if matches!(word.text.as_str(), "-E" | "--expr") {
-            out.push(Effect::Deed(Deed::Code));
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
         }
     }
     if call.operands.iter().any(|word| {
@@ -235,6 +245,6 @@ fn nix(call: &Call<'_>, out: &mut Vec<Effect>) {
             "collect-garbage" | "gc" | "delete" | "copy" | "wipe-history" | "upgrade-nix"
         )
     }) {
-        out.push(Effect::Deed(Deed::Destroys));
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
     }
 }

@@ -1,13 +1,13 @@
 //! Programs that read, count, sort and print.
 
-use crate::effects::call::Call;
+use crate::effects::call::ParsedArgs;
 use crate::effects::inert;
-use crate::effects::row::{Deed, On, Operands, Row};
-use crate::effects::{Act, Effect};
+use crate::effects::row::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
 
-pub(super) const ROWS: &[Row] = &[
+pub(super) const SPECS: &[ProgramSpec] = &[
     // Print what they are told, or what the system is.
-    Row::of(&[
+    ProgramSpec::new(&[
         "echo",
         "printf",
         "true",
@@ -50,27 +50,32 @@ pub(super) const ROWS: &[Row] = &[
         "tabs",
         "stty",
     ]),
-    Row::of(&["date"]).on(&[
-        ("s", On::With(Deed::Machine)),
-        ("set", On::With(Deed::Machine)),
-        ("f", On::Reads),
-        ("r", On::Value),
-        ("d", On::Value),
-        ("date", On::Value),
+    ProgramSpec::new(&["date"]).with_option_meanings(&[
+        ("s", OptionMeaning::ValueEffect(EffectKind::ChangesMachine)),
+        (
+            "set",
+            OptionMeaning::ValueEffect(EffectKind::ChangesMachine),
+        ),
+        ("f", OptionMeaning::Reads),
+        ("r", OptionMeaning::Value),
+        ("d", OptionMeaning::Value),
+        ("date", OptionMeaning::Value),
     ]),
-    Row::of(&[
+    ProgramSpec::new(&[
         "id", "users", "who", "w", "last", "lastlog", "finger", "pinky",
     ]),
-    Row::of(&["hostname"]).operands(Operands::None).on(&[
-        ("F", On::With(Deed::Machine)),
-        ("b", On::Does(Deed::Machine)),
-    ]),
-    Row::of(&["bc", "dc"])
-        .operands(Operands::Read)
-        .on(&[("e", On::Value), ("f", On::Reads)])
-        .more(calculator),
+    ProgramSpec::new(&["hostname"])
+        .with_operand_role(OperandRole::None)
+        .with_option_meanings(&[
+            ("F", OptionMeaning::ValueEffect(EffectKind::ChangesMachine)),
+            ("b", OptionMeaning::FlagEffect(EffectKind::ChangesMachine)),
+        ]),
+    ProgramSpec::new(&["bc", "dc"])
+        .with_operand_role(OperandRole::Read)
+        .with_option_meanings(&[("e", OptionMeaning::Value), ("f", OptionMeaning::Reads)])
+        .with_extra_effects_fn(calculator_effects),
     // Read what they are given.
-    Row::reads(&[
+    ProgramSpec::program_spec_reading_operands(&[
         "cat",
         "tac",
         "nl",
@@ -160,8 +165,8 @@ pub(super) const ROWS: &[Row] = &[
         "csvjson",
         "csvsort",
     ])
-    .values("ncbsdmftwiIDNSjAkqX")
-    .longs(&[
+    .with_short_value_options("ncbsdmftwiIDNSjAkqX")
+    .with_long_value_options(&[
         "lines",
         "bytes",
         "width",
@@ -203,9 +208,9 @@ pub(super) const ROWS: &[Row] = &[
         "exclude-ext",
         "include-lang",
     ])
-    .on(&[("files0-from", On::Reads)]),
-    Row::reads(&["bat", "batcat"])
-        .longs(&[
+    .with_option_meanings(&[("files0-from", OptionMeaning::Reads)]),
+    ProgramSpec::program_spec_reading_operands(&["bat", "batcat"])
+        .with_long_value_options(&[
             "line-range",
             "theme",
             "style",
@@ -215,15 +220,15 @@ pub(super) const ROWS: &[Row] = &[
             "tabs",
             "highlight-line",
         ])
-        .values("rlHm")
-        .on(&[("pager", On::Runs)]),
+        .with_short_value_options("rlHm")
+        .with_option_meanings(&[("pager", OptionMeaning::Command)]),
     // They show what is known of files, not what is in them.
-    Row::of(&[
+    ProgramSpec::new(&[
         "ls", "dir", "vdir", "lsd", "exa", "eza", "stat", "readlink", "realpath", "df", "namei",
         "pathchk", "test", "[", "[[", "lsattr", "getfacl", "getfattr", "mdls", "mdfind",
     ])
-    .values("cfIwT")
-    .longs(&[
+    .with_short_value_options("cfIwT")
+    .with_long_value_options(&[
         "format",
         "printf",
         "ignore",
@@ -235,25 +240,27 @@ pub(super) const ROWS: &[Row] = &[
         "time-style",
         "width",
     ])
-    .operands(Operands::List),
-    Row::of(&["tr"]),
-    Row::reads(&["base64"])
-        .values("bwi")
-        .longs(&["wrap", "break"])
-        .on(&[
-            ("o", On::Writes),
-            ("output", On::Writes),
-            ("i", On::Reads),
-            ("input", On::Reads),
+    .with_operand_role(OperandRole::List),
+    ProgramSpec::new(&["tr"]),
+    ProgramSpec::program_spec_reading_operands(&["base64"])
+        .with_short_value_options("bwi")
+        .with_long_value_options(&["wrap", "break"])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("i", OptionMeaning::Reads),
+            ("input", OptionMeaning::Reads),
         ]),
-    Row::of(&["xxd"]).values("cglos").operands(Operands::FromTo),
-    Row::of(&["uniq"])
-        .values("fsw")
-        .longs(&["skip-fields", "skip-chars", "check-chars"])
-        .operands(Operands::FromTo),
-    Row::reads(&["sort", "gsort"])
-        .values("kStT")
-        .longs(&[
+    ProgramSpec::new(&["xxd"])
+        .with_short_value_options("cglos")
+        .with_operand_role(OperandRole::ReadThenWrite),
+    ProgramSpec::new(&["uniq"])
+        .with_short_value_options("fsw")
+        .with_long_value_options(&["skip-fields", "skip-chars", "check-chars"])
+        .with_operand_role(OperandRole::ReadThenWrite),
+    ProgramSpec::program_spec_reading_operands(&["sort", "gsort"])
+        .with_short_value_options("kStT")
+        .with_long_value_options(&[
             "key",
             "field-separator",
             "buffer-size",
@@ -263,25 +270,25 @@ pub(super) const ROWS: &[Row] = &[
             "batch-size",
             "random-source",
         ])
-        .on(&[
-            ("o", On::Writes),
-            ("output", On::Writes),
-            ("compress-program", On::Runs),
-            ("files0-from", On::Reads),
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("compress-program", OptionMeaning::Command),
+            ("files0-from", OptionMeaning::Reads),
         ]),
-    Row::reads(&["shuf", "gshuf"])
-        .values("ni")
-        .longs(&["head-count", "input-range"])
-        .on(&[
-            ("o", On::Writes),
-            ("output", On::Writes),
-            ("random-source", On::Reads),
-            ("e", On::Value),
-            ("echo", On::Value),
+    ProgramSpec::program_spec_reading_operands(&["shuf", "gshuf"])
+        .with_short_value_options("ni")
+        .with_long_value_options(&["head-count", "input-range"])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("random-source", OptionMeaning::Reads),
+            ("e", OptionMeaning::Value),
+            ("echo", OptionMeaning::Value),
         ]),
-    Row::of(&["tree"])
-        .values("LPIHT")
-        .longs(&[
+    ProgramSpec::new(&["tree"])
+        .with_short_value_options("LPIHT")
+        .with_long_value_options(&[
             "filelimit",
             "charset",
             "timefmt",
@@ -289,11 +296,11 @@ pub(super) const ROWS: &[Row] = &[
             "filesfrom",
             "fromtabfile",
         ])
-        .on(&[("o", On::Writes)])
-        .operands(Operands::List),
-    Row::of(&["du", "ncdu", "dust"])
-        .values("dtXBo")
-        .longs(&[
+        .with_option_meanings(&[("o", OptionMeaning::Writes)])
+        .with_operand_role(OperandRole::List),
+    ProgramSpec::new(&["du", "ncdu", "dust"])
+        .with_short_value_options("dtXBo")
+        .with_long_value_options(&[
             "max-depth",
             "threshold",
             "exclude",
@@ -301,9 +308,9 @@ pub(super) const ROWS: &[Row] = &[
             "exclude-from",
             "time-style",
         ])
-        .operands(Operands::Read)
-        .on(&[("files0-from", On::Reads)]),
-    Row::of(&[
+        .with_operand_role(OperandRole::Read)
+        .with_option_meanings(&[("files0-from", OptionMeaning::Reads)]),
+    ProgramSpec::new(&[
         "grep",
         "egrep",
         "fgrep",
@@ -314,8 +321,8 @@ pub(super) const ROWS: &[Row] = &[
         "pcregrep",
         "pcre2grep",
     ])
-    .values("ABCmdD")
-    .longs(&[
+    .with_short_value_options("ABCmdD")
+    .with_long_value_options(&[
         "after-context",
         "before-context",
         "context",
@@ -330,18 +337,18 @@ pub(super) const ROWS: &[Row] = &[
         "color",
         "colour",
     ])
-    .on(&[
-        ("e", On::Program),
-        ("regexp", On::Program),
-        ("f", On::Program),
-        ("file", On::Program),
-        ("exclude-from", On::Reads),
+    .with_option_meanings(&[
+        ("e", OptionMeaning::ProgramText),
+        ("regexp", OptionMeaning::ProgramText),
+        ("f", OptionMeaning::ProgramText),
+        ("file", OptionMeaning::ProgramText),
+        ("exclude-from", OptionMeaning::Reads),
     ])
-    .operands(Operands::FirstText)
-    .more(grep),
-    Row::of(&["rg", "ripgrep", "rga"])
-        .values("ABCEgjmMtTrd")
-        .longs(&[
+    .with_operand_role(OperandRole::PatternThenRead)
+    .with_extra_effects_fn(grep_effects),
+    ProgramSpec::new(&["rg", "ripgrep", "rga"])
+        .with_short_value_options("ABCEgjmMtTrd")
+        .with_long_value_options(&[
             "after-context",
             "before-context",
             "context",
@@ -371,23 +378,23 @@ pub(super) const ROWS: &[Row] = &[
             "field-context-separator",
             "field-match-separator",
         ])
-        .on(&[
-            ("e", On::Program),
-            ("regexp", On::Program),
-            ("f", On::Program),
-            ("file", On::Program),
-            ("files", On::Program),
-            ("type-list", On::Inert(&inert::PRINTS)),
-            ("ignore-file", On::Reads),
-            ("pre", On::Runs),
-            ("pre-glob", On::Value),
-            ("hostname-bin", On::Runs),
+        .with_option_meanings(&[
+            ("e", OptionMeaning::ProgramText),
+            ("regexp", OptionMeaning::ProgramText),
+            ("f", OptionMeaning::ProgramText),
+            ("file", OptionMeaning::ProgramText),
+            ("files", OptionMeaning::ProgramText),
+            ("type-list", OptionMeaning::Inert(&inert::PRINTS)),
+            ("ignore-file", OptionMeaning::Reads),
+            ("pre", OptionMeaning::Command),
+            ("pre-glob", OptionMeaning::Value),
+            ("hostname-bin", OptionMeaning::Command),
         ])
-        .operands(Operands::FirstText)
-        .more(search),
-    Row::of(&["ag", "ack", "pt", "ugrep", "ast-grep", "sgrep"])
-        .values("ABCgmp")
-        .longs(&[
+        .with_operand_role(OperandRole::PatternThenRead)
+        .with_extra_effects_fn(ripgrep_effects),
+    ProgramSpec::new(&["ag", "ack", "pt", "ugrep", "ast-grep", "sgrep"])
+        .with_short_value_options("ABCgmp")
+        .with_long_value_options(&[
             "after",
             "before",
             "context",
@@ -398,86 +405,110 @@ pub(super) const ROWS: &[Row] = &[
             "lang",
             "pattern",
         ])
-        .on(&[
-            ("pager", On::Runs),
-            ("rewrite", On::With(Deed::Unclear)),
-            ("r", On::With(Deed::Unclear)),
-            ("output", On::Writes),
-            ("filter", On::Runs),
-            ("ackrc", On::With(Deed::Code)),
+        .with_option_meanings(&[
+            ("pager", OptionMeaning::Command),
+            (
+                "rewrite",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("r", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            ("output", OptionMeaning::Writes),
+            ("filter", OptionMeaning::Command),
+            (
+                "ackrc",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
         ])
-        .operands(Operands::FirstText),
-    Row::reads(&["diff", "gdiff"]).values("UCWxXISF").longs(&[
-        "unified",
-        "context",
-        "width",
-        "exclude",
-        "exclude-from",
-        "ignore-matching-lines",
-        "label",
-        "show-function-line",
-        "horizon-lines",
-        "color",
-        "palette",
-        "starting-file",
-        "from-file",
-        "to-file",
-        "tabsize",
-    ]),
-    Row::reads(&["difft", "delta"]).longs(&["context", "display", "width", "color", "pager"]),
-    Row::of(&["jq", "gojq", "jaq"])
-        .longs(&["indent", "tab"])
-        .on(&[
-            ("f", On::Program),
-            ("from-file", On::Program),
-            ("L", On::Value),
-        ])
-        .operands(Operands::FirstText)
-        .more(jq),
-    Row::of(&["yq", "dasel", "xq", "tomlq", "toml"])
-        .values("oprIP")
-        .longs(&["output-format", "input-format", "indent", "prettyPrint"])
-        .on(&[
-            ("i", On::Edits),
-            ("inplace", On::Edits),
-            ("in-place", On::Edits),
-            ("s", On::With(Deed::Unclear)),
-            ("split-exp", On::With(Deed::Unclear)),
-            ("from-file", On::Program),
-        ])
-        .operands(Operands::FirstText),
-    Row::of(&["xmllint"])
-        .longs(&["xpath", "pattern", "encode", "maxmem", "path"])
-        .operands(Operands::Read)
-        .on(&[
-            ("o", On::Writes),
-            ("output", On::Writes),
-            ("schema", On::Reads),
-            ("dtdvalid", On::Reads),
-            ("relaxng", On::Reads),
+        .with_operand_role(OperandRole::PatternThenRead),
+    ProgramSpec::program_spec_reading_operands(&["diff", "gdiff"])
+        .with_short_value_options("UCWxXISF")
+        .with_long_value_options(&[
+            "unified",
+            "context",
+            "width",
+            "exclude",
+            "exclude-from",
+            "ignore-matching-lines",
+            "label",
+            "show-function-line",
+            "horizon-lines",
+            "color",
+            "palette",
+            "starting-file",
+            "from-file",
+            "to-file",
+            "tabsize",
         ]),
-    Row::reads(&["iconv"])
-        .values("ft")
-        .longs(&["from-code", "to-code"])
-        .on(&[("o", On::Writes), ("output", On::Writes)]),
-    Row::reads(&["less", "more", "most", "pg", "zmore"])
-        .values("bhjxyz")
-        .on(&[
-            ("o", On::Writes),
-            ("O", On::Writes),
-            ("log-file", On::Writes),
-            ("k", On::With(Deed::Code)),
-            ("lesskey-file", On::With(Deed::Code)),
-            ("lesskey-src", On::With(Deed::Code)),
-            ("lesskey-content", On::With(Deed::Code)),
-            ("p", On::Value),
-            ("t", On::Value),
+    ProgramSpec::program_spec_reading_operands(&["difft", "delta"])
+        .with_long_value_options(&["context", "display", "width", "color", "pager"]),
+    ProgramSpec::new(&["jq", "gojq", "jaq"])
+        .with_long_value_options(&["indent", "tab"])
+        .with_option_meanings(&[
+            ("f", OptionMeaning::ProgramText),
+            ("from-file", OptionMeaning::ProgramText),
+            ("L", OptionMeaning::Value),
         ])
-        .more(pager),
-    Row::of(&["tee", "sponge"]).more(tee),
-    Row::of(&["split", "csplit"])
-        .values("abCnltfk")
-        .longs(&[
+        .with_operand_role(OperandRole::PatternThenRead)
+        .with_extra_effects_fn(jq_effects),
+    ProgramSpec::new(&["yq", "dasel", "xq", "tomlq", "toml"])
+        .with_short_value_options("oprIP")
+        .with_long_value_options(&["output-format", "input-format", "indent", "prettyPrint"])
+        .with_option_meanings(&[
+            ("i", OptionMeaning::Edits),
+            ("inplace", OptionMeaning::Edits),
+            ("in-place", OptionMeaning::Edits),
+            ("s", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "split-exp",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("from-file", OptionMeaning::ProgramText),
+        ])
+        .with_operand_role(OperandRole::PatternThenRead),
+    ProgramSpec::new(&["xmllint"])
+        .with_long_value_options(&["xpath", "pattern", "encode", "maxmem", "path"])
+        .with_operand_role(OperandRole::Read)
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("schema", OptionMeaning::Reads),
+            ("dtdvalid", OptionMeaning::Reads),
+            ("relaxng", OptionMeaning::Reads),
+        ]),
+    ProgramSpec::program_spec_reading_operands(&["iconv"])
+        .with_short_value_options("ft")
+        .with_long_value_options(&["from-code", "to-code"])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+        ]),
+    ProgramSpec::program_spec_reading_operands(&["less", "more", "most", "pg", "zmore"])
+        .with_short_value_options("bhjxyz")
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("O", OptionMeaning::Writes),
+            ("log-file", OptionMeaning::Writes),
+            ("k", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "lesskey-file",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "lesskey-src",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "lesskey-content",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("p", OptionMeaning::Value),
+            ("t", OptionMeaning::Value),
+        ])
+        .with_extra_effects_fn(pager_effects),
+    ProgramSpec::new(&["tee", "sponge"]).with_extra_effects_fn(tee_effects),
+    ProgramSpec::new(&["split", "csplit"])
+        .with_short_value_options("abCnltfk")
+        .with_long_value_options(&[
             "suffix-length",
             "additional-suffix",
             "bytes",
@@ -489,9 +520,9 @@ pub(super) const ROWS: &[Row] = &[
             "suffix-format",
             "digits",
         ])
-        .on(&[("filter", On::Runs)])
-        .more(split),
-    Row::of(&[
+        .with_option_meanings(&[("filter", OptionMeaning::Command)])
+        .with_extra_effects_fn(split_program_effects),
+    ProgramSpec::new(&[
         "which",
         "whereis",
         "type",
@@ -503,104 +534,119 @@ pub(super) const ROWS: &[Row] = &[
         "plocate",
     ]),
     // Another program under this name.
-    Row::of(&["hash"]).on(&[("p", On::With(Deed::Code))]),
-    Row::of(&["compgen", "complete"]).values("AGPSX").on(&[
-        ("C", On::Runs),
-        ("F", On::With(Deed::Code)),
-        ("W", On::With(Deed::Code)),
-    ]),
-    Row::of(&["man", "info", "tldr", "help"])
-        .values("MSLm")
-        .on(&[
-            ("P", On::Runs),
-            ("pager", On::Runs),
-            ("H", On::Edits),
-            ("html", On::With(Deed::Unclear)),
-            ("C", On::With(Deed::Code)),
-            ("config-file", On::With(Deed::Code)),
-            ("o", On::Writes),
-            ("output", On::Writes),
+    ProgramSpec::new(&["hash"])
+        .with_option_meanings(&[("p", OptionMeaning::ValueEffect(EffectKind::UnreadableCode))]),
+    ProgramSpec::new(&["compgen", "complete"])
+        .with_short_value_options("AGPSX")
+        .with_option_meanings(&[
+            ("C", OptionMeaning::Command),
+            ("F", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            ("W", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+        ]),
+    ProgramSpec::new(&["man", "info", "tldr", "help"])
+        .with_short_value_options("MSLm")
+        .with_option_meanings(&[
+            ("P", OptionMeaning::Command),
+            ("pager", OptionMeaning::Command),
+            ("H", OptionMeaning::Edits),
+            (
+                "html",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("C", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "config-file",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
         ]),
 ];
 
 /// `-r` reads all that lies below its operands, or below this folder.
-fn grep(call: &Call<'_>, out: &mut Vec<Effect>) {
-    if call.has(&["r", "R", "recursive", "dereference-recursive"]) {
-        below(call, out);
+fn grep_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.has_option(&["r", "R", "recursive", "dereference-recursive"]) {
+        add_recursive_reads(call, out);
     }
 }
 
-fn search(call: &Call<'_>, out: &mut Vec<Effect>) {
-    below(call, out);
+fn ripgrep_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    add_recursive_reads(call, out);
 }
 
-fn below(call: &Call<'_>, out: &mut Vec<Effect>) {
-    use crate::effects::Act;
-    let skip = usize::from(!call.has(&["e", "regexp", "f", "file", "files"]));
+fn add_recursive_reads(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    use crate::effects::FileAccess;
+    let skip = usize::from(!call.has_option(&["e", "regexp", "f", "file", "files"]));
     let folders = call.operands.iter().skip(skip);
-    out.extend(folders.map(|word| Effect::File(Act::ReadBelow, (*word).clone())));
+    out.extend(folders.map(|word| CommandEffect::File(FileAccess::ReadBelow, (*word).clone())));
 }
 
 /// The values of `--arg NAME TEXT` are two words, those of `--slurpfile NAME FILE` a file.
-fn jq(call: &Call<'_>, out: &mut Vec<Effect>) {
-    use crate::effects::Act;
+fn jq_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    use crate::effects::FileAccess;
     let reads = |at: usize| call.words.get(at + 2).cloned();
     for (at, word) in call.words.iter().enumerate() {
         if matches!(
-            word.as_fixed(),
+            word.as_literal(),
             Some("--slurpfile" | "--rawfile" | "--argfile")
         ) {
-            out.extend(reads(at).map(|word| Effect::File(Act::Read, word)));
+            out.extend(reads(at).map(|word| CommandEffect::File(FileAccess::Read, word)));
         }
     }
 }
 
 /// `!COMMAND` in a start command of a pager, and `bc`, which knows `!COMMAND` on its input only.
-fn pager(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let runs = |word: &crate::shell::Word| {
+fn pager_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let runs = |word: &crate::shell::CommandWord| {
         word.text.starts_with('+') && word.text.contains(['!', '|', 's', 'v', '#'])
     };
     if call.words.iter().any(runs) {
-        out.push(Effect::Deed(Deed::Code));
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
 }
 
 /// `dc` runs `!COMMAND`.
-fn calculator(call: &Call<'_>, out: &mut Vec<Effect>) {
+fn calculator_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
     let dc = call
         .words
         .first()
         .is_some_and(|word| word.text.ends_with("dc"));
     if dc {
-        out.push(Effect::Fed(crate::effects::Language::Other));
+        out.push(CommandEffect::StdinCode(
+            crate::effects::CodeLanguage::Unread,
+        ));
     }
-    if dc && call.values_of(&["e"]).any(|word| word.text.contains('!')) {
-        out.push(Effect::Deed(Deed::Code));
+    if dc
+        && call
+            .option_values(&["e"])
+            .any(|word| word.text.contains('!'))
+    {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     }
 }
 
 /// What it makes is called like its second operand, or `xaa`.
-fn split(call: &Call<'_>, out: &mut Vec<Effect>) {
-    use crate::effects::Act;
+fn split_program_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    use crate::effects::FileAccess;
     if let Some(first) = call.operands.first() {
-        out.push(Effect::File(Act::Read, (*first).clone()));
+        out.push(CommandEffect::File(FileAccess::Read, (*first).clone()));
     }
     // `csplit` has patterns behind it.
     let prefix = match call.operands.get(1) {
-        Some(word) if call.name() == "split" => Some((*word).clone()),
-        _ => call.values_of(&["f", "prefix"]).next().cloned(),
+        Some(word) if call.command_name() == "split" => Some((*word).clone()),
+        _ => call.option_values(&["f", "prefix"]).next().cloned(),
     };
     // A folder's name stays what it is, the rest of the name is the program's.
-    let mut made = prefix.unwrap_or_else(|| crate::shell::Word::fixed("x"));
-    made.append(&crate::shell::Word::fixed("?*"));
-    out.push(Effect::File(Act::Write, made));
+    let mut made = prefix.unwrap_or_else(|| crate::shell::CommandWord::new_literal_word("x"));
+    made.concatenate_word(&crate::shell::CommandWord::new_literal_word("?*"));
+    out.push(CommandEffect::File(FileAccess::Write, made));
 }
 
-fn tee(call: &Call<'_>, out: &mut Vec<Effect>) {
-    let act = match call.has(&["a", "append"]) {
-        true => Act::Write,
-        false => Act::Replace,
+fn tee_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let act = match call.has_option(&["a", "append"]) {
+        true => FileAccess::Write,
+        false => FileAccess::Replace,
     };
     let files = call.operands.iter();
-    out.extend(files.map(|word| Effect::File(act, (*word).clone())));
+    out.extend(files.map(|word| CommandEffect::File(act, (*word).clone())));
 }

@@ -1,13 +1,13 @@
 //! Tools that are all of a language's at once: builds, tests and packages behind one name. What is
 //! published is hard to take back.
 
-use crate::effects::Effect;
-use crate::effects::call::Call;
+use crate::effects::CommandEffect;
+use crate::effects::call::ParsedArgs;
 use crate::effects::inert;
-use crate::effects::row::{Deed, On, Row};
+use crate::effects::row::{EffectKind, OptionMeaning, ProgramSpec};
 
-pub(super) const ROWS: &[Row] = &[
-    Row::of(&[
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&[
         "rustup",
         "corepack",
         "nvm",
@@ -28,27 +28,32 @@ pub(super) const ROWS: &[Row] = &[
         "direnv",
         "conda-env",
     ])
-    .more(toolchain),
-    Row::of(&["go"]).values("C").subs(GO),
-    Row::of(&[
+    .with_extra_effects_fn(toolchain_effects),
+    ProgramSpec::new(&["go"])
+        .with_short_value_options("C")
+        .with_subcommands(GO),
+    ProgramSpec::new(&[
         "gopls",
         "rust-analyzer",
         "clangd",
         "pylsp",
         "typescript-language-server",
     ]),
-    Row::of(&["cargo"])
-        .longs(&["color", "config", "manifest-path"])
-        .on(&[
-            ("C", On::At),
-            ("Z", On::Value),
-            ("config", On::With(Deed::Unclear)),
+    ProgramSpec::new(&["cargo"])
+        .with_long_value_options(&["color", "config", "manifest-path"])
+        .with_option_meanings(&[
+            ("C", OptionMeaning::WorkingDir),
+            ("Z", OptionMeaning::Value),
+            (
+                "config",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
         ])
-        .subs(CARGO)
-        .others(&[Deed::Opaque]),
-    Row::of(&["dotnet"])
-        .subs(&[
-            Row::does(
+        .with_subcommands(CARGO)
+        .with_other_subcommand_effects(&[EffectKind::Opaque]),
+    ProgramSpec::new(&["dotnet"])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
                 &[
                     "build",
                     "test",
@@ -74,16 +79,22 @@ pub(super) const ROWS: &[Row] = &[
                     "dev-certs",
                     "user-jwts",
                 ],
-                &[Deed::Opaque],
+                &[EffectKind::Opaque],
             ),
-            Row::does(&["restore", "add", "remove", "package"], &[Deed::Installs]),
-            Row::does(&["user-secrets"], &[Deed::Secret]),
-            Row::does(&["nuget"], &[Deed::Publishes]),
+            ProgramSpec::program_with_fixed_effects(
+                &["restore", "add", "remove", "package"],
+                &[EffectKind::Installs],
+            ),
+            ProgramSpec::program_with_fixed_effects(
+                &["user-secrets"],
+                &[EffectKind::ExposesSecret],
+            ),
+            ProgramSpec::program_with_fixed_effects(&["nuget"], &[EffectKind::Publishes]),
         ])
-        .others(&[Deed::Opaque]),
-    Row::of(&["zig", "v"])
-        .others(&[Deed::Opaque])
-        .subs(&[Row::does(
+        .with_other_subcommand_effects(&[EffectKind::Opaque]),
+    ProgramSpec::new(&["zig", "v"])
+        .with_other_subcommand_effects(&[EffectKind::Opaque])
+        .with_subcommands(&[ProgramSpec::program_with_fixed_effects(
             &[
                 "build",
                 "test",
@@ -100,19 +111,19 @@ pub(super) const ROWS: &[Row] = &[
                 "env",
                 "fetch",
             ],
-            &[Deed::Opaque],
+            &[EffectKind::Opaque],
         )]),
 ];
 
-const GO: &[Row] = &[
-    Row::does(
+const GO: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
         &[
             "build", "test", "run", "generate", "vet", "tool", "fix", "bug", "work",
         ],
-        &[Deed::Opaque],
+        &[EffectKind::Opaque],
     )
-    .one_dash()
-    .longs(&[
+    .with_single_dash_long_options()
+    .with_long_value_options(&[
         "run",
         "bench",
         "benchtime",
@@ -137,37 +148,45 @@ const GO: &[Row] = &[
         "shuffle",
         "list",
     ])
-    .on(&[
-        ("o", On::Writes),
-        ("coverprofile", On::Writes),
-        ("cpuprofile", On::Writes),
-        ("memprofile", On::Writes),
-        ("blockprofile", On::Writes),
-        ("mutexprofile", On::Writes),
-        ("trace", On::Writes),
-        ("outputdir", On::Writes),
-        ("exec", On::Runs),
-        ("toolexec", On::Runs),
-        ("vettool", On::Runs),
-        ("modfile", On::Writes),
-        ("overlay", On::With(Deed::Unclear)),
+    .with_option_meanings(&[
+        ("o", OptionMeaning::Writes),
+        ("coverprofile", OptionMeaning::Writes),
+        ("cpuprofile", OptionMeaning::Writes),
+        ("memprofile", OptionMeaning::Writes),
+        ("blockprofile", OptionMeaning::Writes),
+        ("mutexprofile", OptionMeaning::Writes),
+        ("trace", OptionMeaning::Writes),
+        ("outputdir", OptionMeaning::Writes),
+        ("exec", OptionMeaning::Command),
+        ("toolexec", OptionMeaning::Command),
+        ("vettool", OptionMeaning::Command),
+        ("modfile", OptionMeaning::Writes),
+        (
+            "overlay",
+            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        ),
     ]),
-    Row::of(&["list", "doc", "version", "help", "fmt", "telemetry"])
-        .one_dash()
-        .longs(&["f", "mod", "tags", "C"])
-        .on(&[("toolexec", On::Runs)]),
-    Row::of(&["env"]).one_dash().on(&[
-        ("w", On::Does(Deed::Persists)),
-        ("u", On::Does(Deed::Persists)),
-    ]),
-    Row::does(&["mod", "get", "install"], &[Deed::Installs])
-        .one_dash()
-        .on(&[("toolexec", On::Runs), ("modfile", On::Writes)]),
-    Row::of(&["clean"]),
+    ProgramSpec::new(&["list", "doc", "version", "help", "fmt", "telemetry"])
+        .with_single_dash_long_options()
+        .with_long_value_options(&["f", "mod", "tags", "C"])
+        .with_option_meanings(&[("toolexec", OptionMeaning::Command)]),
+    ProgramSpec::new(&["env"])
+        .with_single_dash_long_options()
+        .with_option_meanings(&[
+            ("w", OptionMeaning::FlagEffect(EffectKind::Persists)),
+            ("u", OptionMeaning::FlagEffect(EffectKind::Persists)),
+        ]),
+    ProgramSpec::program_with_fixed_effects(&["mod", "get", "install"], &[EffectKind::Installs])
+        .with_single_dash_long_options()
+        .with_option_meanings(&[
+            ("toolexec", OptionMeaning::Command),
+            ("modfile", OptionMeaning::Writes),
+        ]),
+    ProgramSpec::new(&["clean"]),
 ];
 
-const CARGO: &[Row] = &[
-    Row::does(
+const CARGO: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
         &[
             "build",
             "b",
@@ -210,10 +229,10 @@ const CARGO: &[Row] = &[
             "asm",
             "flamegraph",
         ],
-        &[Deed::Opaque],
+        &[EffectKind::Opaque],
     )
-    .values("pjFZ")
-    .longs(&[
+    .with_short_value_options("pjFZ")
+    .with_long_value_options(&[
         "package",
         "bin",
         "example",
@@ -228,15 +247,18 @@ const CARGO: &[Row] = &[
         "manifest-path",
         "exclude",
     ])
-    .on(&[
-        ("target-dir", On::Writes),
-        ("out-dir", On::Writes),
-        ("artifact-dir", On::Writes),
-        ("config", On::With(Deed::Unclear)),
-        ("x", On::Runs),
-        ("s", On::Runs),
+    .with_option_meanings(&[
+        ("target-dir", OptionMeaning::Writes),
+        ("out-dir", OptionMeaning::Writes),
+        ("artifact-dir", OptionMeaning::Writes),
+        (
+            "config",
+            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        ),
+        ("x", OptionMeaning::Command),
+        ("s", OptionMeaning::Command),
     ]),
-    Row::does(
+    ProgramSpec::program_with_fixed_effects(
         &[
             "add",
             "update",
@@ -247,10 +269,13 @@ const CARGO: &[Row] = &[
             "vendor",
             "upgrade",
         ],
-        &[Deed::Installs],
+        &[EffectKind::Installs],
     )
-    .on(&[("config", On::With(Deed::Unclear))]),
-    Row::of(&[
+    .with_option_meanings(&[(
+        "config",
+        OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+    )]),
+    ProgramSpec::new(&[
         "remove",
         "rm",
         "tree",
@@ -282,8 +307,11 @@ const CARGO: &[Row] = &[
         "set-version",
         "crev",
     ])
-    .on(&[("config", On::With(Deed::Unclear))]),
-    Row::does(
+    .with_option_meanings(&[(
+        "config",
+        OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+    )]),
+    ProgramSpec::program_with_fixed_effects(
         &[
             "publish",
             "yank",
@@ -292,32 +320,32 @@ const CARGO: &[Row] = &[
             "dist",
             "smart-release",
         ],
-        &[Deed::Publishes],
+        &[EffectKind::Publishes],
     )
-    .on(&[
-        ("dry-run", On::Inert(&inert::CARGO)),
-        ("n", On::Inert(&inert::CARGO)),
+    .with_option_meanings(&[
+        ("dry-run", OptionMeaning::Inert(&inert::CARGO)),
+        ("n", OptionMeaning::Inert(&inert::CARGO)),
     ]),
-    Row::does(&["login", "logout"], &[Deed::Secret]),
+    ProgramSpec::program_with_fixed_effects(&["login", "logout"], &[EffectKind::ExposesSecret]),
 ];
 
-fn toolchain(call: &Call<'_>, out: &mut Vec<Effect>) {
-    match call.operand(0) {
+fn toolchain_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    match call.literal_operand(0) {
         Some("exec" | "run" | "x") => {
             let skip = match call
                 .words
                 .iter()
-                .position(|word| word.as_fixed() == Some("--"))
+                .position(|word| word.as_literal() == Some("--"))
             {
                 Some(at) => at + 1,
                 None => call
                     .words
                     .iter()
-                    .position(|word| matches!(word.as_fixed(), Some("exec" | "run" | "x")))
+                    .position(|word| matches!(word.as_literal(), Some("exec" | "run" | "x")))
                     .map_or(1, |at| {
                         // Some name a version first.
                         let plain = matches!(
-                            call.name(),
+                            call.command_name(),
                             "asdf"
                                 | "rbenv"
                                 | "pyenv"
@@ -330,10 +358,14 @@ fn toolchain(call: &Call<'_>, out: &mut Vec<Effect>) {
                         at + if plain { 1 } else { 2 }
                     }),
             };
-            out.push(Effect::Tool(call.words.get(skip..).unwrap_or(&[]).to_vec()));
-            out.push(Effect::Deed(Deed::Opaque));
+            out.push(CommandEffect::ProjectTool(
+                call.words.get(skip..).unwrap_or(&[]).to_vec(),
+            ));
+            out.push(CommandEffect::Kind(EffectKind::Opaque));
         }
-        Some("uninstall" | "self" | "implode") => out.push(Effect::Deed(Deed::Destroys)),
-        _ => out.push(Effect::Deed(Deed::Installs)),
+        Some("uninstall" | "self" | "implode") => {
+            out.push(CommandEffect::Kind(EffectKind::DestroysData))
+        }
+        _ => out.push(CommandEffect::Kind(EffectKind::Installs)),
     }
 }

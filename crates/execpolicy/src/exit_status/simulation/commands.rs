@@ -1,212 +1,294 @@
 //! Single commands: the target, functions, and what the shell does by itself.
 
 use super::super::expansion::{
-    Expansion, Status, Value, compared, holds, read_expansion, split_words, sum,
+    CommandExitStatus, ShellValue, WordExpansion, compare_test_operands, evaluate_arithmetic,
+    evaluate_test_command, parse_expansion, split_words,
 };
-use super::super::script::{Command, Function};
-use super::super::script_reader::compares_as_bash;
+use super::super::script::{ShellFunction, SimpleCommand};
+use super::super::script_reader::uses_bash_only_equality;
 use super::MAX_CALLS;
-use super::machine::Simulation;
-use super::state::{End, Ends, State, either, next};
+use super::machine::ScriptSimulation;
+use super::state::{
+    ControlFlowEnd, ControlFlowEnds, ScriptSimulationState, fall_through_control_flow_end,
+    success_and_failure_states,
+};
 
-impl Simulation<'_> {
-    pub(super) fn command(&mut self, command: &Command, state: State, heeds: bool) -> Ends {
+impl ScriptSimulation<'_> {
+    pub(super) fn simulate_command(
+        &mut self,
+        command: &SimpleCommand,
+        state: ScriptSimulationState,
+        heeds: bool,
+    ) -> ControlFlowEnds {
         let before = state.status;
-        let pipe = state.pipe.clone();
-        let mut all = Ends::new();
-        for mut state in self.inner(&command.inner, vec![state]) {
+        let pipe = state.pipe_statuses.clone();
+        let mut all = ControlFlowEnds::new();
+        for mut state in self.simulate_substitutions(&command.substitutions, vec![state]) {
             state.status = before;
-            state.pipe.clone_from(&pipe);
+            state.pipe_statuses.clone_from(&pipe);
             if self.targets.contains(&command.at) {
-                all.extend(self.target(command, state, heeds));
-            } else if self.again.contains(&command.at) {
-                let mut succeeded = state.clone().with(Status::Zero);
+                all.extend(self.simulate_checked_command(command, state, heeds));
+            } else if self.same_checks.contains(&command.at) {
+                let mut succeeded = state
+                    .clone()
+                    .state_with_exit_status(CommandExitStatus::Zero);
                 succeeded.failed = false;
-                all.extend(self.settled(vec![succeeded, state.with(Status::Failed)], heeds));
+                all.extend(self.apply_errexit_and_err_trap(
+                    vec![
+                        succeeded,
+                        state.state_with_exit_status(CommandExitStatus::Failed),
+                    ],
+                    heeds,
+                ));
             } else {
-                let words: Vec<Value> =
-                    command.words.iter().map(|word| state.value(word)).collect();
-                all.extend(self.words(&words, &command.words, state, heeds));
+                let words: Vec<ShellValue> = command
+                    .words
+                    .iter()
+                    .map(|word| state.evaluate_word(word))
+                    .collect();
+                all.extend(self.simulate_command_words(&words, &command.words, state, heeds));
             }
         }
         all
     }
 
-    fn target(&mut self, command: &Command, state: State, heeds: bool) -> Ends {
+    fn simulate_checked_command(
+        &mut self,
+        command: &SimpleCommand,
+        state: ScriptSimulationState,
+        heeds: bool,
+    ) -> ControlFlowEnds {
         self.reached.insert(command.at);
-        let mut succeeded = state.clone().with(Status::Zero);
-        let mut failed = state.with(Status::Failed);
+        let mut succeeded = state
+            .clone()
+            .state_with_exit_status(CommandExitStatus::Zero);
+        let mut failed = state.state_with_exit_status(CommandExitStatus::Failed);
         (succeeded.ran, failed.ran, failed.failed) = (true, true, true);
         // Of several, nobody knows which one it was.
         succeeded.failed &= self.in_condition == 0 || self.targets.len() > 1;
         // `exec` never comes back.
-        let first = command.words.first().map(|word| succeeded.value(word));
-        if first.as_ref().and_then(Value::text) == Some("exec") {
-            return Ends::from([(End::Exit, succeeded), (End::Exit, failed)]);
+        let first = command
+            .words
+            .first()
+            .map(|word| succeeded.evaluate_word(word));
+        if first.as_ref().and_then(ShellValue::known_value_text) == Some("exec") {
+            return ControlFlowEnds::from([
+                (ControlFlowEnd::Exit, succeeded),
+                (ControlFlowEnd::Exit, failed),
+            ]);
         }
-        self.settled(vec![succeeded, failed], heeds)
+        self.apply_errexit_and_err_trap(vec![succeeded, failed], heeds)
     }
 
-    fn words(&mut self, words: &[Value], written: &[Expansion], state: State, heeds: bool) -> Ends {
+    fn simulate_command_words(
+        &mut self,
+        words: &[ShellValue],
+        written: &[WordExpansion],
+        state: ScriptSimulationState,
+        heeds: bool,
+    ) -> ControlFlowEnds {
         let Some((name, arguments)) = words.split_first() else {
-            return next(state);
+            return fall_through_control_flow_end(state);
         };
         let Some(name) = name
-            .text()
+            .known_value_text()
             .map(|name| name.split_whitespace().next().unwrap_or(""))
         else {
-            let states = either(state);
-            return self.settled(states, heeds);
+            let states = success_and_failure_states(state);
+            return self.apply_errexit_and_err_trap(states, heeds);
         };
         if let Some(function) = self.functions.get(name).cloned() {
-            return self.call(&function, arguments, state, heeds);
+            return self.simulate_function_call(&function, arguments, state, heeds);
         }
         let first = arguments.first();
         let done = match name {
             "exit" | "return" => {
                 let end = if name == "exit" {
-                    End::Exit
+                    ControlFlowEnd::Exit
                 } else {
-                    End::Return
+                    ControlFlowEnd::Return
                 };
                 // One that is empty is none.
-                let given = first.filter(|value| value.text() != Some(""));
-                let states = match given.map(Value::as_status) {
+                let given = first.filter(|value| value.known_value_text() != Some(""));
+                let states = match given.map(ShellValue::as_exit_status) {
                     None => vec![state],
-                    Some(Some(status)) => vec![state.with(status)],
-                    Some(None) => either(state),
+                    Some(Some(status)) => vec![state.state_with_exit_status(status)],
+                    Some(None) => success_and_failure_states(state),
                 };
-                let mut ends: Ends = states.iter().cloned().map(|state| (end, state)).collect();
-                if name == "return" && self.calls == 0 && self.bash {
+                let mut ends: ControlFlowEnds =
+                    states.iter().cloned().map(|state| (end, state)).collect();
+                if name == "return" && self.call_depth == 0 && self.bash {
                     // Outside a function it is an error, and bash goes on.
-                    let failed = states.into_iter().map(|state| state.with(Status::Failed));
-                    ends.extend(self.settled(failed.collect(), heeds));
+                    let failed = states
+                        .into_iter()
+                        .map(|state| state.state_with_exit_status(CommandExitStatus::Failed));
+                    ends.extend(self.apply_errexit_and_err_trap(failed.collect(), heeds));
                 }
                 return ends;
             }
-            "break" => return Ends::from([(End::Break, state.with(Status::Zero))]),
-            "continue" => return Ends::from([(End::Continue, state.with(Status::Zero))]),
+            "break" => {
+                return ControlFlowEnds::from([(
+                    ControlFlowEnd::Break,
+                    state.state_with_exit_status(CommandExitStatus::Zero),
+                )]);
+            }
+            "continue" => {
+                return ControlFlowEnds::from([(
+                    ControlFlowEnd::Continue,
+                    state.state_with_exit_status(CommandExitStatus::Zero),
+                )]);
+            }
             ":" | "true" | "echo" | "printf" | "shopt" | "alias" | "umask" | "trap" | "set"
             | "unset" | "shift" => {
                 let mut state = state;
                 if name == "trap"
                     && !self.bash
-                    && arguments.iter().any(|word| word.text() == Some("ERR"))
+                    && arguments
+                        .iter()
+                        .any(|word| word.known_value_text() == Some("ERR"))
                 {
                     let mut trapped = state.clone();
-                    trap(arguments, &mut trapped);
-                    return self.settled(
-                        vec![trapped.with(Status::Zero), state.with(Status::Failed)],
+                    set_traps(arguments, &mut trapped);
+                    return self.apply_errexit_and_err_trap(
+                        vec![
+                            trapped.state_with_exit_status(CommandExitStatus::Zero),
+                            state.state_with_exit_status(CommandExitStatus::Failed),
+                        ],
                         heeds,
                     );
                 }
                 // `set -n`: what follows is read only.
                 let reads_only = match name {
-                    "set" => options(arguments, &mut state),
-                    "shopt" => shell_options(arguments, &mut state),
+                    "set" => apply_set_options(arguments, &mut state),
+                    "shopt" => apply_shopt(arguments, &mut state),
                     _ => false,
                 };
                 if reads_only {
-                    return Ends::from([(End::Exit, state.with(Status::Zero))]);
+                    return ControlFlowEnds::from([(
+                        ControlFlowEnd::Exit,
+                        state.state_with_exit_status(CommandExitStatus::Zero),
+                    )]);
                 }
                 match name {
-                    "trap" => trap(arguments, &mut state),
-                    "shift" | "unset" => state.retain(|name| {
-                        let given = arguments.iter().any(|word| word.text() == Some(name));
+                    "trap" => set_traps(arguments, &mut state),
+                    "shift" | "unset" => state.retain_variables(|name| {
+                        let given = arguments
+                            .iter()
+                            .any(|word| word.known_value_text() == Some(name));
                         !given && !name.starts_with(|c: char| c.is_ascii_digit())
                     }),
                     _ => {}
                 }
-                vec![state.with(Status::Zero)]
+                vec![state.state_with_exit_status(CommandExitStatus::Zero)]
             }
-            "false" => vec![state.with(Status::Failed)],
+            "false" => vec![state.state_with_exit_status(CommandExitStatus::Failed)],
             "test" | "[" => {
                 let words = written.get(1..).unwrap_or(&[]);
-                let found = self.test(words, &state);
-                let states = self.decided(found, state.clone());
-                let ends = self.settled(states, heeds);
-                return self.or_unknown(ends, compares_as_bash(words), state, heeds);
+                let found = self.evaluate_test_command(words, &state);
+                let states = self.shell_states_after_condition(found, state.clone());
+                let ends = self.apply_errexit_and_err_trap(states, heeds);
+                return self.add_failing_end_unless_bash(
+                    ends,
+                    uses_bash_only_equality(words),
+                    state,
+                    heeds,
+                );
             }
             "let" => {
-                let text: Vec<&str> = arguments.iter().filter_map(Value::text).collect();
-                let ends = self.arithmetic(&text.join(" "), state.clone(), heeds);
-                return self.or_unknown(ends, true, state, heeds);
+                let text: Vec<&str> = arguments
+                    .iter()
+                    .filter_map(ShellValue::known_value_text)
+                    .collect();
+                let ends = self.simulate_arithmetic(&text.join(" "), state.clone(), heeds);
+                return self.add_failing_end_unless_bash(ends, true, state, heeds);
             }
             "read" | "mapfile" | "readarray" | "getopts" => {
                 let mut state = state;
-                for name in arguments.iter().filter_map(Value::text) {
-                    state.set(name, Value::Unknown);
+                for name in arguments.iter().filter_map(ShellValue::known_value_text) {
+                    state.set_variable(name, ShellValue::Unknown);
                 }
-                either(state)
+                success_and_failure_states(state)
             }
             "eval" => {
-                let texts: Option<Vec<&str>> = arguments.iter().map(Value::text).collect();
-                let code = texts.and_then(|texts| self.read(&texts.join(" ")));
+                let texts: Option<Vec<&str>> =
+                    arguments.iter().map(ShellValue::known_value_text).collect();
+                let code = texts.and_then(|texts| self.parse_eval_text(&texts.join(" ")));
                 match code {
-                    Some(code) => return self.run(&code, state, heeds),
-                    None => either(state),
+                    Some(code) => return self.simulate_script_node(&code, state, heeds),
+                    None => success_and_failure_states(state),
                 }
             }
             "command" | "builtin"
                 if first
-                    .and_then(Value::text)
+                    .and_then(ShellValue::known_value_text)
                     .is_some_and(|word| !word.starts_with('-')) =>
             {
-                return self.words(arguments, written.get(1..).unwrap_or(&[]), state, heeds);
+                return self.simulate_command_words(
+                    arguments,
+                    written.get(1..).unwrap_or(&[]),
+                    state,
+                    heeds,
+                );
             }
             "command" | "which" | "type" | "hash" => {
-                let mut names = arguments
-                    .iter()
-                    .filter(|word| word.text().is_none_or(|word| !word.starts_with('-')));
-                let found = match (names.next().and_then(Value::text), names.next()) {
+                let mut names = arguments.iter().filter(|word| {
+                    word.known_value_text()
+                        .is_none_or(|word| !word.starts_with('-'))
+                });
+                let found = match (
+                    names.next().and_then(ShellValue::known_value_text),
+                    names.next(),
+                ) {
                     (Some(program), None) => (self.exists)("command", program),
                     _ => None,
                 };
-                self.decided(found, state)
+                self.shell_states_after_condition(found, state)
             }
             "exec" if !arguments.is_empty() => {
-                return either(state)
+                return success_and_failure_states(state)
                     .into_iter()
-                    .map(|state| (End::Exit, state))
+                    .map(|state| (ControlFlowEnd::Exit, state))
                     .collect();
             }
-            _ => either(state),
+            _ => success_and_failure_states(state),
         };
-        self.settled(done, heeds)
+        self.apply_errexit_and_err_trap(done, heeds)
     }
 
-    fn call(
+    fn simulate_function_call(
         &mut self,
-        function: &Function,
-        arguments: &[Value],
-        state: State,
+        function: &ShellFunction,
+        arguments: &[ShellValue],
+        state: ScriptSimulationState,
         heeds: bool,
-    ) -> Ends {
-        if self.calls >= MAX_CALLS {
+    ) -> ControlFlowEnds {
+        if self.call_depth >= MAX_CALLS {
             self.given_up = true;
-            return Ends::new();
+            return ControlFlowEnds::new();
         }
         let position = |at: usize| at.to_string();
         let mut inside = state.clone();
         for at in 1..=9 {
             let value = arguments.get(at - 1).cloned();
-            let value = value.unwrap_or(Value::Text(String::new()));
-            inside.set(&position(at), value);
+            let value = value.unwrap_or(ShellValue::Text(String::new()));
+            inside.set_variable(&position(at), value);
         }
-        self.calls += 1;
-        let ends = self.run(&function.body, inside, heeds);
-        self.calls -= 1;
-        let mut all = Ends::new();
+        self.call_depth += 1;
+        let ends = self.simulate_script_node(&function.body, inside, heeds);
+        self.call_depth -= 1;
+        let mut all = ControlFlowEnds::new();
         for (end, mut after) in ends {
-            let own = function.own.iter().cloned();
+            let own = function.local_variables.iter().cloned();
             for name in own.chain((1..=9).map(position)) {
-                match state.variable(&name) {
-                    Some(value) => after.set(&name, value.clone()),
-                    None => after.retain(|other| other != name),
+                match state.shell_variable_value(&name) {
+                    Some(value) => after.set_variable(&name, value.clone()),
+                    None => after.retain_variables(|other| other != name),
                 }
             }
             match end {
-                End::Next | End::Return => all.extend(self.settled(vec![after], heeds)),
+                ControlFlowEnd::Next | ControlFlowEnd::Return => {
+                    all.extend(self.apply_errexit_and_err_trap(vec![after], heeds))
+                }
                 end => {
                     all.insert((end, after));
                 }
@@ -215,17 +297,26 @@ impl Simulation<'_> {
         all
     }
 
-    pub(super) fn test(&mut self, words: &[Expansion], state: &State) -> Option<bool> {
-        let values: Vec<Value> = words.iter().map(|word| state.value(word)).collect();
-        let values: &[Value] = match values.split_last() {
-            Some((Value::Text(last), rest)) if last == "]" => rest,
+    pub(super) fn evaluate_test_command(
+        &mut self,
+        words: &[WordExpansion],
+        state: &ScriptSimulationState,
+    ) -> Option<bool> {
+        let values: Vec<ShellValue> = words.iter().map(|word| state.evaluate_word(word)).collect();
+        let values: &[ShellValue] = match values.split_last() {
+            Some((ShellValue::Text(last), rest)) if last == "]" => rest,
             _ => &values,
         };
-        holds(values, self.exists)
+        evaluate_test_command(values, self.exists)
     }
 
     /// `((a++))`, `((a += b))`, `((a > 0))`.
-    pub(super) fn arithmetic(&mut self, text: &str, state: State, heeds: bool) -> Ends {
+    pub(super) fn simulate_arithmetic(
+        &mut self,
+        text: &str,
+        state: ScriptSimulationState,
+        heeds: bool,
+    ) -> ControlFlowEnds {
         let mut state = state;
         let words = split_words(text);
         if let [left, operator, right] = words.as_slice()
@@ -238,11 +329,11 @@ impl Simulation<'_> {
                 } else {
                     word.to_owned()
                 };
-                state.value(&read_expansion(&word))
+                state.evaluate_word(&parse_expansion(&word))
             };
-            let found = compared(&value(left), operator, &value(right));
-            let states = self.decided(found, state);
-            return self.settled(states, heeds);
+            let found = compare_test_operands(&value(left), operator, &value(right));
+            let states = self.shell_states_after_condition(found, state);
+            return self.apply_errexit_and_err_trap(states, heeds);
         }
         let end = text
             .find(|c: char| !(c.is_alphanumeric() || c == '_'))
@@ -251,37 +342,45 @@ impl Simulation<'_> {
         let rest = rest.trim_start();
         if rest.is_empty() && !name.is_empty() {
             let found = match state
-                .value(&read_expansion(&format!("${name}")))
-                .as_status()
+                .evaluate_word(&parse_expansion(&format!("${name}")))
+                .as_exit_status()
             {
-                Some(Status::Zero) => Some(false),
-                Some(Status::Failed) => Some(true),
+                Some(CommandExitStatus::Zero) => Some(false),
+                Some(CommandExitStatus::Failed) => Some(true),
                 None => None,
             };
-            let states = self.decided(found, state);
-            return self.settled(states, heeds);
+            let states = self.shell_states_after_condition(found, state);
+            return self.apply_errexit_and_err_trap(states, heeds);
         }
         let value = if rest.starts_with("++") {
-            Some(Value::Failure)
+            Some(ShellValue::Failure)
         } else if let Some(more) = rest.strip_prefix("+=").or_else(|| rest.strip_prefix("|=")) {
-            Some(sum(&format!("{name} + {more}"), &state.scope()))
+            Some(evaluate_arithmetic(
+                &format!("{name} + {more}"),
+                &state.expansion_context(),
+            ))
         } else if rest.starts_with('=') && !rest.starts_with("==") {
-            Some(sum(rest.trim_start_matches('='), &state.scope()))
+            Some(evaluate_arithmetic(
+                rest.trim_start_matches('='),
+                &state.expansion_context(),
+            ))
         } else {
             None
         };
         if let Some(value) = value {
-            state.set(name, value);
+            state.set_variable(name, value);
         }
-        let states = either(state);
-        self.settled(states, heeds)
+        let states = success_and_failure_states(state);
+        self.apply_errexit_and_err_trap(states, heeds)
     }
 }
 
 /// `set -e`, `set +e`, `set -o pipefail`. Whether nothing more is run: `set -n`.
-fn options(arguments: &[Value], state: &mut State) -> bool {
+fn apply_set_options(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> bool {
     let mut reads_only = false;
-    let mut words = arguments.iter().map(|word| word.text().unwrap_or(""));
+    let mut words = arguments
+        .iter()
+        .map(|word| word.known_value_text().unwrap_or(""));
     while let Some(word) = words.next() {
         let on = word.starts_with('-');
         let letters = word.strip_prefix(['-', '+']);
@@ -289,19 +388,22 @@ fn options(arguments: &[Value], state: &mut State) -> bool {
             break;
         };
         if letters.contains('e') {
-            state.ends_on_error = on;
+            state.errexit = on;
         }
         reads_only |= on && letters.contains('n');
         for _ in letters.matches('o') {
-            reads_only |= switch(words.next(), on, state);
+            reads_only |= simulate_shell_option_switch(words.next(), on, state);
         }
     }
     reads_only
 }
 
 /// `shopt -uo errexit`.
-fn shell_options(arguments: &[Value], state: &mut State) -> bool {
-    let texts: Vec<&str> = arguments.iter().filter_map(Value::text).collect();
+fn apply_shopt(arguments: &[ShellValue], state: &mut ScriptSimulationState) -> bool {
+    let texts: Vec<&str> = arguments
+        .iter()
+        .filter_map(ShellValue::known_value_text)
+        .collect();
     let has = |letter: char| {
         texts
             .iter()
@@ -312,16 +414,20 @@ fn shell_options(arguments: &[Value], state: &mut State) -> bool {
     }
     let mut reads_only = false;
     for name in texts.iter().filter(|word| !word.starts_with('-')) {
-        reads_only |= switch(Some(*name), has('s'), state);
+        reads_only |= simulate_shell_option_switch(Some(*name), has('s'), state);
     }
     reads_only
 }
 
 /// Switches an option by its name. Whether nothing more is run.
-fn switch(name: Option<&str>, on: bool, state: &mut State) -> bool {
+fn simulate_shell_option_switch(
+    name: Option<&str>,
+    on: bool,
+    state: &mut ScriptSimulationState,
+) -> bool {
     match name {
-        Some("pipefail") => state.fails_in_pipes = on,
-        Some("errexit") => state.ends_on_error = on,
+        Some("pipefail") => state.pipefail = on,
+        Some("errexit") => state.errexit = on,
         Some("noexec") => return on,
         _ => {}
     }
@@ -329,23 +435,26 @@ fn switch(name: Option<&str>, on: bool, state: &mut State) -> bool {
 }
 
 /// `trap 'exit 0' EXIT INT`. What is called now and then is taken to be called at the end.
-fn trap(arguments: &[Value], state: &mut State) {
+fn set_traps(arguments: &[ShellValue], state: &mut ScriptSimulationState) {
     let arguments = match arguments.split_first() {
-        Some((first, rest)) if first.text() == Some("--") => rest,
+        Some((first, rest)) if first.known_value_text() == Some("--") => rest,
         _ => arguments,
     };
     let Some((handler, signals)) = arguments.split_first() else {
         return;
     };
-    let handler = match handler.text() {
+    let handler = match handler.known_value_text() {
         Some("-" | "") => None,
         _ => Some(handler.clone()),
     };
     for signal in signals {
-        match signal.text().map(|signal| signal.trim_start_matches("SIG")) {
-            Some("ERR" | "err") => state.at_error.clone_from(&handler),
+        match signal
+            .known_value_text()
+            .map(|signal| signal.trim_start_matches("SIG"))
+        {
+            Some("ERR" | "err") => state.error_trap.clone_from(&handler),
             Some("INT" | "HUP" | "TERM" | "QUIT" | "PIPE" | "1" | "2" | "3" | "13" | "15") => {}
-            _ => state.at_exit.clone_from(&handler),
+            _ => state.exit_trap.clone_from(&handler),
         }
     }
 }

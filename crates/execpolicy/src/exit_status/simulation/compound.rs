@@ -2,26 +2,36 @@
 
 use std::collections::BTreeSet;
 
-use super::super::expansion::{Expansion, Status, Value, compared};
-use super::super::script::{Assignment, Code, Rounds};
+use super::super::expansion::{
+    CommandExitStatus, ShellValue, WordExpansion, compare_test_operands,
+};
+use super::super::script::{LoopIterations, ScriptNode, VariableAssignment};
 use super::MAX_ROUNDS;
-use super::machine::Simulation;
-use super::state::{End, Ends, MAX_WAYS, State, either, next};
+use super::machine::ScriptSimulation;
+use super::state::{
+    ControlFlowEnd, ControlFlowEnds, MAX_WAYS, ScriptSimulationState,
+    fall_through_control_flow_end, success_and_failure_states,
+};
 
 /// How the members of a pipe ended so far.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct PipeWay {
+struct ScriptPipelineStatus {
     /// All of them where somebody asks, else the last one.
-    statuses: Vec<Status>,
+    statuses: Vec<CommandExitStatus>,
     any_failed: bool,
     failed: bool,
     ran: bool,
 }
 
-impl Simulation<'_> {
-    pub(super) fn pipe(&mut self, members: &[Code], state: State, heeds: bool) -> Ends {
+impl ScriptSimulation<'_> {
+    pub(super) fn simulate_pipeline(
+        &mut self,
+        members: &[ScriptNode],
+        state: ScriptSimulationState,
+        heeds: bool,
+    ) -> ControlFlowEnds {
         let keeps = self.keeps_pipes;
-        let mut ways = BTreeSet::from([PipeWay {
+        let mut ways = BTreeSet::from([ScriptPipelineStatus {
             statuses: Vec::new(),
             any_failed: false,
             failed: state.failed,
@@ -30,20 +40,20 @@ impl Simulation<'_> {
         for member in members {
             let mut all = BTreeSet::new();
             for way in ways {
-                let begins = State {
+                let begins = ScriptSimulationState {
                     failed: way.failed,
                     ran: way.ran,
                     ..state.clone()
                 };
-                for end in self.apart(member, begins, heeds) {
+                for end in self.simulate_subshell(member, begins, heeds) {
                     let mut statuses = match keeps {
                         true => way.statuses.clone(),
                         false => Vec::new(),
                     };
                     statuses.push(end.status);
-                    all.insert(PipeWay {
+                    all.insert(ScriptPipelineStatus {
                         statuses,
-                        any_failed: way.any_failed || end.status == Status::Failed,
+                        any_failed: way.any_failed || end.status == CommandExitStatus::Failed,
                         failed: end.failed,
                         ran: end.ran,
                     });
@@ -53,74 +63,83 @@ impl Simulation<'_> {
                 self.given_up = true;
             }
             if self.given_up {
-                return Ends::new();
+                return ControlFlowEnds::new();
             }
             ways = all;
         }
         let states = ways.into_iter().map(|way| {
-            let status = match state.fails_in_pipes && way.any_failed {
-                true => Status::Failed,
-                false => way.statuses.last().copied().unwrap_or(Status::Zero),
+            let status = match state.pipefail && way.any_failed {
+                true => CommandExitStatus::Failed,
+                false => way
+                    .statuses
+                    .last()
+                    .copied()
+                    .unwrap_or(CommandExitStatus::Zero),
             };
-            State {
+            ScriptSimulationState {
                 status,
-                pipe: if keeps { way.statuses } else { Vec::new() },
+                pipe_statuses: if keeps { way.statuses } else { Vec::new() },
                 failed: way.failed,
                 ran: way.ran,
                 ..state.clone()
             }
         });
         let states = states.collect();
-        self.settled(states, heeds)
+        self.apply_errexit_and_err_trap(states, heeds)
     }
 
-    pub(super) fn condition(
+    pub(super) fn simulate_if(
         &mut self,
-        arms: &[(Code, Code)],
-        otherwise: Option<&Code>,
-        state: State,
+        arms: &[(ScriptNode, ScriptNode)],
+        otherwise: Option<&ScriptNode>,
+        state: ScriptSimulationState,
         heeds: bool,
-    ) -> Ends {
+    ) -> ControlFlowEnds {
         let Some(((asked, body), rest)) = arms.split_first() else {
             return match otherwise {
-                Some(code) => self.run(code, state, heeds),
-                None => next(state.with(Status::Zero)),
+                Some(code) => self.simulate_script_node(code, state, heeds),
+                None => fall_through_control_flow_end(
+                    state.state_with_exit_status(CommandExitStatus::Zero),
+                ),
             };
         };
-        let ends = self.run(asked, state, false);
-        self.then(ends, |machine, state| match state.status {
-            Status::Zero => machine.run(body, state, heeds),
-            Status::Failed => machine.condition(rest, otherwise, state, heeds),
+        let ends = self.simulate_script_node(asked, state, false);
+        self.simulate_after_normal_ends(ends, |machine, state| match state.status {
+            CommandExitStatus::Zero => machine.simulate_script_node(body, state, heeds),
+            CommandExitStatus::Failed => machine.simulate_if(rest, otherwise, state, heeds),
         })
     }
 
-    pub(super) fn while_loop(
+    pub(super) fn simulate_while(
         &mut self,
         until: bool,
-        condition: &Code,
-        body: &Code,
-        state: State,
+        condition: &ScriptNode,
+        body: &ScriptNode,
+        state: ScriptSimulationState,
         heeds: bool,
-    ) -> Ends {
-        let mut all = Ends::new();
+    ) -> ControlFlowEnds {
+        let mut all = ControlFlowEnds::new();
         let mut ways = BTreeSet::from([state]);
         for _ in 0..MAX_ROUNDS {
             let mut again = BTreeSet::new();
             for state in ways {
                 self.in_condition += 1;
-                let ends = self.run(condition, state, false);
+                let ends = self.simulate_script_node(condition, state, false);
                 self.in_condition -= 1;
                 for (end, state) in ends {
-                    let goes_on = (state.status == Status::Zero) != until;
+                    let goes_on = (state.status == CommandExitStatus::Zero) != until;
                     match end {
-                        End::Next if goes_on => {
-                            for (end, state) in self.run(body, state, heeds) {
+                        ControlFlowEnd::Next if goes_on => {
+                            for (end, state) in self.simulate_script_node(body, state, heeds) {
                                 match end {
-                                    End::Next | End::Continue => {
+                                    ControlFlowEnd::Next | ControlFlowEnd::Continue => {
                                         again.insert(state);
                                     }
-                                    End::Break => {
-                                        all.insert((End::Next, state.with(Status::Zero)));
+                                    ControlFlowEnd::Break => {
+                                        all.insert((
+                                            ControlFlowEnd::Next,
+                                            state.state_with_exit_status(CommandExitStatus::Zero),
+                                        ));
                                     }
                                     end => {
                                         all.insert((end, state));
@@ -129,8 +148,13 @@ impl Simulation<'_> {
                             }
                         }
                         // Its status is that of the last round.
-                        End::Next => {
-                            all.insert((End::Next, state.clone().with(Status::Zero)));
+                        ControlFlowEnd::Next => {
+                            all.insert((
+                                ControlFlowEnd::Next,
+                                state
+                                    .clone()
+                                    .state_with_exit_status(CommandExitStatus::Zero),
+                            ));
                         }
                         end => {
                             all.insert((end, state));
@@ -138,47 +162,55 @@ impl Simulation<'_> {
                     }
                 }
             }
-            ways = self.narrowed_states(again);
+            ways = self.merge_states_or_give_up(again);
         }
         all
     }
 
-    pub(super) fn for_loop(
+    pub(super) fn simulate_for(
         &mut self,
         variable: &str,
-        rounds: &Rounds,
-        body: &Code,
-        state: State,
+        rounds: &LoopIterations,
+        body: &ScriptNode,
+        state: ScriptSimulationState,
         heeds: bool,
-    ) -> Ends {
-        let some = vec![Value::Unknown; MAX_ROUNDS - 1];
+    ) -> ControlFlowEnds {
+        let some = vec![ShellValue::Unknown; MAX_ROUNDS - 1];
         let (values, stops_early) = match rounds {
-            Rounds::Words(words) => {
+            LoopIterations::Words(words) => {
                 let words = words.iter().take(8).cloned();
-                (words.map(Value::Text).collect(), false)
+                (words.map(ShellValue::Text).collect(), false)
             }
-            Rounds::Some | Rounds::Any => (some, true),
+            LoopIterations::Some | LoopIterations::Any => (some, true),
         };
-        let mut all = Ends::new();
+        let mut all = ControlFlowEnds::new();
         let mut ways = BTreeSet::from([state]);
         for (at, value) in values.into_iter().enumerate() {
-            if stops_early && (at > 0 || matches!(rounds, Rounds::Any)) {
+            if stops_early && (at > 0 || matches!(rounds, LoopIterations::Any)) {
                 let stopped = ways.iter().map(|state| match at {
-                    0 => (End::Next, state.clone().with(Status::Zero)),
-                    _ => (End::Next, state.clone()),
+                    0 => (
+                        ControlFlowEnd::Next,
+                        state
+                            .clone()
+                            .state_with_exit_status(CommandExitStatus::Zero),
+                    ),
+                    _ => (ControlFlowEnd::Next, state.clone()),
                 });
                 all.extend(stopped);
             }
             let mut again = BTreeSet::new();
             for mut state in ways {
-                state.set(variable, value.clone());
-                for (end, state) in self.run(body, state, heeds) {
+                state.set_variable(variable, value.clone());
+                for (end, state) in self.simulate_script_node(body, state, heeds) {
                     match end {
-                        End::Next | End::Continue => {
+                        ControlFlowEnd::Next | ControlFlowEnd::Continue => {
                             again.insert(state);
                         }
-                        End::Break => {
-                            all.insert((End::Next, state.with(Status::Zero)));
+                        ControlFlowEnd::Break => {
+                            all.insert((
+                                ControlFlowEnd::Next,
+                                state.state_with_exit_status(CommandExitStatus::Zero),
+                            ));
                         }
                         end => {
                             all.insert((end, state));
@@ -186,75 +218,84 @@ impl Simulation<'_> {
                     }
                 }
             }
-            ways = self.narrowed_states(again);
+            ways = self.merge_states_or_give_up(again);
         }
-        all.extend(ways.into_iter().map(|state| (End::Next, state)));
+        all.extend(ways.into_iter().map(|state| (ControlFlowEnd::Next, state)));
         all
     }
 
-    pub(super) fn case(
+    pub(super) fn simulate_case(
         &mut self,
-        word: &Expansion,
-        arms: &[(Vec<String>, Code)],
-        state: State,
+        word: &WordExpansion,
+        arms: &[(Vec<String>, ScriptNode)],
+        state: ScriptSimulationState,
         heeds: bool,
-    ) -> Ends {
-        let value = state.value(word);
-        let mut all = Ends::new();
+    ) -> ControlFlowEnds {
+        let value = state.evaluate_word(word);
+        let mut all = ControlFlowEnds::new();
         for (patterns, code) in arms {
             let matches: Vec<Option<bool>> = patterns
                 .iter()
-                .map(|pattern| fits(&value, pattern))
+                .map(|pattern| matches_case_pattern(&value, pattern))
                 .collect();
             if matches.contains(&Some(true)) {
-                all.extend(self.run(code, state, heeds));
+                all.extend(self.simulate_script_node(code, state, heeds));
                 return all;
             }
             if matches.contains(&None) {
-                all.extend(self.run(code, state.clone(), heeds));
+                all.extend(self.simulate_script_node(code, state.clone(), heeds));
             }
         }
-        all.insert((End::Next, state.with(Status::Zero)));
+        all.insert((
+            ControlFlowEnd::Next,
+            state.state_with_exit_status(CommandExitStatus::Zero),
+        ));
         all
     }
 
-    pub(super) fn assign(
+    pub(super) fn simulate_assignments(
         &mut self,
-        assignments: &[Assignment],
+        assignments: &[VariableAssignment],
         declares: bool,
-        state: State,
+        state: ScriptSimulationState,
         heeds: bool,
-    ) -> Ends {
+    ) -> ControlFlowEnds {
         let mut states = vec![state];
         let mut has_inner = false;
         for assignment in assignments {
-            has_inner |= !assignment.inner.is_empty();
-            states = self.inner(&assignment.inner, states);
+            has_inner |= !assignment.substitutions.is_empty();
+            states = self.simulate_substitutions(&assignment.substitutions, states);
             if self.reads.contains(&assignment.name) {
                 for state in &mut states {
-                    set(state, assignment);
+                    simulate_variable_assignment(state, assignment);
                 }
             }
         }
         let states = states
             .into_iter()
             .map(|state| match declares || !has_inner {
-                true => state.with(Status::Zero),
+                true => state.state_with_exit_status(CommandExitStatus::Zero),
                 false => state,
             });
         let states = states.collect();
-        self.settled(states, heeds)
+        self.apply_errexit_and_err_trap(states, heeds)
     }
 
     /// `$(a)` among the words of a command. The status is that of the last one.
-    pub(super) fn inner(&mut self, inner: &[Code], states: Vec<State>) -> Vec<State> {
+    pub(super) fn simulate_substitutions(
+        &mut self,
+        inner: &[ScriptNode],
+        states: Vec<ScriptSimulationState>,
+    ) -> Vec<ScriptSimulationState> {
         let mut states = states;
         for code in inner {
             let mut all = BTreeSet::new();
             for state in states {
                 match code {
-                    Code::Subshell(code) => all.extend(self.apart(code, state, false)),
-                    _ => all.extend(either(state)),
+                    ScriptNode::Subshell(code) => {
+                        all.extend(self.simulate_subshell(code, state, false))
+                    }
+                    _ => all.extend(success_and_failure_states(state)),
                 }
             }
             states = all.into_iter().collect();
@@ -263,22 +304,25 @@ impl Simulation<'_> {
     }
 }
 
-fn set(state: &mut State, assignment: &Assignment) {
-    let mut value = state.value(&assignment.value);
+fn simulate_variable_assignment(
+    state: &mut ScriptSimulationState,
+    assignment: &VariableAssignment,
+) {
+    let mut value = state.evaluate_word(&assignment.value);
     if assignment.appends {
-        let before = state.variable(&assignment.name);
+        let before = state.shell_variable_value(&assignment.name);
         value = match (before, value) {
-            (Some(Value::Text(before)), Value::Text(more)) => {
-                Value::Text(format!("{before}{more}"))
+            (Some(ShellValue::Text(before)), ShellValue::Text(more)) => {
+                ShellValue::Text(format!("{before}{more}"))
             }
-            _ => Value::Unknown,
+            _ => ShellValue::Unknown,
         };
     }
-    state.set(&assignment.name, value);
+    state.set_variable(&assignment.name, value);
 }
 
 /// Whether a value is of a pattern of `case`; `None` if nobody knows.
-fn fits(value: &Value, pattern: &str) -> Option<bool> {
+fn matches_case_pattern(value: &ShellValue, pattern: &str) -> Option<bool> {
     let pattern = pattern.trim_matches(['"', '\'']);
     if pattern == "*" {
         return Some(true);
@@ -286,5 +330,5 @@ fn fits(value: &Value, pattern: &str) -> Option<bool> {
     if pattern.contains(['*', '?', '[', '$']) {
         return None;
     }
-    compared(value, "=", &Value::Text(pattern.to_owned()))
+    compare_test_operands(value, "=", &ShellValue::Text(pattern.to_owned()))
 }

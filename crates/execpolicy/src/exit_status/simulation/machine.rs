@@ -4,20 +4,23 @@
 use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
-use super::super::expansion::{Status, Value};
-use super::super::flow::parsed_size;
-use super::super::script::{Code, Function};
-use super::super::script_reader::read_code_apart;
-use super::Exists;
-use super::state::{End, Ends, State, either, narrowed, next};
+use super::super::expansion::{CommandExitStatus, ShellValue};
+use super::super::flow::is_parsable_size;
+use super::super::script::{ScriptNode, ShellFunction};
+use super::super::script_reader::read_script_without_positions;
+use super::FileTestLookup;
+use super::state::{
+    ControlFlowEnd, ControlFlowEnds, ScriptSimulationState, fall_through_control_flow_end,
+    merge_script_states_to_limit, success_and_failure_states,
+};
 use crate::shell::ParsedScripts;
 
-pub(super) struct Simulation<'a> {
-    pub(super) functions: HashMap<String, Function>,
+pub(super) struct ScriptSimulation<'a> {
+    pub(super) functions: HashMap<String, ShellFunction>,
     /// Texts of traps and of `eval`, read.
-    pub(super) handlers: HashMap<String, Option<Rc<Code>>>,
+    pub(super) handlers: HashMap<String, Option<Rc<ScriptNode>>>,
     pub(super) scripts: &'a ParsedScripts,
-    pub(super) exists: Exists<'a>,
+    pub(super) exists: FileTestLookup<'a>,
     pub(super) bash: bool,
     /// Names of variables that may be looked at.
     pub(super) reads: &'a BTreeSet<String>,
@@ -25,213 +28,245 @@ pub(super) struct Simulation<'a> {
     pub(super) keeps_pipes: bool,
     pub(super) targets: BTreeSet<usize>,
     /// The same check as the target, once more.
-    pub(super) again: &'a [usize],
+    pub(super) same_checks: &'a [usize],
     /// Work done so far, and how much it may be.
-    pub(super) taken: usize,
-    pub(super) most: usize,
+    pub(super) work_done: usize,
+    pub(super) work_limit: usize,
     pub(super) given_up: bool,
     /// Targets that were come by.
     pub(super) reached: BTreeSet<usize>,
-    pub(super) calls: usize,
+    pub(super) call_depth: usize,
     /// Conditions of loops around: what succeeds there after all was tried again.
     pub(super) in_condition: usize,
 }
 
-impl Simulation<'_> {
+impl ScriptSimulation<'_> {
     /// `heeds`: whether `set -e` applies.
-    pub(super) fn run(&mut self, code: &Code, state: State, heeds: bool) -> Ends {
-        if self.taken >= self.most {
+    pub(super) fn simulate_script_node(
+        &mut self,
+        code: &ScriptNode,
+        state: ScriptSimulationState,
+        heeds: bool,
+    ) -> ControlFlowEnds {
+        if self.work_done >= self.work_limit {
             self.given_up = true;
         }
         if self.given_up {
-            return Ends::new();
+            return ControlFlowEnds::new();
         }
-        self.taken += state.weight();
-        let ends = self.run_one(code, state, heeds);
-        self.narrowed(ends)
+        self.work_done += state.script_state_copy_cost();
+        let ends = self.simulate_node_by_kind(code, state, heeds);
+        self.limit_possible_ends_or_give_up(ends)
     }
 
     /// The ways, if they are not too many.
-    pub(super) fn narrowed(&mut self, ends: Ends) -> Ends {
-        narrowed(ends).unwrap_or_else(|| {
+    pub(super) fn limit_possible_ends_or_give_up(
+        &mut self,
+        ends: ControlFlowEnds,
+    ) -> ControlFlowEnds {
+        merge_script_states_to_limit(ends).unwrap_or_else(|| {
             self.given_up = true;
-            Ends::new()
+            ControlFlowEnds::new()
         })
     }
 
     /// The same of states before the next round of a loop.
-    pub(super) fn narrowed_states(&mut self, states: BTreeSet<State>) -> BTreeSet<State> {
-        let ends = states.into_iter().map(|state| (End::Next, state)).collect();
-        let ends = self.narrowed(ends);
+    pub(super) fn merge_states_or_give_up(
+        &mut self,
+        states: BTreeSet<ScriptSimulationState>,
+    ) -> BTreeSet<ScriptSimulationState> {
+        let ends = states
+            .into_iter()
+            .map(|state| (ControlFlowEnd::Next, state))
+            .collect();
+        let ends = self.limit_possible_ends_or_give_up(ends);
         ends.into_iter().map(|(_, state)| state).collect()
     }
 
-    fn run_one(&mut self, code: &Code, state: State, heeds: bool) -> Ends {
+    fn simulate_node_by_kind(
+        &mut self,
+        code: &ScriptNode,
+        state: ScriptSimulationState,
+        heeds: bool,
+    ) -> ControlFlowEnds {
         match code {
-            Code::Command(command) => self.command(command, state, heeds),
-            Code::Assign {
+            ScriptNode::Command(command) => self.simulate_command(command, state, heeds),
+            ScriptNode::Assign {
                 assignments,
                 declares,
                 in_bash,
             } => {
                 let before = state.clone();
-                let ends = self.assign(assignments, *declares, state, heeds);
-                self.or_unknown(ends, *in_bash, before, heeds)
+                let ends = self.simulate_assignments(assignments, *declares, state, heeds);
+                self.add_failing_end_unless_bash(ends, *in_bash, before, heeds)
             }
-            Code::Sequence(parts) => {
-                let mut ends = next(state);
+            ScriptNode::Sequence(parts) => {
+                let mut ends = fall_through_control_flow_end(state);
                 for part in parts {
-                    ends = self.then(ends, |machine, state| machine.run(part, state, heeds));
+                    ends = self.simulate_after_normal_ends(ends, |machine, state| {
+                        machine.simulate_script_node(part, state, heeds)
+                    });
                 }
                 ends
             }
-            Code::And(left, right) => {
-                let ends = self.run(left, state, false);
-                self.then(ends, |machine, state| match state.status {
-                    Status::Zero => machine.run(right, state, heeds),
-                    Status::Failed => next(state),
+            ScriptNode::And(left, right) => {
+                let ends = self.simulate_script_node(left, state, false);
+                self.simulate_after_normal_ends(ends, |machine, state| match state.status {
+                    CommandExitStatus::Zero => machine.simulate_script_node(right, state, heeds),
+                    CommandExitStatus::Failed => fall_through_control_flow_end(state),
                 })
             }
-            Code::Or(left, right) => {
-                let ends = self.run(left, state, false);
-                self.then(ends, |machine, state| match state.status {
-                    Status::Zero => next(state),
-                    Status::Failed => machine.run(right, state, heeds),
+            ScriptNode::Or(left, right) => {
+                let ends = self.simulate_script_node(left, state, false);
+                self.simulate_after_normal_ends(ends, |machine, state| match state.status {
+                    CommandExitStatus::Zero => fall_through_control_flow_end(state),
+                    CommandExitStatus::Failed => machine.simulate_script_node(right, state, heeds),
                 })
             }
-            Code::Not(inner) => {
-                let ends = self.run(inner, state, false);
-                self.then(ends, |_, state| {
+            ScriptNode::Not(inner) => {
+                let ends = self.simulate_script_node(inner, state, false);
+                self.simulate_after_normal_ends(ends, |_, state| {
                     let turned = match state.status {
-                        Status::Zero => Status::Failed,
-                        Status::Failed => Status::Zero,
+                        CommandExitStatus::Zero => CommandExitStatus::Failed,
+                        CommandExitStatus::Failed => CommandExitStatus::Zero,
                     };
-                    next(state.with(turned))
+                    fall_through_control_flow_end(state.state_with_exit_status(turned))
                 })
             }
-            Code::Pipe(members) => self.pipe(members, state, heeds),
-            Code::Subshell(inner) => {
-                let states = self.apart(inner, state, heeds);
-                self.settled(states, heeds)
+            ScriptNode::Pipe(members) => self.simulate_pipeline(members, state, heeds),
+            ScriptNode::Subshell(inner) => {
+                let states = self.simulate_subshell(inner, state, heeds);
+                self.apply_errexit_and_err_trap(states, heeds)
             }
-            Code::If { arms, otherwise } => {
-                self.condition(arms, otherwise.as_deref(), state, heeds)
+            ScriptNode::If { arms, otherwise } => {
+                self.simulate_if(arms, otherwise.as_deref(), state, heeds)
             }
-            Code::While {
+            ScriptNode::While {
                 until,
                 condition,
                 body,
-            } => self.while_loop(*until, condition, body, state, heeds),
-            Code::For {
+            } => self.simulate_while(*until, condition, body, state, heeds),
+            ScriptNode::For {
                 variable,
                 rounds,
                 body,
-            } => self.for_loop(variable, rounds, body, state, heeds),
-            Code::Case { word, arms } => self.case(word, arms, state, heeds),
-            Code::Background(inner) => {
+            } => self.simulate_for(variable, rounds, body, state, heeds),
+            ScriptNode::Case { word, arms } => self.simulate_case(word, arms, state, heeds),
+            ScriptNode::Background(inner) => {
                 let ran = self
-                    .run(inner, state.clone(), false)
+                    .simulate_script_node(inner, state.clone(), false)
                     .iter()
                     .any(|(_, end)| end.ran && !state.ran);
                 // Whoever waits for it is not followed.
                 self.given_up |= ran;
-                next(state.with(Status::Zero))
+                fall_through_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
             }
-            Code::BothOutputs(inner) => {
-                let ends = self.run(inner, state, heeds);
+            ScriptNode::BothOutputs(inner) => {
+                let ends = self.simulate_script_node(inner, state, heeds);
                 if self.bash {
                     return ends;
                 }
                 let behind = ends.iter().map(|(_, state)| {
-                    let state = state.clone().with(Status::Zero);
-                    (End::Next, state)
+                    let state = state
+                        .clone()
+                        .state_with_exit_status(CommandExitStatus::Zero);
+                    (ControlFlowEnd::Next, state)
                 });
-                let behind: Ends = behind.collect();
+                let behind: ControlFlowEnds = behind.collect();
                 ends.into_iter().chain(behind).collect()
             }
-            Code::Test { words, in_bash } => {
-                let found = self.test(words, &state);
-                let states = self.decided(found, state.clone());
-                let ends = self.settled(states, heeds);
-                self.or_unknown(ends, *in_bash, state, heeds)
+            ScriptNode::Test { words, in_bash } => {
+                let found = self.evaluate_test_command(words, &state);
+                let states = self.shell_states_after_condition(found, state.clone());
+                let ends = self.apply_errexit_and_err_trap(states, heeds);
+                self.add_failing_end_unless_bash(ends, *in_bash, state, heeds)
             }
-            Code::Arithmetic(text) => {
-                let ends = self.arithmetic(text, state.clone(), heeds);
-                self.or_unknown(ends, true, state, heeds)
+            ScriptNode::Arithmetic(text) => {
+                let ends = self.simulate_arithmetic(text, state.clone(), heeds);
+                self.add_failing_end_unless_bash(ends, true, state, heeds)
             }
-            Code::Function => next(state.with(Status::Zero)),
-            Code::Unknown => {
-                let states = either(state);
-                self.settled(states, heeds)
+            ScriptNode::Function => {
+                fall_through_control_flow_end(state.state_with_exit_status(CommandExitStatus::Zero))
+            }
+            ScriptNode::Unknown => {
+                let states = success_and_failure_states(state);
+                self.apply_errexit_and_err_trap(states, heeds)
             }
         }
     }
 
     /// What only bash knows is an error to other shells.
-    pub(super) fn or_unknown(
+    pub(super) fn add_failing_end_unless_bash(
         &mut self,
-        ends: Ends,
+        ends: ControlFlowEnds,
         in_bash: bool,
-        before: State,
+        before: ScriptSimulationState,
         heeds: bool,
-    ) -> Ends {
+    ) -> ControlFlowEnds {
         let mut ends = ends;
         if in_bash && !self.bash {
-            ends.extend(self.settled(vec![before.with(Status::Failed)], heeds));
+            ends.extend(self.apply_errexit_and_err_trap(
+                vec![before.state_with_exit_status(CommandExitStatus::Failed)],
+                heeds,
+            ));
         }
         ends
     }
 
     /// Goes on from each way that came to its end regularly.
-    pub(super) fn then(
+    pub(super) fn simulate_after_normal_ends(
         &mut self,
-        ends: Ends,
-        mut go: impl FnMut(&mut Self, State) -> Ends,
-    ) -> Ends {
-        let mut all = Ends::new();
+        ends: ControlFlowEnds,
+        mut go: impl FnMut(&mut Self, ScriptSimulationState) -> ControlFlowEnds,
+    ) -> ControlFlowEnds {
+        let mut all = ControlFlowEnds::new();
         for (end, state) in ends {
             match end {
-                End::Next => all.extend(go(self, state)),
+                ControlFlowEnd::Next => all.extend(go(self, state)),
                 end => {
                     all.insert((end, state));
                 }
             }
-            all = self.narrowed(all);
+            all = self.limit_possible_ends_or_give_up(all);
         }
         all
     }
 
     /// What a shell does after a simple command: `set -e`, `trap ... ERR`.
-    pub(super) fn settled(&mut self, states: Vec<State>, heeds: bool) -> Ends {
-        let mut ends = Ends::new();
+    pub(super) fn apply_errexit_and_err_trap(
+        &mut self,
+        states: Vec<ScriptSimulationState>,
+        heeds: bool,
+    ) -> ControlFlowEnds {
+        let mut ends = ControlFlowEnds::new();
         for state in states {
-            if state.status == Status::Zero || !heeds {
-                ends.insert((End::Next, state));
+            if state.status == CommandExitStatus::Zero || !heeds {
+                ends.insert((ControlFlowEnd::Next, state));
                 continue;
             }
-            let mut after = match state.at_error.clone() {
+            let mut after = match state.error_trap.clone() {
                 Some(handler) => {
-                    let handled = State {
-                        at_error: None,
+                    let handled = ScriptSimulationState {
+                        error_trap: None,
                         ..state.clone()
                     };
-                    let ran = self.handler(&handler, handled);
+                    let ran = self.simulate_trap_handler(&handler, handled);
                     let restored = ran.into_iter().map(|(end, mut after)| {
-                        if end == End::Next {
-                            after = after.with(Status::Failed);
-                            after.at_error = Some(handler.clone());
+                        if end == ControlFlowEnd::Next {
+                            after = after.state_with_exit_status(CommandExitStatus::Failed);
+                            after.error_trap = Some(handler.clone());
                         }
                         (end, after)
                     });
                     restored.collect()
                 }
-                None => next(state.clone()),
+                None => fall_through_control_flow_end(state.clone()),
             };
-            if state.ends_on_error {
+            if state.errexit {
                 after = after
                     .into_iter()
                     .map(|(end, state)| match end {
-                        End::Next => (End::Exit, state),
+                        ControlFlowEnd::Next => (ControlFlowEnd::Exit, state),
                         end => (end, state),
                     })
                     .collect();
@@ -241,71 +276,92 @@ impl Simulation<'_> {
         ends
     }
 
-    pub(super) fn decided(&mut self, found: Option<bool>, state: State) -> Vec<State> {
+    pub(super) fn shell_states_after_condition(
+        &mut self,
+        found: Option<bool>,
+        state: ScriptSimulationState,
+    ) -> Vec<ScriptSimulationState> {
         match found {
-            Some(true) => vec![state.with(Status::Zero)],
-            Some(false) => vec![state.with(Status::Failed)],
-            None => either(state),
+            Some(true) => vec![state.state_with_exit_status(CommandExitStatus::Zero)],
+            Some(false) => vec![state.state_with_exit_status(CommandExitStatus::Failed)],
+            None => success_and_failure_states(state),
         }
     }
 
     /// A process of its own: what it sets is gone afterwards.
-    pub(super) fn apart(&mut self, code: &Code, state: State, heeds: bool) -> Vec<State> {
-        let inside = State {
-            at_exit: None,
+    pub(super) fn simulate_subshell(
+        &mut self,
+        code: &ScriptNode,
+        state: ScriptSimulationState,
+        heeds: bool,
+    ) -> Vec<ScriptSimulationState> {
+        let inside = ScriptSimulationState {
+            exit_trap: None,
             ..state.clone()
         };
-        let ends = self.run(code, inside, heeds);
-        let states = self.leave(ends);
-        let outside = states.into_iter().map(|end| State {
+        let ends = self.simulate_script_node(code, inside, heeds);
+        let states = self.simulate_exit_traps(ends);
+        let outside = states.into_iter().map(|end| ScriptSimulationState {
             failed: end.failed,
             ran: end.ran,
-            ..state.clone().with(end.status)
+            ..state.clone().state_with_exit_status(end.status)
         });
         outside.collect::<BTreeSet<_>>().into_iter().collect()
     }
 
     /// The end of a shell, with what it does there.
-    pub(super) fn leave(&mut self, ends: Ends) -> BTreeSet<State> {
+    pub(super) fn simulate_exit_traps(
+        &mut self,
+        ends: ControlFlowEnds,
+    ) -> BTreeSet<ScriptSimulationState> {
         let mut all = BTreeSet::new();
         for (_, mut state) in ends {
-            let Some(handler) = state.at_exit.take() else {
+            let Some(handler) = state.exit_trap.take() else {
                 all.insert(state);
                 continue;
             };
             let status = state.status;
-            for (end, after) in self.handler(&handler, state) {
+            for (end, after) in self.simulate_trap_handler(&handler, state) {
                 all.insert(match end {
-                    End::Exit => after,
-                    _ => after.with(status),
+                    ControlFlowEnd::Exit => after,
+                    _ => after.state_with_exit_status(status),
                 });
             }
         }
         all
     }
 
-    pub(super) fn handler(&mut self, handler: &Value, state: State) -> Ends {
-        let code = handler.text().and_then(|text| self.read(text));
+    pub(super) fn simulate_trap_handler(
+        &mut self,
+        handler: &ShellValue,
+        state: ScriptSimulationState,
+    ) -> ControlFlowEnds {
+        let code = handler
+            .known_value_text()
+            .and_then(|text| self.parse_eval_text(text));
         match code {
-            Some(code) => self.run(&code, state, false),
+            Some(code) => self.simulate_script_node(&code, state, false),
             // Nobody knows what it does: it may say that all is well.
             None => {
-                let mut ends = next(state.clone());
-                ends.insert((End::Exit, state.with(Status::Zero)));
+                let mut ends = fall_through_control_flow_end(state.clone());
+                ends.insert((
+                    ControlFlowEnd::Exit,
+                    state.state_with_exit_status(CommandExitStatus::Zero),
+                ));
                 ends
             }
         }
     }
 
     /// A text that is run as part of the script.
-    pub(super) fn read(&mut self, text: &str) -> Option<Rc<Code>> {
+    pub(super) fn parse_eval_text(&mut self, text: &str) -> Option<Rc<ScriptNode>> {
         if let Some(known) = self.handlers.get(text) {
             return known.clone();
         }
-        let code = parsed_size(text)
-            .then(|| self.scripts.tree(text))
+        let code = is_parsable_size(text)
+            .then(|| self.scripts.shell_syntax_tree(text))
             .flatten()
-            .map(|tree| Rc::new(read_code_apart(tree.root_node(), text).code));
+            .map(|tree| Rc::new(read_script_without_positions(tree.root_node(), text).code));
         self.handlers.insert(text.to_owned(), code.clone());
         code
     }

@@ -11,11 +11,11 @@ mod state;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use super::expansion::{Expansion, Status, Value};
-use super::script::{Code, Command, Script};
+use super::expansion::{CommandExitStatus, ShellValue, WordExpansion};
+use super::script::{ParsedShellScript, ScriptNode, SimpleCommand};
 use crate::shell::ParsedScripts;
-use machine::Simulation;
-use state::{End, State};
+use machine::ScriptSimulation;
+use state::{ControlFlowEnd, ScriptSimulationState};
 
 /// Work for one question: parts of scripts that are run, each by what it costs to copy what is
 /// known there.
@@ -27,7 +27,7 @@ const MAX_ROUNDS: usize = 3;
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Question {
+pub(super) enum ScriptExitStatusQuestion {
     /// Whether it can end with 0 although one of the commands failed.
     HidesFailure,
     /// Whether it can end with 0 without having run any of them.
@@ -38,7 +38,7 @@ pub(super) enum Question {
 
 /// What was found out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(super) enum ScriptExitStatusAnswer {
     Yes,
     No,
     /// No way leads there, as far as that could be read.
@@ -48,65 +48,91 @@ pub(super) enum Answer {
 }
 
 /// What is there, so that tests can be answered.
-pub(super) type Exists<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
+pub(super) type FileTestLookup<'a> = &'a dyn Fn(&str, &str) -> Option<bool>;
 
 /// A script to be run, with what is known around it.
-pub(super) struct Run<'a> {
-    pub(super) script: &'a Script,
+pub(super) struct ScriptSimulationSetup<'a> {
+    pub(super) script: &'a ParsedShellScript,
     pub(super) scripts: &'a ParsedScripts,
-    pub(super) exists: Exists<'a>,
+    pub(super) exists: FileTestLookup<'a>,
     /// The shell knows what bash knows.
     pub(super) bash: bool,
     /// It asks for the statuses of the members of a pipe.
     pub(super) keeps_pipes: bool,
 }
 
-impl Run<'_> {
+impl ScriptSimulationSetup<'_> {
     /// The answer for the commands that stand at these places.
-    pub(super) fn ask(&self, question: Question, targets: &[usize], budget: &mut usize) -> Answer {
+    pub(super) fn answer_exit_question_by_simulation(
+        &self,
+        question: ScriptExitStatusQuestion,
+        targets: &[usize],
+        budget: &mut usize,
+    ) -> ScriptExitStatusAnswer {
         // What is looked up in the whole script for each question.
         *budget = budget.saturating_sub(self.script.size / 4);
         if *budget == 0 {
-            return Answer::TooMuch;
+            return ScriptExitStatusAnswer::TooMuch;
         }
         let again = match (question, targets) {
-            (Question::HidesFailure, [target]) => same_checks(self.script, *target),
+            (ScriptExitStatusQuestion::HidesFailure, [target]) => {
+                same_check_command_positions(self.script, *target)
+            }
             _ => Vec::new(),
         };
-        let mut simulation = self.simulation(targets, &again, *budget);
-        let ends = simulation.run(&self.script.code, State::first(self.unset()), true);
-        let ends = simulation.leave(ends);
-        *budget = budget.saturating_sub(simulation.taken);
+        let mut simulation = self.new_script_simulation(targets, &again, *budget);
+        let ends = simulation.simulate_script_node(
+            &self.script.code,
+            ScriptSimulationState::initial_script_state(self.initially_empty_variables()),
+            true,
+        );
+        let ends = simulation.simulate_exit_traps(ends);
+        *budget = budget.saturating_sub(simulation.work_done);
         if simulation.given_up {
-            return Answer::TooMuch;
+            return ScriptExitStatusAnswer::TooMuch;
         }
         let answers = match question {
-            Question::HidesFailure => targets.iter().all(|at| simulation.reached.contains(at)),
-            Question::SkipsAll | Question::RunsOne => self.script.has_all(targets),
+            ScriptExitStatusQuestion::HidesFailure => {
+                targets.iter().all(|at| simulation.reached.contains(at))
+            }
+            ScriptExitStatusQuestion::SkipsAll | ScriptExitStatusQuestion::RunsOne => {
+                self.script.has_commands_at_offsets(targets)
+            }
         };
         if !answers {
-            return Answer::NotReached;
+            return ScriptExitStatusAnswer::NotReached;
         }
-        let mut zero = ends.iter().filter(|state| state.status == Status::Zero);
+        let mut zero = ends
+            .iter()
+            .filter(|state| state.status == CommandExitStatus::Zero);
         let found = zero.any(|state| match question {
-            Question::HidesFailure => state.failed,
-            Question::SkipsAll => !state.ran,
-            Question::RunsOne => state.ran,
+            ScriptExitStatusQuestion::HidesFailure => state.failed,
+            ScriptExitStatusQuestion::SkipsAll => !state.ran,
+            ScriptExitStatusQuestion::RunsOne => state.ran,
         });
         match found {
-            true => Answer::Yes,
-            false => Answer::No,
+            true => ScriptExitStatusAnswer::Yes,
+            false => ScriptExitStatusAnswer::No,
         }
     }
 
     /// Those of these commands of which none can fail without the script failing; empty if one can, or
     /// if that could not be found out.
-    pub(super) fn honest(&self, targets: &[usize], budget: &mut usize) -> BTreeSet<usize> {
-        let mut simulation = self.simulation(targets, &[], *budget);
-        let ends = simulation.run(&self.script.code, State::first(self.unset()), true);
-        let ends = simulation.leave(ends);
-        *budget = budget.saturating_sub(simulation.taken);
-        let hides = |state: &State| state.status == Status::Zero && state.failed;
+    pub(super) fn commands_with_unmasked_failure(
+        &self,
+        targets: &[usize],
+        budget: &mut usize,
+    ) -> BTreeSet<usize> {
+        let mut simulation = self.new_script_simulation(targets, &[], *budget);
+        let ends = simulation.simulate_script_node(
+            &self.script.code,
+            ScriptSimulationState::initial_script_state(self.initially_empty_variables()),
+            true,
+        );
+        let ends = simulation.simulate_exit_traps(ends);
+        *budget = budget.saturating_sub(simulation.work_done);
+        let hides =
+            |state: &ScriptSimulationState| state.status == CommandExitStatus::Zero && state.failed;
         match simulation.given_up || ends.iter().any(hides) {
             true => BTreeSet::new(),
             false => simulation.reached,
@@ -115,68 +141,77 @@ impl Run<'_> {
 
     /// Variables of the script's own have no value before it gives them one. Those of the
     /// environment are in capitals.
-    fn unset(&self) -> BTreeMap<String, Value> {
+    fn initially_empty_variables(&self) -> BTreeMap<String, ShellValue> {
         let mut assignments = Vec::new();
-        self.script.code.assignments(&mut assignments);
+        self.script.code.collect_assignments(&mut assignments);
         for function in self.script.functions.values() {
-            function.body.assignments(&mut assignments);
+            function.body.collect_assignments(&mut assignments);
         }
         let names = assignments.into_iter().map(|one| &one.name);
         let names = names.filter(|name| self.script.reads.contains(*name));
         let own = names.filter(|name| !name.contains(|c: char| c.is_uppercase()));
-        own.map(|name| (name.clone(), Value::Text(String::new())))
+        own.map(|name| (name.clone(), ShellValue::Text(String::new())))
             .collect()
     }
 
     /// Whether this, run after a failure, fails or ends the script with a failure in any case.
-    pub(super) fn ends_badly(&self, code: &Code, budget: &mut usize) -> bool {
-        let mut simulation = self.simulation(&[], &[], *budget);
-        let begins = State::first(BTreeMap::new()).with(Status::Failed);
-        let ends = simulation.run(code, begins, false);
-        *budget = budget.saturating_sub(simulation.taken);
-        let badly = |(end, state): &(End, State)| {
-            state.status == Status::Failed && matches!(end, End::Next | End::Exit | End::Return)
+    pub(super) fn always_fails_after_failure(&self, code: &ScriptNode, budget: &mut usize) -> bool {
+        let mut simulation = self.new_script_simulation(&[], &[], *budget);
+        let begins = ScriptSimulationState::initial_script_state(BTreeMap::new())
+            .state_with_exit_status(CommandExitStatus::Failed);
+        let ends = simulation.simulate_script_node(code, begins, false);
+        *budget = budget.saturating_sub(simulation.work_done);
+        let badly = |(end, state): &(ControlFlowEnd, ScriptSimulationState)| {
+            state.status == CommandExitStatus::Failed
+                && matches!(
+                    end,
+                    ControlFlowEnd::Next | ControlFlowEnd::Exit | ControlFlowEnd::Return
+                )
         };
         !simulation.given_up && ends.iter().all(badly)
     }
 
-    fn simulation<'s>(
+    fn new_script_simulation<'s>(
         &'s self,
         targets: &[usize],
         again: &'s [usize],
         budget: usize,
-    ) -> Simulation<'s> {
-        Simulation {
+    ) -> ScriptSimulation<'s> {
+        ScriptSimulation {
             functions: self.script.functions.clone(),
             handlers: HashMap::new(),
             scripts: self.scripts,
             exists: self.exists,
             bash: self.bash,
             targets: targets.iter().copied().collect(),
-            again,
+            same_checks: again,
             reads: &self.script.reads,
             keeps_pipes: self.keeps_pipes,
             // What it takes to begin.
-            taken: self.script.functions.len() / 4,
-            most: budget.min(MAX_WORK),
+            work_done: self.script.functions.len() / 4,
+            work_limit: budget.min(MAX_WORK),
             given_up: false,
             reached: BTreeSet::new(),
-            calls: 0,
+            call_depth: 0,
             in_condition: 0,
         }
     }
 }
 
 /// Options with which a checker mends what it finds, and fails for the rest.
-const MENDS: &[&str] = &["--fix", "--unsafe-fixes", "--show-fixes"];
+const FIX_OPTIONS: &[&str] = &["--fix", "--unsafe-fixes", "--show-fixes"];
 
 /// Places of commands that are the same check as the one at `target`: what it finds there is
 /// what counts.
-fn same_checks(script: &Script, target: usize) -> Vec<usize> {
+fn same_check_command_positions(script: &ParsedShellScript, target: usize) -> Vec<usize> {
     let mut commands = Vec::new();
-    script.code.commands(&mut commands);
-    let words = |command: &Command| {
-        let words: Option<Vec<String>> = command.words.iter().map(Expansion::literal).collect();
+    script.code.collect_script_commands(&mut commands);
+    let words = |command: &SimpleCommand| {
+        let words: Option<Vec<String>> = command
+            .words
+            .iter()
+            .map(WordExpansion::literal_text)
+            .collect();
         words.filter(|words| {
             !words
                 .iter()
@@ -184,12 +219,12 @@ fn same_checks(script: &Script, target: usize) -> Vec<usize> {
         })
     };
     let moves = commands.iter().any(|command| {
-        let first = command.words.first().and_then(Expansion::literal);
+        let first = command.words.first().and_then(WordExpansion::literal_text);
         first.is_none_or(|first| matches!(first.as_str(), "cd" | "pushd" | "." | "source"))
     });
-    let checked = |command: &Command| {
+    let checked = |command: &SimpleCommand| {
         let mut words = words(command)?;
-        words.retain(|word| !MENDS.contains(&word.as_str()));
+        words.retain(|word| !FIX_OPTIONS.contains(&word.as_str()));
         Some(words)
     };
     let own = commands.iter().find(|command| command.at == target);

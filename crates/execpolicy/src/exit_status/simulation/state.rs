@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use super::super::expansion::{Expansion, Scope, Status, Value};
+use super::super::expansion::{CommandExitStatus, ExpansionContext, ShellValue, WordExpansion};
 
 /// Ways that are followed at once.
 pub(super) const MAX_WAYS: usize = 32;
@@ -12,7 +12,7 @@ const MAX_TEXT: usize = 4096;
 
 /// How a part of a script ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum End {
+pub(super) enum ControlFlowEnd {
     Next,
     Exit,
     Return,
@@ -22,46 +22,46 @@ pub(super) enum End {
 
 /// The order of the fields is that in which two are compared: what is dear comes last.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct State {
-    pub(super) status: Status,
-    pub(super) ends_on_error: bool,
-    pub(super) fails_in_pipes: bool,
+pub(super) struct ScriptSimulationState {
+    pub(super) status: CommandExitStatus,
+    pub(super) errexit: bool,
+    pub(super) pipefail: bool,
     /// A target failed, and was not run again.
     pub(super) failed: bool,
     /// A target was run.
     pub(super) ran: bool,
     /// Of the members of the last pipe; empty where nobody asks.
-    pub(super) pipe: Vec<Status>,
+    pub(super) pipe_statuses: Vec<CommandExitStatus>,
     /// What runs at the end, and after an error.
-    pub(super) at_exit: Option<Value>,
-    pub(super) at_error: Option<Value>,
-    pub(super) variables: Rc<BTreeMap<String, Value>>,
+    pub(super) exit_trap: Option<ShellValue>,
+    pub(super) error_trap: Option<ShellValue>,
+    pub(super) variables: Rc<BTreeMap<String, ShellValue>>,
 }
 
-impl State {
+impl ScriptSimulationState {
     /// At the beginning, with the variables whose values are known.
-    pub(super) fn first(variables: BTreeMap<String, Value>) -> Self {
+    pub(super) fn initial_script_state(variables: BTreeMap<String, ShellValue>) -> Self {
         Self {
-            status: Status::Zero,
-            ends_on_error: false,
-            fails_in_pipes: false,
+            status: CommandExitStatus::Zero,
+            errexit: false,
+            pipefail: false,
             failed: false,
             ran: false,
-            pipe: Vec::new(),
-            at_exit: None,
-            at_error: None,
+            pipe_statuses: Vec::new(),
+            exit_trap: None,
+            error_trap: None,
             variables: Rc::new(variables),
         }
     }
 
-    pub(super) fn variable(&self, name: &str) -> Option<&Value> {
+    pub(super) fn shell_variable_value(&self, name: &str) -> Option<&ShellValue> {
         self.variables.get(name)
     }
 
     /// Gives a variable this value. A text that has grown too long is not kept.
-    pub(super) fn set(&mut self, name: &str, value: Value) {
+    pub(super) fn set_variable(&mut self, name: &str, value: ShellValue) {
         let value = match value {
-            Value::Text(text) if text.len() > MAX_TEXT => Value::Unknown,
+            ShellValue::Text(text) if text.len() > MAX_TEXT => ShellValue::Unknown,
             value => value,
         };
         if self.variables.get(name) != Some(&value) {
@@ -70,83 +70,91 @@ impl State {
     }
 
     /// Forgets the variables that are not kept.
-    pub(super) fn retain(&mut self, keeps: impl Fn(&str) -> bool) {
+    pub(super) fn retain_variables(&mut self, keeps: impl Fn(&str) -> bool) {
         if self.variables.keys().any(|name| !keeps(name)) {
             Rc::make_mut(&mut self.variables).retain(|name, _| keeps(name));
         }
     }
 
     /// What it costs to copy and compare it.
-    pub(super) fn weight(&self) -> usize {
-        1 + self.variables.len() / 4 + self.pipe.len() / 4
+    pub(super) fn script_state_copy_cost(&self) -> usize {
+        1 + self.variables.len() / 4 + self.pipe_statuses.len() / 4
     }
 
-    pub(super) fn value(&self, word: &Expansion) -> Value {
-        word.value(&self.scope())
+    pub(super) fn evaluate_word(&self, word: &WordExpansion) -> ShellValue {
+        word.evaluate_expansion(&self.expansion_context())
     }
 
-    pub(super) fn scope(&self) -> Scope<'_> {
-        Scope {
+    pub(super) fn expansion_context(&self) -> ExpansionContext<'_> {
+        ExpansionContext {
             variables: &self.variables,
             status: self.status,
-            pipe: &self.pipe,
+            pipe_statuses: &self.pipe_statuses,
         }
     }
 
-    pub(super) fn with(mut self, status: Status) -> Self {
+    pub(super) fn state_with_exit_status(mut self, status: CommandExitStatus) -> Self {
         self.status = status;
-        self.pipe = vec![status];
+        self.pipe_statuses = vec![status];
         self
     }
 }
 
-pub(super) type Ends = BTreeSet<(End, State)>;
+pub(super) type ControlFlowEnds = BTreeSet<(ControlFlowEnd, ScriptSimulationState)>;
 
-pub(super) fn next(state: State) -> Ends {
-    Ends::from([(End::Next, state)])
+pub(super) fn fall_through_control_flow_end(state: ScriptSimulationState) -> ControlFlowEnds {
+    ControlFlowEnds::from([(ControlFlowEnd::Next, state)])
 }
 
 /// It succeeds or fails.
-pub(super) fn either(state: State) -> Vec<State> {
-    vec![state.clone().with(Status::Zero), state.with(Status::Failed)]
+pub(super) fn success_and_failure_states(
+    state: ScriptSimulationState,
+) -> Vec<ScriptSimulationState> {
+    vec![
+        state
+            .clone()
+            .state_with_exit_status(CommandExitStatus::Zero),
+        state.state_with_exit_status(CommandExitStatus::Failed),
+    ]
 }
 
 /// Where there are too many ways, those become one that differ in variables only: first in those which no
 /// status stands in, then in any. Whether a target failed stays what it was, so that what was
 /// kept of a failure is kept in all of them. `None`: there are still too many.
-pub(super) fn narrowed(ends: Ends) -> Option<Ends> {
+pub(super) fn merge_script_states_to_limit(ends: ControlFlowEnds) -> Option<ControlFlowEnds> {
     if ends.len() <= MAX_WAYS {
         return Some(ends);
     }
     let statuses: BTreeSet<String> = ends
         .iter()
         .flat_map(|(_, state)| state.variables.iter())
-        .filter(|(_, value)| **value == Value::Failure)
+        .filter(|(_, value)| **value == ShellValue::Failure)
         .map(|(name, _)| name.clone())
         .collect();
-    let mut ends = joined(ends, &statuses);
+    let mut ends = merge_similar_script_states(ends, &statuses);
     if ends.len() > MAX_WAYS {
-        ends = joined(ends, &BTreeSet::new());
+        ends = merge_similar_script_states(ends, &BTreeSet::new());
     }
     (ends.len() <= MAX_WAYS).then_some(ends)
 }
 
 /// The ways with all variables unknown that differ between those which are otherwise the same,
 /// but for the variables that are kept.
-fn joined(ends: Ends, kept: &BTreeSet<String>) -> Ends {
-    let mut groups: BTreeMap<(End, State), Vec<State>> = BTreeMap::new();
+fn merge_similar_script_states(ends: ControlFlowEnds, kept: &BTreeSet<String>) -> ControlFlowEnds {
+    let mut groups: BTreeMap<(ControlFlowEnd, ScriptSimulationState), Vec<ScriptSimulationState>> =
+        BTreeMap::new();
     for (end, state) in ends {
-        let mut alike = State {
+        let mut alike = ScriptSimulationState {
             variables: Rc::default(),
             ..state.clone()
         };
-        let of_kept = |(name, value): (&String, &Value)| {
+        let of_kept = |(name, value): (&String, &ShellValue)| {
             kept.contains(name).then(|| (name.clone(), value.clone()))
         };
         alike.variables = Rc::new(state.variables.iter().filter_map(of_kept).collect());
         groups.entry((end, alike)).or_default().push(state);
     }
-    let mut all = Ends::new();
+    let mut all = ControlFlowEnds::new();
     for ((end, _), states) in groups {
         let mut states = states.into_iter();
         let Some(mut one) = states.next() else {
@@ -157,7 +165,7 @@ fn joined(ends: Ends, kept: &BTreeSet<String>) -> Ends {
             variables.retain(|name, value| match other.variables.get(name) {
                 Some(same) if same == value => true,
                 Some(_) => {
-                    *value = Value::Unknown;
+                    *value = ShellValue::Unknown;
                     true
                 }
                 // One that is not there is not known.

@@ -233,7 +233,7 @@ fn what_only_bash_knows() {
 
 /// Ways through a script are as many as its conditions allow.
 #[test]
-fn a_script_of_many_ways() {
+fn script_with_many_branches() {
     let options: String = (0..12)
         .map(|at| format!("if [ \"$O{at}\" ]; then a{at}=yes; else a{at}=none; fi\ncmd{at} \"$a{at}\" || true\n"))
         .collect();
@@ -254,7 +254,7 @@ fn a_script_of_many_ways() {
 }
 
 #[test]
-fn a_runner_that_the_script_can_do_without() {
+fn runner_that_may_be_skipped() {
     let mut wrong = Vec::new();
     for script in [
         "if command -v rspec; then rspec; fi",
@@ -385,7 +385,7 @@ fn a_program_that_only_the_run_knows() {
 
 /// Options with which a shell runs nothing, functions that are no runners, and files that each shell reads first.
 #[test]
-fn a_runner_that_is_none() {
+fn shells_and_functions_that_run_no_runner() {
     let files = [
         ("run.sh", "#!/bin/sh -n\nruff check\n"),
         ("env.sh", "#!/usr/bin/env -S bash -n\npytest\n"),

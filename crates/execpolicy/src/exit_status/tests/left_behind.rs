@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn what_nobody_waits_for_is_hidden() {
+fn detached_commands_are_hidden() {
     for script in [
         "docker run -d app pytest",
         "docker run -dit app pytest",
@@ -39,7 +39,7 @@ fn what_nobody_waits_for_is_hidden() {
 }
 
 #[test]
-fn what_is_asked_for_and_left_out_has_to_show_itself() {
+fn requested_but_skipped_tests_may_not_run() {
     for script in [
         "mvn -DskipTests test",
         "mvn verify -Dmaven.test.skip=true",
@@ -52,7 +52,7 @@ fn what_is_asked_for_and_left_out_has_to_show_itself() {
 }
 
 #[test]
-fn what_is_waited_for_counts() {
+fn waited_commands_are_not_hidden() {
     for script in [
         "docker run --rm app pytest -d",
         "docker run -it app pytest",

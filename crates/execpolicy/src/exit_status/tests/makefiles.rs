@@ -87,7 +87,7 @@ fn what_make_puts_in_hides_nothing() {
 }
 
 #[test]
-fn ways_of_a_makefile() {
+fn makefile_branches_that_may_hide_failures() {
     let mut wrong = Vec::new();
     for makefile in [
         "test:\nifdef CI\n\tpytest\nendif\n",

@@ -2,59 +2,63 @@
 
 use tree_sitter::Node;
 
-use super::Walk;
-use crate::shell::feed::Feed;
+use super::ShellSyntaxWalker;
+use crate::shell::feed::StdinSource;
 use crate::shell::prints;
 use crate::shell::word;
 use crate::shell::{quote, sums};
 
-impl<'t> Walk<'t, '_> {
+impl<'t> ShellSyntaxWalker<'t, '_> {
     /// The standard input a `<` gives; `None` for any other redirect.
-    pub(super) fn file_feed(&self, node: Node<'t>) -> Option<Feed> {
-        let source = self.source(node).trim_start_matches('0');
+    pub(super) fn stdin_from_redirect(&self, node: Node<'t>) -> Option<StdinSource> {
+        let source = self.node_text(node).trim_start_matches('0');
         if source.starts_with("<&") {
-            return Some(Feed::Unknown);
+            return Some(StdinSource::CommandOutput);
         }
         if !source.starts_with('<') {
             return None;
         }
-        let target = self.source(node.child_by_field_name("destination")?);
+        let target = self.node_text(node.child_by_field_name("destination")?);
         match target {
             "/dev/stdin" | "/dev/fd/0" => None,
-            _ if target.starts_with("<(") => Some(match self.fetches(node) {
-                true => Feed::Fetched,
-                false => prints::of(target).unwrap_or(Feed::Unknown),
+            _ if target.starts_with("<(") => Some(match self.contains_download(node) {
+                true => StdinSource::Downloaded,
+                false => prints::substitution_output(target).unwrap_or(StdinSource::CommandOutput),
             }),
-            _ => Some(Feed::Nothing),
+            _ => Some(StdinSource::PlainFile),
         }
     }
 
-    pub(super) fn herestring(&self, node: Node<'t>) -> Option<Feed> {
+    pub(super) fn herestring_stdin(&self, node: Node<'t>) -> Option<StdinSource> {
         let mut cursor = node.walk();
         let target = node
             .named_children(&mut cursor)
             .filter(|c| c.kind() != "file_descriptor")
             .last()?;
-        Some(word::read(target, self.text).map_or(Feed::Unknown, |word| Feed::herestring(&word)))
+        Some(
+            word::read_word(target, self.text).map_or(StdinSource::CommandOutput, |word| {
+                StdinSource::stdin_from_herestring(&word)
+            }),
+        )
     }
 
     /// The body of a heredoc as standard input.
-    pub(super) fn heredoc(&self, node: Node<'t>) -> Feed {
+    pub(super) fn heredoc_stdin(&self, node: Node<'t>) -> StdinSource {
         let Some((body, expands)) = heredoc_body(node, self.text) else {
-            return Feed::Unknown;
+            return StdinSource::CommandOutput;
         };
-        let text = self.source(body);
-        let stripped: Option<String> = self.source(node).contains("<<-").then(|| {
+        let text = self.node_text(body);
+        let stripped: Option<String> = self.node_text(node).contains("<<-").then(|| {
             let lines = text.split_inclusive('\n');
             lines.map(|line| line.trim_start_matches('\t')).collect()
         });
         let text = stripped.as_deref().unwrap_or(text);
-        Feed::heredoc(text, expands, !has_expansion(body))
+        StdinSource::stdin_from_heredoc(text, expands, !heredoc_has_expansion(body))
     }
 
     /// Doubtful: a heredoc that the shell would end before the grammar does, and one with
     /// a substitution that the grammar took for text.
-    pub(super) fn check_heredoc(&mut self, node: Node<'t>) {
+    pub(super) fn mark_misread_heredoc(&mut self, node: Node<'t>) {
         let Some((body, expands)) = heredoc_body(node, self.text) else {
             return;
         };
@@ -63,27 +67,27 @@ impl<'t> Walk<'t, '_> {
             .children(&mut cursor)
             .find(|child| child.kind() == "heredoc_start");
         let end: String = start
-            .map_or("", |start| self.source(start))
+            .map_or("", |start| self.node_text(start))
             .chars()
             .filter(|c| !matches!(c, '\'' | '"' | '\\'))
             .collect();
-        let tabs = self.source(node).contains("<<-");
+        let tabs = self.node_text(node).contains("<<-");
         // In a body that expands, a line can go on over its end.
         let whole = match expands {
-            true => self.source(body).replace("\\\n", ""),
-            false => self.source(body).to_owned(),
+            true => self.node_text(body).replace("\\\n", ""),
+            false => self.node_text(body).to_owned(),
         };
         let odd = start.is_some_and(|start| {
             let between = self.text.get(start.end_byte()..body.start_byte());
-            let name = self.source(start);
+            let name = self.node_text(start);
             let unclosed = |quote: char| name.matches(quote).count() % 2 == 1;
             name.contains(['$', ';', '&', '|', '<', '>', '(', ')', '\n'])
                 || unclosed('\'')
                 || unclosed('"')
                 || expands && between.is_some_and(|text| text.contains("\\\n"))
         });
-        if sums::is_trap(&whole) {
-            self.script.traps.push(whole.clone());
+        if sums::is_arithmetic_injection(&whole) {
+            self.script.arithmetic_injections.push(whole.clone());
         }
         let early = odd
             || whole.lines().any(|line| {
@@ -102,27 +106,28 @@ impl<'t> Walk<'t, '_> {
             .filter(|c| c.kind() != "heredoc_content")
         {
             let gap = self.text.get(at..child.start_byte()).unwrap_or("");
-            hidden |= quote::hides_substitution(gap);
+            hidden |= quote::has_unescaped_substitution(gap);
             at = child.end_byte();
         }
-        hidden |= quote::hides_substitution(self.text.get(at..body.end_byte()).unwrap_or(""));
+        hidden |=
+            quote::has_unescaped_substitution(self.text.get(at..body.end_byte()).unwrap_or(""));
         if early || (expands && hidden) {
-            self.doubt(node);
+            self.mark_shell_node_doubtful(node);
         }
     }
 
     /// `exec < FILE`: from here on all commands read that.
-    pub(super) fn refeeds(&mut self, redirect: Node<'t>) {
+    pub(super) fn note_exec_redirect(&mut self, redirect: Node<'t>) {
         let reads = self
-            .source(redirect)
+            .node_text(redirect)
             .trim_start_matches('0')
             .starts_with('<');
-        let around = redirect.parent().map_or("", |node| self.source(node));
-        self.fed_anew |= reads && around.starts_with("exec");
+        let around = redirect.parent().map_or("", |node| self.node_text(node));
+        self.stdin_replaced |= reads && around.starts_with("exec");
     }
 }
 
-fn has_expansion(body: Node<'_>) -> bool {
+fn heredoc_has_expansion(body: Node<'_>) -> bool {
     let mut cursor = body.walk();
     body.named_children(&mut cursor)
         .any(|child| child.kind() != "heredoc_content")

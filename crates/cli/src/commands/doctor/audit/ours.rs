@@ -56,7 +56,9 @@ pub(super) fn read(located: &Located, policy: &Policy, found: &mut Found) {
             found.fill(Tier::Soft, format!("{detectors} loop detectors"), place);
         }
         // Only hooks show us what is about to run.
-        if RuleSet::from_text(&policy.rules).is_ok_and(|rules| rules.asks()) {
+        if RuleSet::deserialize_rule_set(&policy.rules)
+            .is_ok_and(|rules| rules.has_prompting_rule())
+        {
             found.fill(Tier::Human, "rules that prompt", place);
         }
     } else {
