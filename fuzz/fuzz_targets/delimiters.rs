@@ -83,24 +83,24 @@ fuzz_target!(|bytes: &[u8]| {
         },
     ];
     let arguments = json.to_string();
-    let call = veto::Planned {
+    let call = veto::ToolCallForVeto {
         goal: &data,
         tool: &spelled,
         arguments: &arguments,
         history: &history,
     };
-    let step = progress::Step {
+    let step = progress::AgentStepToRate {
         goal: &spelled,
         summary: &data,
         history: &history,
     };
     let kinds = [
         (
-            veto::about(None, None, call),
+            veto::build_veto_question_for_call(None, None, call),
             "call",
             &["tool", "arguments"][..],
         ),
-        (progress::about(step), "step", &["step"][..]),
+        (progress::step_rating_request(step), "step", &["step"][..]),
     ];
     for (asking, label, own) in kinds {
         let [ChatMessage::User(prompt)] = &asking.request.messages[..] else {

@@ -22,7 +22,8 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     let text = String::from_utf8_lossy(bytes);
     let mut reader = findings::FindingReader::new(Path::new("/repo"));
-    text.lines().for_each(|line| reader.line(line));
-    let (found, all) = reader.finish();
+    text.lines()
+        .for_each(|line| reader.parse_finding_line(line));
+    let (found, all) = reader.into_findings_and_total();
     assert!(found.len() <= MAX_FINDINGS && all as usize >= found.len());
 });

@@ -4,7 +4,7 @@
 
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::git::{EntryKind, IndexEntry, parse_index};
+use checkrein_verifiers::git::{GitIndexEntry, GitIndexEntryKind, parse_git_index};
 use libfuzzer_sys::fuzz_target;
 
 const LARGEST: usize = 1 << 20;
@@ -12,7 +12,7 @@ const LARGEST: usize = 1 << 20;
 fuzz_target!(|bytes: &[u8]| {
     let until = Instant::now() + Duration::from_secs(60);
     for object_name_len in [20, 32] {
-        let Ok(index) = parse_index(bytes, object_name_len, LARGEST, until) else {
+        let Ok(index) = parse_git_index(bytes, object_name_len, LARGEST, until) else {
             continue;
         };
         assert!(index.entries.len() <= bytes.len() / 62);
@@ -27,14 +27,14 @@ fuzz_target!(|bytes: &[u8]| {
         if let Some(shared) = index.shared {
             for count in [0, 1, 64, 1000] {
                 let base = vec![
-                    IndexEntry {
+                    GitIndexEntry {
                         name: b"a".to_vec(),
-                        kind: EntryKind::File,
+                        kind: GitIndexEntryKind::File,
                     };
                     count
                 ];
                 let own = index.entries.len();
-                let entries = shared.applied(base, index.entries.clone());
+                let entries = shared.merge_split_git_index_entries(base, index.entries.clone());
                 assert!(entries.is_err() || entries.is_ok_and(|all| all.len() <= count + own));
             }
         }

@@ -9,10 +9,10 @@ use std::sync::atomic::AtomicBool;
 
 use checkrein_core::evidence::{InconclusiveCause, MAX_FINDINGS, Verdict};
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
-use checkrein_verifiers::{Job, Report, find};
+use checkrein_verifiers::{VerifierJob, VerifierReport, find_verifier_kind};
 use libfuzzer_sys::fuzz_target;
 
-fn judge(definition: &str, message: &str) -> Report {
+fn judge(definition: &str, message: &str) -> VerifierReport {
     let spec = VerifierSpec {
         name: "report".into(),
         kind: "schema".to_owned(),
@@ -28,7 +28,7 @@ fn judge(definition: &str, message: &str) -> Report {
         judge: None,
     };
     let logs = std::env::temp_dir().join("checkrein-fuzz-logs");
-    let job = Job {
+    let job = VerifierJob {
         spec: &spec,
         root: Path::new("/nowhere"),
         message: Some(message),
@@ -43,7 +43,9 @@ fn judge(definition: &str, message: &str) -> Report {
         lock: None,
         redact: &|_| None,
     };
-    let report = find("schema").expect("this build has it").verify(&job);
+    let report = find_verifier_kind("schema")
+        .expect("this build has it")
+        .verify_and_report(&job);
     if let Some(log) = &report.log {
         std::fs::remove_file(log).expect("a log that was kept is there");
     }
@@ -56,9 +58,9 @@ fuzz_target!(|text: &str| {
     };
     let definition = serde_json::json!({ "schema": "s.json", "text": schema, "target": "message" });
     let definition = definition.to_string();
-    let usable = find("schema")
+    let usable = find_verifier_kind("schema")
         .expect("this build has it")
-        .check_definition(&definition)
+        .validate_verifier_definition(&definition)
         .is_ok();
     let report = judge(&definition, document);
     assert_eq!(

@@ -62,8 +62,8 @@ pub use checkrein_core::input::PersonAnswer;
 pub use checkrein_core::layers::MiddlewareStage;
 pub use checkrein_core::transition::{Reason, Transition};
 pub use checkrein_models as models;
-pub use checkrein_runtime::veto::Misfit;
-pub use checkrein_runtime::witness::{NoShare, Share, Silent};
+pub use checkrein_runtime::veto::InvalidToolCallError;
+pub use checkrein_runtime::witness::{ParseFractionError, UnitFraction, UnusableModelAnswer};
 pub use checkrein_runtime::{
     About as AboutSession, BeforeStop, BeforeTool, CallSays, Layer, Layers, Middleware, Registered,
     ResultSays, Rewritten, RoundEnd, SessionEnd, SessionStart, Stages, StopSays, ToolResult,

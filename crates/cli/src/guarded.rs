@@ -119,7 +119,7 @@ const MAX_FILE: u64 = 8 * 1024 * 1024;
 /// What is no file could keep a hook waiting for ever, or feed it for ever: it counts by its
 /// kind alone.
 fn bytes(file: &Path) -> Option<Vec<u8>> {
-    let opened = match whole::open(file) {
+    let opened = match whole::open_regular_file(file) {
         Ok(opened) => opened,
         Err(_) => {
             let found = std::fs::metadata(file).ok()?;

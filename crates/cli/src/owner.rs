@@ -29,7 +29,7 @@ mod linux {
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
             .stderr(Stdio::null());
-        detached::spawn(own)?;
+        detached::spawn_detached(own)?;
         OwnerLink::new(ours)
     }
 

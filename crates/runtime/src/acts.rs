@@ -9,7 +9,7 @@ use checkrein_core::input::{ActReach, Input, NewestCheckRun};
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_core::state::SessionState;
 use checkrein_store::{ActNumbersForRoot, SessionView, StoreError, ToolAct};
-use checkrein_verifiers::tree::{Limits, TreeError};
+use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
 use crate::delivery::RequiredRun;
 use crate::driver::Runtime;
@@ -49,9 +49,9 @@ impl Runtime {
         session: &SessionId,
         tracked: &Tracked,
         policy: &Policy,
-        limits: Limits<'_>,
-    ) -> Result<Result<Look, TreeError>, RuntimeError> {
-        let (began, acts) = (self.place.system.monotonic(), self.acts(Some(session))?);
+        limits: TreeReadLimits<'_>,
+    ) -> Result<Result<Look, TreeReaderError>, RuntimeError> {
+        let (began, acts) = (self.place.system.monotonic_now(), self.acts(Some(session))?);
         let reading = self.place.read(tracked, policy, limits);
         Ok(reading.map(|mut reading| {
             reading.fact.acts = Some(acts.newest);

@@ -23,7 +23,7 @@ use checkrein_store::{
     AppendBatch, ApprovalAnswer, ApprovalStatus, ApprovalSubject, FinalMessage, SessionView,
     StoreError, StoredApprovalRequest,
 };
-use checkrein_verifiers::Report;
+use checkrein_verifiers::VerifierReport;
 
 use crate::delivery::{Delivery, Patience};
 use crate::driver::Runtime;
@@ -558,9 +558,10 @@ impl Word {
 }
 
 /// What a person's word comes to as a report.
-pub(crate) fn report(word: &Word) -> Report {
-    let unanswered =
-        |why: String| Report::inconclusive(InconclusiveCause::Unanswered, Retryability::Yes, why);
+pub(crate) fn report(word: &Word) -> VerifierReport {
+    let unanswered = |why: String| {
+        VerifierReport::inconclusive_report(InconclusiveCause::Unanswered, Retryability::Yes, why)
+    };
     let Some((row, stands)) = &word.row else {
         return unanswered("no person was asked about this yet".to_owned());
     };
@@ -579,7 +580,11 @@ pub(crate) fn report(word: &Word) -> Report {
         }
         _ => {
             let why = format!("nobody answered {id} in time");
-            return Report::inconclusive(InconclusiveCause::Expired, Retryability::No, why);
+            return VerifierReport::inconclusive_report(
+                InconclusiveCause::Expired,
+                Retryability::No,
+                why,
+            );
         }
     };
     let word = if verdict == Verdict::Pass {
@@ -605,12 +610,16 @@ pub(crate) fn report(word: &Word) -> Report {
         .then_some(finding)
         .into_iter()
         .collect();
-    Report {
+    VerifierReport {
         verdict,
         cause: None,
         findings_total: findings.len() as u32,
         findings,
-        ..Report::inconclusive(InconclusiveCause::Unanswered, Retryability::Yes, text)
+        ..VerifierReport::inconclusive_report(
+            InconclusiveCause::Unanswered,
+            Retryability::Yes,
+            text,
+        )
     }
 }
 

@@ -52,7 +52,7 @@ impl Runtime {
         patience: Patience<'_>,
         progress: &(dyn Fn(Progress) + Sync),
     ) -> Result<CheckReport, RuntimeError> {
-        let (began, acts) = (self.place.system.monotonic(), self.acts(None)?);
+        let (began, acts) = (self.place.system.monotonic_now(), self.acts(None)?);
         let reading = self
             .place
             .read(

@@ -15,7 +15,7 @@ use checkrein_core::policy::VerifiedNoticeMode;
 use checkrein_core::state::SessionState;
 use checkrein_core::transition::Transition;
 use checkrein_store::StoredApprovalRequest;
-use checkrein_verifiers::tree::Limits;
+use checkrein_verifiers::tree::TreeReadLimits;
 use serde_json::Value;
 
 use crate::config::{Compiled, ConfigError};
@@ -94,7 +94,7 @@ impl<'a> Patience<'a> {
     /// Whether the answer is due.
     pub(crate) fn is_over(&self, system: &dyn System) -> bool {
         self.deadline
-            .is_some_and(|deadline| system.monotonic() >= deadline)
+            .is_some_and(|deadline| system.monotonic_now() >= deadline)
     }
 
     /// Whether we are told to go.
@@ -105,15 +105,15 @@ impl<'a> Patience<'a> {
     /// For a program that is asked something on the way: most of the time is for the checks.
     pub(crate) fn for_a_question(&self, system: &dyn System) -> Duration {
         const MOST: Duration = Duration::from_secs(30);
-        let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic());
+        let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic_now());
         self.deadline
             .map_or(MOST, |deadline| MOST.min(left(deadline) / 4))
     }
 
     /// For reading a tree: until the answer is due, or we are told to go.
-    pub(crate) fn limits(&self, system: &dyn System) -> Limits<'a> {
-        let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic());
-        Limits {
+    pub(crate) fn limits(&self, system: &dyn System) -> TreeReadLimits<'a> {
+        let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic_now());
+        TreeReadLimits {
             time: self.deadline.map(left),
             cancelled: Some(self.cancelled),
         }

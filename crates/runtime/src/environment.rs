@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use checkrein_core::digest::Digest;
-use checkrein_verifiers::withheld::is_withheld;
+use checkrein_verifiers::withheld::is_withheld_variable;
 
 /// Where a shell stands, and on what screen.
 const VOLATILE: &[&str] = &[
@@ -27,7 +27,7 @@ const VOLATILE_PREFIXES: &[&str] = &["SSH_", "TERM_", "VSCODE_", "XDG_SESSION"];
 
 pub(crate) fn digest(root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
     let decides = |name: &str| {
-        !is_withheld(name)
+        !is_withheld_variable(name)
             && !VOLATILE.contains(&name)
             && !VOLATILE_PREFIXES
                 .iter()

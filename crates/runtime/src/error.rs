@@ -40,7 +40,7 @@ pub enum RuntimeError {
     },
     /// The tree cannot be read.
     #[error("the tree cannot be read: {0}")]
-    Tree(#[source] checkrein_verifiers::tree::TreeError),
+    Tree(#[source] checkrein_verifiers::tree::TreeReaderError),
     /// A person answers what cannot be answered any more.
     #[error("{approval} cannot be answered any more: it is {stands}")]
     Answered {

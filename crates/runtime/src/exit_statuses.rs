@@ -11,7 +11,7 @@ use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_execpolicy::{ProjectEntry, ScriptProjectView, analyze_exit_statuses};
-use checkrein_verifiers::{find_in_path, program_is_there, regular};
+use checkrein_verifiers::{find_in_path, program_exists, regular};
 
 use crate::workspace::Place;
 
@@ -29,7 +29,7 @@ pub(crate) fn equipped(place: &Place, policy: &Policy) -> Vec<VerifierName> {
             .peekable();
         own.peek().is_some()
             && own.all(|command| {
-                program_is_there(&command.program, &command.folder, &place.root, &place.env)
+                program_exists(&command.program, &command.folder, &place.root, &place.env)
             })
     };
     let specs = policy.verifiers.iter().filter(there);
@@ -46,11 +46,11 @@ pub fn of_check(
     env: &BTreeMap<OsString, OsString>,
     spec: &VerifierSpec,
 ) -> Option<ExitStatusAnalysis> {
-    let kind = checkrein_verifiers::find(&spec.kind)?;
-    let script = kind.shell_command(&spec.definition)?;
+    let kind = checkrein_verifiers::find_verifier_kind(&spec.kind)?;
+    let script = kind.definition_shell_command(&spec.definition)?;
     let file = |path: &str| {
         let mut text = Vec::new();
-        let file = regular::open(&root.join(path)).ok()?;
+        let file = regular::open_regular_file(&root.join(path)).ok()?;
         file.take(LARGEST_SCRIPT).read_to_end(&mut text).ok()?;
         String::from_utf8(text).ok()
     };
@@ -59,7 +59,7 @@ pub fn of_check(
         entry: &|path| entry(&root.join(path)),
         sh_is_bash: sh_is_bash(env),
         folders: &|path| folders(&root.join(path)),
-        has_program: &|program| program_is_there(program, "", root, env),
+        has_program: &|program| program_exists(program, "", root, env),
     };
     Some(analyze_exit_statuses(&script, &project))
 }

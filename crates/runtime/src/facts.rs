@@ -21,7 +21,7 @@ use checkrein_execpolicy::{
 use crate::reading::{MOST_COMMANDS, only_reads_by};
 use crate::{links, patches, start};
 use checkrein_redaction::Redactor;
-use checkrein_verifiers::tree::would_count;
+use checkrein_verifiers::tree::is_included_by_ignore_files;
 
 /// What one tool call does, and what was found out about it so far.
 #[derive(Default)]
@@ -360,7 +360,7 @@ fn all_count(paths: &[PathBuf], root: &Path) -> bool {
         is_in(root, path)
             && path
                 .strip_prefix(root)
-                .is_ok_and(|name| would_count(root, name))
+                .is_ok_and(|name| is_included_by_ignore_files(root, name))
     })
 }
 

@@ -14,7 +14,7 @@ use checkrein_patch::{
     DiskTree, HunkMatchDialect, PathBelowRoot, apply_patch_plan, check_patch, parse_patch,
     recover_interrupted_apply, render_refusals,
 };
-use checkrein_verifiers::{Command, Job, Report};
+use checkrein_verifiers::{CommandVerifier, VerifierJob, VerifierReport};
 
 use crate::logs;
 use crate::workspace::Place;
@@ -63,7 +63,7 @@ impl Hands {
             judge: None,
         };
         let logs = logs::folder(&self.place);
-        let report = Command.once(&Job {
+        let report = CommandVerifier.verify_without_tool_versions(&VerifierJob {
             spec: &spec,
             root: &self.place.root,
             message: None,
@@ -72,8 +72,8 @@ impl Hands {
             log_dir: &logs,
             cancelled,
             env: &self.place.env,
-            models: &self.place.env,
-            tools: &self.place.state.join("tools.json"),
+            model_env: &self.place.env,
+            tool_versions_file: &self.place.state.join("tools.json"),
             exit_statuses: None,
             lock: None,
             redact: &|text| self.redactor.redact_bytes(text),
@@ -124,7 +124,7 @@ impl Hands {
     }
 }
 
-fn ended(report: Report, time: Duration) -> Result<String, String> {
+fn ended(report: VerifierReport, time: Duration) -> Result<String, String> {
     let said = report.excerpt;
     match (report.exit_code, report.cause) {
         (_, Some(InconclusiveCause::Timeout)) => {

@@ -11,7 +11,7 @@ use checkrein_core::evidence::{
 };
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
-use checkrein_verifiers::Report;
+use checkrein_verifiers::VerifierReport;
 
 /// What it is called where a policy names kinds.
 const KIND: &str = "host";
@@ -63,10 +63,14 @@ impl Hosts {
         Ok(())
     }
 
-    pub(crate) fn ask(&self, name: &VerifierName) -> Report {
+    pub(crate) fn ask(&self, name: &VerifierName) -> VerifierReport {
         let Some(ask) = self.0.get(name) else {
             let why = "this process does not have the function that was to be asked";
-            return Report::inconclusive(InconclusiveCause::Internal, Retryability::No, why);
+            return VerifierReport::inconclusive_report(
+                InconclusiveCause::Internal,
+                Retryability::No,
+                why,
+            );
         };
         match catch_unwind(AssertUnwindSafe(|| ask())) {
             Ok(found) => report(found),
@@ -74,7 +78,11 @@ impl Hosts {
                 let said = panic.downcast_ref::<&str>().copied();
                 let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
                 let why = format!("it panicked: {}", said.unwrap_or("without a word"));
-                Report::inconclusive(InconclusiveCause::Crash, Retryability::Yes, why)
+                VerifierReport::inconclusive_report(
+                    InconclusiveCause::Crash,
+                    Retryability::Yes,
+                    why,
+                )
             }
         }
     }
@@ -97,13 +105,14 @@ fn spec(name: &VerifierName) -> VerifierSpec {
     }
 }
 
-fn report(found: HostFound) -> Report {
+fn report(found: HostFound) -> VerifierReport {
     let why: String = found.reason.chars().take(LONGEST).collect();
     let retryable = match found.can_retry {
         true => Retryability::Yes,
         false => Retryability::No,
     };
-    let mut report = Report::inconclusive(InconclusiveCause::Internal, retryable, why.clone());
+    let mut report =
+        VerifierReport::inconclusive_report(InconclusiveCause::Internal, retryable, why.clone());
     report.cause = None;
     if found.passed {
         report.verdict = Verdict::Pass;

@@ -11,7 +11,9 @@ use checkrein_core::input::{
 };
 use checkrein_core::policy::{Policy, VerifierTier};
 use checkrein_core::state::{PendingStop, SessionState};
-use checkrein_verifiers::judge::{self, Case, Definition, StandingTasks, Turn};
+use checkrein_verifiers::judge::{
+    self, ConversationTurn, JudgeDefinition, JudgeInput, StandingTaskLists,
+};
 
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
@@ -35,11 +37,11 @@ pub(crate) fn called(
     judges
         .filter(|spec| spec.tier == VerifierTier::Judge)
         .filter_map(|spec| {
-            let judge: Definition = serde_json::from_str(&spec.definition).ok()?;
+            let judge: JudgeDefinition = serde_json::from_str(&spec.definition).ok()?;
             let main = stop.scope.is_main_scope();
             Some(JudgeTriggerFact {
                 verifier: spec.name.clone(),
-                trigger: judge::calling(&judge, main, stop.answer, message),
+                trigger: judge::evaluate_judge_trigger(&judge, main, stop.answer, message),
             })
         })
         .collect()
@@ -54,7 +56,7 @@ impl Runtime {
         state: &SessionState,
         scope: &ScopeId,
         message: &str,
-    ) -> Result<Case, RuntimeError> {
+    ) -> Result<JudgeInput, RuntimeError> {
         let mut story = Story::default();
         let from = checkrein_core::ids::EventSeq(0);
         for raw in self.store.events_after(session, from)? {
@@ -62,7 +64,7 @@ impl Runtime {
                 story.hear(&event, scope);
             }
         }
-        let mut case = Case {
+        let mut case = JudgeInput {
             request: story.request,
             history: story.history,
             calls: story.calls.into_iter().map(Call::line).collect(),
@@ -75,7 +77,7 @@ impl Runtime {
                 .agent
                 .as_ref()
                 .map_or(String::new(), ToString::to_string),
-            ..Case::default()
+            ..JudgeInput::default()
         };
         if let Some(pending) = state.pending_stop(scope) {
             case.evidence = self.found(policy, pending);
@@ -102,7 +104,7 @@ impl Runtime {
         Ok(case)
     }
 
-    fn hide(&self, case: &mut Case) {
+    fn hide(&self, case: &mut JudgeInput) {
         let hide = |text: &mut String| {
             if let std::borrow::Cow::Owned(hidden) = self.redactor.redact_text(text) {
                 *text = hidden;
@@ -196,7 +198,7 @@ struct Story {
     prompted: String,
     request: String,
     answer: String,
-    history: Vec<Turn>,
+    history: Vec<ConversationTurn>,
     calls: Vec<Call>,
     changes: Vec<String>,
     said: Vec<Said>,
@@ -216,9 +218,9 @@ struct TaskLists {
 }
 
 impl TaskLists {
-    fn standing(self) -> Option<StandingTasks> {
+    fn standing(self) -> Option<StandingTaskLists> {
         let any = self.now.is_some() || self.before.as_ref().is_some_and(|text| !text.is_empty());
-        any.then_some(StandingTasks {
+        any.then_some(StandingTaskLists {
             now: self.now,
             before: self.before,
         })
@@ -237,7 +239,7 @@ impl Story {
                     TaskOrigin::Prompt => self.tasks.prompted.take(),
                     TaskOrigin::Work => None,
                 };
-                let before = Turn {
+                let before = ConversationTurn {
                     request: std::mem::replace(&mut self.request, request),
                     answer: std::mem::take(&mut self.answer),
                 };

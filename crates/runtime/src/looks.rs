@@ -5,7 +5,7 @@
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::tree::TreeReading;
+use checkrein_verifiers::tree::TreeReadResult;
 
 use crate::system::{MayBlock, System};
 
@@ -15,7 +15,7 @@ pub(crate) struct Look {
     /// The moment is not before this one.
     pub(crate) began: Instant,
     pub(crate) took: Duration,
-    pub(crate) reading: TreeReading,
+    pub(crate) reading: TreeReadResult,
     /// How many acts were counted before it.
     pub(crate) acts: u64,
 }
@@ -95,7 +95,7 @@ impl Looks {
         ended: BusyCheck<'_>,
         read: impl FnOnce() -> Result<Look, String>,
     ) -> Result<Arc<Look>, String> {
-        let now = self.system.monotonic();
+        let now = self.system.monotonic_now();
         drop(ended);
         let a_look = self
             .system
@@ -106,7 +106,7 @@ impl Looks {
         let until = now + part.min(LONGEST);
         self.system.wait(&mut |may_block| match may_block {
             MayBlock::Yes => {
-                let left = until.saturating_duration_since(self.system.monotonic());
+                let left = until.saturating_duration_since(self.system.monotonic_now());
                 let busy = lock(&self.busy);
                 // How many are left is not needed.
                 drop(
@@ -115,7 +115,7 @@ impl Looks {
                 );
                 true
             }
-            MayBlock::No => *lock(&self.busy) == 0 || self.system.monotonic() >= until,
+            MayBlock::No => *lock(&self.busy) == 0 || self.system.monotonic_now() >= until,
         });
         self.get(|look| look.began >= now, read)
     }
@@ -134,7 +134,7 @@ impl Looks {
         &self,
         read: impl FnOnce() -> Result<Look, String>,
     ) -> Result<Arc<Look>, String> {
-        let now = self.system.monotonic();
+        let now = self.system.monotonic_now();
         self.get(|look| look.began >= now, read)
     }
 
@@ -163,12 +163,12 @@ impl Looks {
 
     /// Something was found out just now.
     pub(crate) fn found_out(&self) {
-        *lock(&self.ended) = Some(self.system.monotonic());
+        *lock(&self.ended) = Some(self.system.monotonic_now());
     }
 
     /// Another process found something out just now.
     pub(crate) fn found_elsewhere(&self) {
-        *lock(&self.elsewhere) = Elsewhere::Ended(self.system.monotonic());
+        *lock(&self.elsewhere) = Elsewhere::Ended(self.system.monotonic_now());
     }
 
     /// Another process goes on with a check that this stop no longer waits for.
@@ -218,7 +218,7 @@ mod tests {
     use super::*;
     use crate::system::RealSystem;
     use checkrein_verifiers::file_system::RealFileSystem;
-    use checkrein_verifiers::tree::{Limits, TreeReader};
+    use checkrein_verifiers::tree::{TreeReadLimits, TreeReader};
 
     fn look() -> Look {
         let root = tempfile::tempdir().unwrap();
@@ -226,15 +226,15 @@ mod tests {
             files: Arc::new(RealFileSystem),
             root: root.path().to_owned(),
             cache_file: root.path().join("cache"),
-            always: Arc::default(),
-            named: std::collections::BTreeSet::new(),
-            apart: None,
-            printed: std::collections::BTreeSet::new(),
+            always_included: Arc::default(),
+            also_included: std::collections::BTreeSet::new(),
+            excluded_folder: None,
+            own_output_files: std::collections::BTreeSet::new(),
         };
         Look {
             began: std::time::Instant::now(),
             took: Duration::from_secs(3600),
-            reading: reader.read(&[], Limits::default()).unwrap(),
+            reading: reader.read_tree(&[], TreeReadLimits::default()).unwrap(),
             acts: 0,
         }
     }

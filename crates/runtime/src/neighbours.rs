@@ -7,7 +7,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::UnixMillis;
-use checkrein_verifiers::file_system::{Links, Stamp};
+use checkrein_verifiers::file_system::{FileStamp, SymlinkMode};
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
 use crate::delivery::Patience;
@@ -58,14 +58,14 @@ pub(crate) fn look_for(
 ) -> Vec<String> {
     let system = &*place.system;
     let stamp = |path: &String| {
-        let stat = system.stat(&place.root.join(path), Links::Kept);
+        let stat = system.stat_file(&place.root.join(path), SymlinkMode::NoFollow);
         stat.ok().map(|stat| stat.stamp)
     };
-    let before: Vec<Option<Stamp>> = paths.iter().map(stamp).collect();
-    let until = system.monotonic() + time;
+    let before: Vec<Option<FileStamp>> = paths.iter().map(stamp).collect();
+    let until = system.monotonic_now() + time;
     let goes_on = || {
         let is_over = patience.is_cancelled() || patience.is_over(system);
-        system.monotonic() < until && !is_over
+        system.monotonic_now() < until && !is_over
     };
     let mut written: Vec<String> = Vec::new();
     while written.len() < paths.len() && goes_on() {
@@ -80,7 +80,7 @@ pub(crate) fn look_for(
 /// How long a stop waits for neighbours.
 pub(crate) fn longest_wait(place: &Place, patience: Patience<'_>) -> Duration {
     patience.deadline.map_or(LONGEST_OF_RUN, |deadline| {
-        let left = deadline.saturating_duration_since(place.system.monotonic());
+        let left = deadline.saturating_duration_since(place.system.monotonic_now());
         LONGEST.min(left / 4)
     })
 }
@@ -94,9 +94,14 @@ pub(crate) fn wait_for_stillness(
 ) -> bool {
     let system = &*place.system;
     let is_moving = || {
-        let now = system.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let now = system
+            .clock_now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         let mut changed = paths.iter().filter_map(|path| {
-            let stat = system.stat(&place.root.join(path), Links::Kept).ok()?;
+            let stat = system
+                .stat_file(&place.root.join(path), SymlinkMode::NoFollow)
+                .ok()?;
             u64::try_from(stat.stamp.changed_ns).ok()
         });
         // What is yet to come by our clock tells nothing of how long ago it was.
@@ -106,7 +111,7 @@ pub(crate) fn wait_for_stillness(
         })
     };
     while is_moving() {
-        let is_over = system.monotonic() >= until || patience.is_over(system);
+        let is_over = system.monotonic_now() >= until || patience.is_over(system);
         if is_over || patience.is_cancelled() {
             return false;
         }
@@ -182,7 +187,7 @@ mod tests {
 
         /// An answer that is due in so long.
         fn due(&self, seconds: Option<u64>) -> Patience<'_> {
-            let due = seconds.map(|s| self.clock.monotonic() + Duration::from_secs(s));
+            let due = seconds.map(|s| self.clock.monotonic_now() + Duration::from_secs(s));
             Patience {
                 deadline: due,
                 cancelled: &self.cancelled,
@@ -280,7 +285,7 @@ mod tests {
         tree.clock.sleep(Duration::from_secs(1));
         tree.write("a", "1");
         let wait = |most_ms: u64| {
-            let until = tree.clock.monotonic() + Duration::from_millis(most_ms);
+            let until = tree.clock.monotonic_now() + Duration::from_millis(most_ms);
             let paths = names(&["a", "gone"]);
             wait_for_stillness(&tree.place, &paths, until, tree.due(None))
         };
@@ -297,7 +302,7 @@ mod tests {
         let tree = Tree::new();
         tree.clock.sleep(Duration::from_millis(500));
         tree.write("a", "1");
-        let until = tree.clock.monotonic() + Duration::from_secs(10);
+        let until = tree.clock.monotonic_now() + Duration::from_secs(10);
         let a = names(&["a"]);
         assert!(!wait_for_stillness(
             &tree.place,
@@ -308,7 +313,7 @@ mod tests {
         assert_eq!(tree.passed(), 1_500);
         tree.cancelled
             .store(true, std::sync::atomic::Ordering::Relaxed);
-        let until = tree.clock.monotonic() + Duration::from_secs(10);
+        let until = tree.clock.monotonic_now() + Duration::from_secs(10);
         assert!(!wait_for_stillness(&tree.place, &a, until, tree.due(None)));
         assert_eq!(tree.passed(), 1_500);
     }
@@ -318,7 +323,7 @@ mod tests {
     fn what_is_yet_to_come_holds_still() {
         let tree = Tree::with(SetClock::behind(Duration::from_secs(1)));
         tree.write("a", "1");
-        let until = tree.clock.monotonic() + Duration::from_secs(10);
+        let until = tree.clock.monotonic_now() + Duration::from_secs(10);
         let a = names(&["a"]);
         assert!(wait_for_stillness(&tree.place, &a, until, tree.due(None)));
         assert_eq!(tree.passed(), 0);

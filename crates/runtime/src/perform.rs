@@ -17,9 +17,9 @@ use checkrein_core::evidence::{
 use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_store::{EffectClaim, EvidenceFinality, StoredApprovalRequest};
-use checkrein_verifiers::judge::Case;
-use checkrein_verifiers::tree::TreeReading;
-use checkrein_verifiers::{Job, Report};
+use checkrein_verifiers::judge::JudgeInput;
+use checkrein_verifiers::tree::TreeReadResult;
+use checkrein_verifiers::{VerifierJob, VerifierReport};
 
 use crate::delivery::{Patience, Progress};
 use crate::driver::Runtime;
@@ -102,7 +102,7 @@ impl Runtime {
         use_cache: bool,
         since: Option<UnixMillis>,
         message: Option<&str>,
-        case: Option<&Case>,
+        case: Option<&JudgeInput>,
         patience: Patience<'_>,
         looks: &Looks,
         progress: &(dyn Fn(Progress) + Sync),
@@ -159,7 +159,7 @@ impl Runtime {
             Ok::<(), RuntimeError>(())
         })?;
         let wait = batch.find_neighbours(&moved)?;
-        let wait_until = wait.map(|wait| system.monotonic() + wait);
+        let wait_until = wait.map(|wait| system.monotonic_now() + wait);
         for again in moved {
             let done = batch.judge_moved(*again, wait_until)?;
             if !done.run_here {
@@ -186,7 +186,7 @@ pub(crate) struct Batch<'a> {
     /// The final message, whole, where this process has it.
     message: Option<&'a str>,
     /// What judges are shown, where it is this process's answer that they judge.
-    case: Option<&'a Case>,
+    case: Option<&'a JudgeInput>,
     pub(crate) patience: Patience<'a>,
     pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
     pub(crate) looks: &'a Looks,
@@ -202,7 +202,7 @@ pub(crate) enum Found<'a> {
 
 /// What came of running a check.
 pub(crate) struct Finished {
-    report: Report,
+    report: VerifierReport,
     /// How often it took.
     tries: u32,
     began: UnixMillis,
@@ -254,8 +254,11 @@ impl<'a> Batch<'a> {
             && !spec.is_tree_check()
             && let Some(why) = &self.tracked().unknown
         {
-            let report =
-                Report::inconclusive(InconclusiveCause::TreeUnreadable, Retryability::Yes, "");
+            let report = VerifierReport::inconclusive_report(
+                InconclusiveCause::TreeUnreadable,
+                Retryability::Yes,
+                "",
+            );
             let none = Digest::hash_bytes(b"");
             let evidence = self.evidence(spec, report, subject, subject, none, none);
             let evidence = self.of_unknown_files(evidence, why);
@@ -319,7 +322,7 @@ impl<'a> Batch<'a> {
         };
         // A check that was cut is not run again: there is no time left for it.
         let (was, is) = (&before.reading, &after.reading);
-        let written = was.written_paths(is, &spec.name);
+        let written = was.changed_or_rewritten_paths(is, &spec.name);
         let is_cut = run.report.cause == Some(InconclusiveCause::ReplyDeadline);
         if is_cut || written.is_empty() && held_still(spec, was, is) {
             let done = self.keep(spec, run, &before, is, Ran::Undisturbed)?;
@@ -346,8 +349,11 @@ impl<'a> Batch<'a> {
         let none = Digest::hash_bytes(b"");
         if theirs {
             let why = "another process was judging another message of this agent";
-            let report =
-                Report::inconclusive(InconclusiveCause::ClaimedElsewhere, Retryability::Yes, why);
+            let report = VerifierReport::inconclusive_report(
+                InconclusiveCause::ClaimedElsewhere,
+                Retryability::Yes,
+                why,
+            );
             let evidence = self.evidence(spec, report, subject, subject, none, none);
             let done = Done {
                 key,
@@ -488,7 +494,7 @@ impl<'a> Batch<'a> {
                     return Ok(Turn::Given(Box::new(done)));
                 }
                 let why = "another process was still running it when the answer was due";
-                let report = Report::inconclusive(
+                let report = VerifierReport::inconclusive_report(
                     InconclusiveCause::ClaimedElsewhere,
                     Retryability::Yes,
                     why,
@@ -562,10 +568,14 @@ impl<'a> Batch<'a> {
 
     fn run(&self, spec: &VerifierSpec, claim: &EffectClaim) -> Finished {
         let began = self.now();
-        let Some(verifier) = checkrein_verifiers::find(&spec.kind) else {
+        let Some(verifier) = checkrein_verifiers::find_verifier_kind(&spec.kind) else {
             let why = format!("this build has no verifiers of kind '{}'", spec.kind);
             return Finished {
-                report: Report::inconclusive(InconclusiveCause::Internal, Retryability::No, why),
+                report: VerifierReport::inconclusive_report(
+                    InconclusiveCause::Internal,
+                    Retryability::No,
+                    why,
+                ),
                 tries: 0,
                 began,
             };
@@ -578,9 +588,9 @@ impl<'a> Batch<'a> {
         let logs = logs::folder(place);
         let tools = place.state.join("tools.json");
         let statuses = exit_statuses::of_check(&place.root, &place.env, spec);
-        let job = Job {
+        let job = VerifierJob {
             exit_statuses: statuses.as_ref(),
-            tools: &tools,
+            tool_versions_file: &tools,
             spec,
             root: &place.root,
             message: self.message,
@@ -589,7 +599,7 @@ impl<'a> Batch<'a> {
             log_dir: &logs,
             cancelled: self.patience.cancelled,
             env: &place.env,
-            models: &place.models(),
+            model_env: &place.models(),
             lock: claim.held_lock_file(),
             redact: &|text| self.runtime.redactor.redact_bytes(text),
         };
@@ -615,7 +625,7 @@ impl<'a> Batch<'a> {
     }
 
     fn read(&self) -> Result<Look, String> {
-        let began = self.system().monotonic();
+        let began = self.system().monotonic_now();
         let acts = self.runtime.acts(self.session);
         let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
@@ -639,7 +649,7 @@ impl<'a> Batch<'a> {
         spec: &VerifierSpec,
         run: Finished,
         look: &Look,
-        after: &TreeReading,
+        after: &TreeReadResult,
         ran: Ran,
     ) -> Result<Done, RuntimeError> {
         let before = &look.reading;
@@ -671,8 +681,8 @@ impl<'a> Batch<'a> {
                 hold_up(&mut evidence, InconclusiveCause::TreeMoving, wrote);
             }
             _ if !still => {
-                let mut moved = before.changed_paths(after, Some(&spec.name));
-                moved.extend(before.changed_packages(after));
+                let mut moved = before.changed_paths_between_readings(after, Some(&spec.name));
+                moved.extend(before.changed_package_markers(after));
                 hold_up(&mut evidence, InconclusiveCause::TreeMoving, moved);
             }
             Ran::Alone(lone) => self.judge_writer(spec, &mut evidence, lone),
@@ -715,7 +725,7 @@ impl<'a> Batch<'a> {
         } else {
             InconclusiveCause::TreeUnreadable
         };
-        let report = Report::inconclusive(cause, Retryability::Yes, why);
+        let report = VerifierReport::inconclusive_report(cause, Retryability::Yes, why);
         let none = Digest::hash_bytes(b"");
         Done {
             key,
@@ -730,7 +740,7 @@ impl<'a> Batch<'a> {
     pub(crate) fn evidence(
         &self,
         spec: &VerifierSpec,
-        report: Report,
+        report: VerifierReport,
         subject: Digest,
         subject_after: Digest,
         tree: Digest,
@@ -881,11 +891,11 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn held_still(spec: &VerifierSpec, before: &TreeReading, after: &TreeReading) -> bool {
+fn held_still(spec: &VerifierSpec, before: &TreeReadResult, after: &TreeReadResult) -> bool {
     before.fact.verifier_input_digest(spec) == after.fact.verifier_input_digest(spec)
 }
 
-fn is_worth_a_retry(report: &Report) -> bool {
+fn is_worth_a_retry(report: &VerifierReport) -> bool {
     report.verdict == Verdict::Inconclusive
         && report.retryable == Retryability::Yes
         && report.cause != Some(InconclusiveCause::ReplyDeadline)

@@ -104,7 +104,7 @@ fn of_this_process() -> BTreeSet<FileId> {
     use std::os::fd::AsFd as _;
     let (out, err) = (std::io::stdout(), std::io::stderr());
     let copies = [out.as_fd(), err.as_fd()].map(|fd| fd.try_clone_to_owned().ok());
-    let of = |fd| FileId::of(&File::from(fd).metadata().ok()?);
+    let of = |fd| FileId::from_metadata(&File::from(fd).metadata().ok()?);
     copies.into_iter().flatten().filter_map(of).collect()
 }
 

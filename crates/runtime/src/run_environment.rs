@@ -33,8 +33,8 @@ pub(crate) fn of(place: &Place, policy: &Policy, packages: Digest) -> EightByteD
 
 /// What a check of a kind that starts programs hands to a shell.
 fn script(spec: &VerifierSpec) -> Option<String> {
-    let kind = checkrein_verifiers::find(&spec.kind)?;
-    kind.shell_command(&spec.definition)
+    let kind = checkrein_verifiers::find_verifier_kind(&spec.kind)?;
+    kind.definition_shell_command(&spec.definition)
         .map(|script| script.to_string())
 }
 
@@ -93,7 +93,7 @@ fn identity(file: &Path, root: &Path) -> Vec<u8> {
         true => LARGEST_OF_TREE,
         false => LARGEST,
     };
-    if let Ok(opened) = regular::open(file) {
+    if let Ok(opened) = regular::open_regular_file(file) {
         let mut bytes = Vec::new();
         if opened
             .take(largest)
@@ -129,7 +129,7 @@ fn stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
 /// The program that a script's first line names.
 fn interpreter(file: &Path, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let mut line = Vec::new();
-    regular::open(file)
+    regular::open_regular_file(file)
         .ok()?
         .take(LONGEST_LINE)
         .read_to_end(&mut line)

@@ -15,8 +15,8 @@ use checkrein_core::input::{EvidenceArrived, Input, NewestActNumbers, TreeReadin
 use checkrein_core::policy::{Policy, VerifiedNoticeMode, VerifierTier};
 use checkrein_core::state::{SessionState, Task};
 use checkrein_store::StoredApprovalRequest;
-use checkrein_verifiers::judge::Case;
-use checkrein_verifiers::tree::TreeError;
+use checkrein_verifiers::judge::JudgeInput;
+use checkrein_verifiers::tree::TreeReaderError;
 
 use crate::delivery::{Delivery, Patience, Progress, Rewritten};
 use crate::driver::Runtime;
@@ -298,7 +298,7 @@ impl Runtime {
         policy: &Policy,
         looks: &Looks,
         patience: Patience<'_>,
-    ) -> Result<Result<(Arc<Look>, NewestActNumbers), TreeError>, RuntimeError> {
+    ) -> Result<Result<(Arc<Look>, NewestActNumbers), TreeReaderError>, RuntimeError> {
         if let Some(look) = looks.last() {
             let acts = self.acts(Some(session))?.newest;
             return Ok(Ok((look, acts)));
@@ -314,7 +314,9 @@ impl Runtime {
         Ok(look.map(|look| {
             // Since that look no check of this stop has been running.
             if let Some(before) = before {
-                let moved = before.reading.changed_paths(&look.reading, None);
+                let moved = before
+                    .reading
+                    .changed_paths_between_readings(&look.reading, None);
                 neighbours::remember(&self.place, &moved);
             }
             let acts = look.reading.fact.acts.unwrap_or_default();
@@ -330,7 +332,7 @@ impl Runtime {
         scope: &ScopeId,
         wanted: &[Wanted],
         message: Option<&str>,
-    ) -> Result<Option<Case>, RuntimeError> {
+    ) -> Result<Option<JudgeInput>, RuntimeError> {
         let is_judge = |wanted: &Wanted| {
             let spec = policy.verifier_spec(&wanted.verifier);
             spec.is_some_and(|spec| spec.tier == VerifierTier::Judge)

@@ -16,7 +16,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::UnixMillis;
 use checkrein_verifiers::file_system::FileSystem;
 pub use checkrein_verifiers::file_system::RealFileSystem as RealSystem;
-use checkrein_verifiers::{Job, Report, Verifier, logs};
+use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport, logs};
 
 #[cfg(unix)]
 use crate::owner::ProcessId;
@@ -41,7 +41,7 @@ pub trait System: FileSystem {
     fn wait_for_threads(&self, threads: &[u64]);
 
     /// Runs a check.
-    fn verify(&self, verifier: &dyn Verifier, job: &Job<'_>) -> Report;
+    fn verify(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport;
 
     /// What identifies the programs that a shell script calls by name, and their interpreters.
     fn programs(&self, script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest;
@@ -73,13 +73,16 @@ pub enum MayBlock {
 impl dyn System + '_ {
     /// Milliseconds since the Unix epoch; 0 if the clock stands before it.
     pub(crate) fn millis(&self) -> UnixMillis {
-        let since = self.now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let since = self
+            .clock_now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default();
         UnixMillis(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
     }
 
     /// How long ago that was.
     pub(crate) fn since(&self, began: Instant) -> Duration {
-        self.monotonic().saturating_duration_since(began)
+        self.monotonic_now().saturating_duration_since(began)
     }
 
     /// The next message, or the end of them.
@@ -179,8 +182,8 @@ impl System for RealSystem {
     /// A scope of threads does.
     fn wait_for_threads(&self, _: &[u64]) {}
 
-    fn verify(&self, verifier: &dyn Verifier, job: &Job<'_>) -> Report {
-        verifier.verify(job)
+    fn verify(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
+        verifier.verify_and_report(job)
     }
 
     fn programs(&self, script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
@@ -198,7 +201,7 @@ impl System for RealSystem {
     }
 
     fn unique_name(&self) -> String {
-        logs::nonce()
+        logs::unique_run_name()
     }
 
     fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {

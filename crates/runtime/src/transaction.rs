@@ -19,7 +19,7 @@ use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
 use checkrein_store::{
     AppendBatch, NewEvent, SessionView, StoreError, StoredApprovalRequest, StoredCheckRequest,
 };
-use checkrein_verifiers::tree::{Limits, TreeError};
+use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
 use crate::approvals::{Beside, check_open};
 use crate::delivery::{Delivery, Patience, Rewritten};
@@ -235,7 +235,7 @@ impl Runtime {
             Input::PromptSubmitted(prompt) => {
                 let limit = PROMPT_LIMIT.min(patience.for_a_question(&*self.place.system));
                 let tracked = self.place.begin_task(&delivery.session, limit);
-                let limits = Limits {
+                let limits = TreeReadLimits {
                     time: Some(PROMPT_LIMIT),
                     ..patience.limits(&*self.place.system)
                 };
@@ -245,12 +245,13 @@ impl Runtime {
                     false => None,
                 };
                 let reading = self.place.read(&tracked, &policy, limits);
-                prompt.acts = acts.filter(|_| matches!(reading, Err(TreeError::TooSlow { .. })));
+                prompt.acts =
+                    acts.filter(|_| matches!(reading, Err(TreeReaderError::TooSlow { .. })));
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
                 let longest = neighbours::longest_wait(&self.place, patience);
-                let until = self.place.system.monotonic() + longest;
+                let until = self.place.system.monotonic_now() + longest;
                 let known = neighbours::known(&self.place);
                 neighbours::wait_for_stillness(&self.place, &known, until, patience);
                 let tracked = self.place.tracked(Some(&delivery.session), patience);
@@ -614,13 +615,13 @@ fn row(event: &Event, key: Option<String>) -> NewEvent {
 
 /// A reading for the core; being told to go is no fact about the tree.
 pub(crate) fn tree_fact(
-    fact: Result<TreeDigests, TreeError>,
+    fact: Result<TreeDigests, TreeReaderError>,
 ) -> Result<Result<TreeDigests, TreeReadError>, RuntimeError> {
     match fact {
         Ok(fact) => Ok(Ok(fact)),
-        Err(TreeError::Cancelled) => Err(RuntimeError::Cancelled),
+        Err(TreeReaderError::Cancelled) => Err(RuntimeError::Cancelled),
         Err(error) => Ok(Err(TreeReadError {
-            cut: matches!(error, TreeError::TooSlow { .. }),
+            cut: matches!(error, TreeReaderError::TooSlow { .. }),
             why: error.to_string(),
         })),
     }

@@ -17,9 +17,9 @@ use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
 use checkrein_core::state::SessionState;
 use checkrein_core::step::apply_input_and_decide;
 use checkrein_store::EvidenceFinality;
-use checkrein_verifiers::second::Second;
-use checkrein_verifiers::veto::{Planned, Verdict};
-use checkrein_verifiers::witness::Asked as Heard;
+use checkrein_verifiers::second::SecondModelReviewer;
+use checkrein_verifiers::veto::{ToolCallForVeto, ToolCallVetoVerdict};
+use checkrein_verifiers::witness::ModelQuestionOutcome as Heard;
 use checkrein_verifiers::{ChatMessage, progress, veto};
 
 use crate::approvals::Beside;
@@ -163,13 +163,13 @@ impl Runtime {
             Err(_) => serde_json::Value::String(arguments).to_string(),
         };
         let (goal, history) = (hide(&story.goal), story.messages(&hide));
-        let planned = Planned {
+        let planned = ToolCallForVeto {
             goal: &goal,
             tool: &request.tool,
             arguments: &arguments,
             history: &history,
         };
-        let heard = Self::second(&terms.model, &self.place.models(), patience).opinion(planned);
+        let heard = Self::second(&terms.model, &self.place.models(), patience).review_call(planned);
         let mut fact = of_opinion(heard);
         if shown != args {
             // Made of what was hidden, it is none to be used.
@@ -208,20 +208,20 @@ impl Runtime {
         let hide = |text: &str| self.redactor.redact_text(text).into_owned();
         let (goal, history) = (hide(&story.goal), story.messages(&hide));
         let summary = hide(&story.steps.join("\n"));
-        let taken = progress::Step {
+        let taken = progress::AgentStepToRate {
             goal: &goal,
             summary: &summary,
             history: &history,
         };
-        let heard = Self::second(&terms.model, &self.place.models(), patience).rating(taken);
+        let heard = Self::second(&terms.model, &self.place.models(), patience).rate_step(taken);
         let tokens = written(&heard);
-        Ok(match heard.said {
+        Ok(match heard.result {
             Err(silent) => ModelProgressRating {
                 tokens,
                 ..nothing(silent.to_string(), true)
             },
             Ok(rating) => {
-                let score = u32::from(rating.score.in_thousandths());
+                let score = u32::from(rating.score.to_thousandths());
                 ModelProgressRating {
                     score: Some(score),
                     low: score < terms.threshold,
@@ -238,8 +238,8 @@ impl Runtime {
         model: &'a str,
         environment: &'a BTreeMap<OsString, OsString>,
         patience: Patience<'a>,
-    ) -> Second<'a> {
-        Second {
+    ) -> SecondModelReviewer<'a> {
+        SecondModelReviewer {
             model,
             environment,
             limit: limit(patience),
@@ -294,7 +294,7 @@ fn written<T>(heard: &Heard<T>) -> u64 {
     usage.unwrap_or(0)
 }
 
-fn of_opinion(heard: Heard<veto::Opinion>) -> ModelVetoFact {
+fn of_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> ModelVetoFact {
     let tokens = written(&heard);
     let fact = ModelVetoFact {
         says: ModelVetoVerdict::NoAnswer,
@@ -304,7 +304,7 @@ fn of_opinion(heard: Heard<veto::Opinion>) -> ModelVetoFact {
         asked: true,
         tokens,
     };
-    let opinion = match heard.said {
+    let opinion = match heard.result {
         Ok(opinion) => opinion,
         Err(silent) => {
             return ModelVetoFact {
@@ -315,9 +315,9 @@ fn of_opinion(heard: Heard<veto::Opinion>) -> ModelVetoFact {
     };
     let confidence = opinion.confidence;
     let (says, arguments) = match opinion.verdict {
-        Verdict::Allow => (ModelVetoVerdict::Allow, None),
-        Verdict::Veto => (ModelVetoVerdict::Veto, None),
-        Verdict::Rewrite(arguments) => {
+        ToolCallVetoVerdict::Allow => (ModelVetoVerdict::Allow, None),
+        ToolCallVetoVerdict::Veto => (ModelVetoVerdict::Veto, None),
+        ToolCallVetoVerdict::Rewrite(arguments) => {
             let arguments = serde_json::Value::Object(arguments).to_string();
             (ModelVetoVerdict::Rewrite, Some(arguments))
         }
@@ -325,7 +325,7 @@ fn of_opinion(heard: Heard<veto::Opinion>) -> ModelVetoFact {
     ModelVetoFact {
         says,
         reason: opinion.reason,
-        confidence: confidence.map(|share| u32::from(share.in_thousandths())),
+        confidence: confidence.map(|share| u32::from(share.to_thousandths())),
         arguments,
         ..fact
     }

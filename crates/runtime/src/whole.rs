@@ -7,8 +7,8 @@ use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-pub use checkrein_verifiers::regular::open;
-use checkrein_verifiers::regular::open_or_make;
+use checkrein_verifiers::regular::open_or_create_private_file;
+pub use checkrein_verifiers::regular::open_regular_file;
 
 /// Larger than this no file is that says a thing or two.
 pub const SMALL: u64 = 1 << 20;
@@ -34,7 +34,7 @@ pub fn is_there(path: &Path) -> bool {
 /// # Errors
 /// If it is no regular file, a link that leads nowhere, larger than `limit`, or cannot be read.
 pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
-    let file = match open(path) {
+    let file = match open_regular_file(path) {
         Ok(file) => file,
         Err(error) if is_missing(&error) && !is_there(path) => return Ok(None),
         Err(error) => return Err(with_remedy(path, error)),
@@ -133,7 +133,8 @@ fn lock_within(path: &Path, longest: Duration) -> io::Result<File> {
     make_folder(path.parent().unwrap_or(Path::new(".")))?;
     let path = path.with_extension("lock");
     let said = |kind, what: String| io::Error::new(kind, format!("{}: {what}", path.display()));
-    let lock = open_or_make(&path).map_err(|error| said(error.kind(), error.to_string()))?;
+    let lock = open_or_create_private_file(&path)
+        .map_err(|error| said(error.kind(), error.to_string()))?;
     let until = Instant::now() + longest;
     loop {
         match lock.try_lock() {

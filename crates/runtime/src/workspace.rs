@@ -16,7 +16,8 @@ use checkrein_core::policy::{Policy, VerdictSubjectKind};
 use checkrein_verifiers::git::GitReadError;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 use checkrein_verifiers::tree::{
-    LeftOut, Limits, NameList, TreeError, TreeReader, TreeReading, View, tracked_files,
+    ExcludedFileCounts, PackedNameSet, TreeReadLimits, TreeReadResult, TreeReader, TreeReaderError,
+    VerifierGlobs, git_tracked_files,
 };
 
 use crate::delivery::Patience;
@@ -37,7 +38,7 @@ const UNKNOWN: u8 = b'\0';
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Tracked {
     /// Those that are known.
-    pub(crate) names: Arc<NameList>,
+    pub(crate) names: Arc<PackedNameSet>,
     /// Why there may be more, and what to do about it.
     pub(crate) unknown: Option<String>,
 }
@@ -87,7 +88,7 @@ impl Place {
         let before = whole::read(&file, LARGEST_LIST).ok().flatten();
         // Nearly always nothing has changed, and there may be hundreds of thousands.
         if tracked.unknown.is_none()
-            && before.as_deref() == Some(tracked.names.as_text().as_bytes())
+            && before.as_deref() == Some(tracked.names.nul_separated_names().as_bytes())
         {
             return tracked;
         }
@@ -107,7 +108,7 @@ impl Place {
     }
 
     fn tracked_now(&self, limit: Duration) -> Tracked {
-        match tracked_files(&self.root, &self.env, limit) {
+        match git_tracked_files(&self.root, &self.env, limit) {
             Ok(names) => Tracked {
                 names: Arc::new(names),
                 unknown: None,
@@ -124,7 +125,7 @@ impl Place {
         if tracked.unknown.is_some() {
             text.push(char::from(UNKNOWN));
         }
-        text.push_str(tracked.names.as_text());
+        text.push_str(tracked.names.nul_separated_names());
         // Without the list ignore files decide: less is seen, nothing wrong is claimed.
         let file = self.tracked_file(session);
         let _ = file.parent().map_or(Ok(()), create_private_folder);
@@ -152,13 +153,13 @@ impl Place {
         &self,
         tracked: &Tracked,
         policy: &Policy,
-        limits: Limits<'_>,
-    ) -> Result<TreeReading, TreeError> {
-        let views: Vec<View<'_>> = policy
+        limits: TreeReadLimits<'_>,
+    ) -> Result<TreeReadResult, TreeReaderError> {
+        let views: Vec<VerifierGlobs<'_>> = policy
             .verifiers
             .iter()
             .filter(|spec| spec.subject == VerdictSubjectKind::Tree)
-            .map(|spec| View {
+            .map(|spec| VerifierGlobs {
                 name: &spec.name,
                 inputs: &spec.inputs,
                 outputs: &spec.outputs,
@@ -168,24 +169,24 @@ impl Place {
         let named: BTreeSet<String> = policy
             .verifiers
             .iter()
-            .filter_map(|spec| Some((checkrein_verifiers::find(&spec.kind)?, spec)))
-            .flat_map(|(kind, spec)| kind.named_files(&spec.definition))
+            .filter_map(|spec| Some((checkrein_verifiers::find_verifier_kind(&spec.kind)?, spec)))
+            .flat_map(|(kind, spec)| kind.files_named_in_definition(&spec.definition))
             .collect();
         let reader = TreeReader {
             files: Arc::<dyn System>::clone(&self.system),
             root: self.root.clone(),
             cache_file: self.cache_file(),
-            always: Arc::clone(&tracked.names),
-            named,
-            apart: Some(self.state.clone()),
-            printed: printed_into(&self.state, &self.env),
+            always_included: Arc::clone(&tracked.names),
+            also_included: named,
+            excluded_folder: Some(self.state.clone()),
+            own_output_files: printed_into(&self.state, &self.env),
         };
-        let mut reading = reader.read(&views, limits)?;
+        let mut reading = reader.read_tree(&views, limits)?;
         self.keep_large_files(&reading.unread);
         if tracked.unknown.is_some() {
             reading.fact = of_unknown_files(reading.fact);
         }
-        let packages = reading.packages();
+        let packages = reading.packages_digest();
         reading.fact.environment = Some(run_environment::of(self, policy, packages));
         Ok(reading)
     }
@@ -202,7 +203,7 @@ impl Place {
         };
         if tracked.unknown.is_some() {
             let now = self.tracked_now(limit);
-            tracked.names = Arc::new(tracked.names.with(now.names.iter()));
+            tracked.names = Arc::new(tracked.names.with_more_names(now.names.iter()));
             tracked.unknown = now.unknown;
             if tracked.unknown.is_none() {
                 tracked = self.take_down(session, tracked);
@@ -223,12 +224,12 @@ impl Place {
         session: &SessionId,
         policy: &Policy,
         limit: Duration,
-    ) -> Option<LeftOut> {
+    ) -> Option<ExcludedFileCounts> {
         let tracked = self.taken_down(session);
         let tracked = tracked.unwrap_or_else(|| self.tracked_now(limit));
-        let limits = Limits {
+        let limits = TreeReadLimits {
             time: Some(limit),
-            ..Limits::default()
+            ..TreeReadLimits::default()
         };
         let reading = self.read(&tracked, policy, limits).ok()?;
         Some(reading.left_out)
@@ -283,38 +284,41 @@ impl Place {
 }
 
 /// Names as they are kept.
-fn names_in(listed: Vec<u8>) -> NameList {
+fn names_in(listed: Vec<u8>) -> PackedNameSet {
     let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
     let text = String::from_utf8(listed).unwrap_or_else(lossy);
     // Without the mark of a list that is not whole.
-    NameList::from_text(text.strip_prefix('\0').map(str::to_owned).unwrap_or(text))
+    PackedNameSet::from_nul_separated(text.strip_prefix('\0').map(str::to_owned).unwrap_or(text))
 }
 
 /// These names, with those that git tracked before and has no index for any more.
-fn with_those_of_an_index_that_is_gone(now: Arc<NameList>, before: &NameList) -> Arc<NameList> {
-    let gone = before.iter().filter(|name| !now.contains(name));
+fn with_those_of_an_index_that_is_gone(
+    now: Arc<PackedNameSet>,
+    before: &PackedNameSet,
+) -> Arc<PackedNameSet> {
+    let gone = before.iter().filter(|name| !now.contains_name(name));
     let gone: Vec<&str> = gone
         .filter(|name| is_of_an_index_that_is_gone(name, &now))
         .collect();
     match gone.is_empty() {
         true => now,
-        false => Arc::new(now.with(gone)),
+        false => Arc::new(now.with_more_names(gone)),
     }
 }
 
 /// Whether a name that git tracked is not among those of now because there is no index any more that
 /// could have it: that of the repository, or that of the submodule which it is in.
-fn is_of_an_index_that_is_gone(name: &str, now: &NameList) -> bool {
+fn is_of_an_index_that_is_gone(name: &str, now: &PackedNameSet) -> bool {
     let is_empty = |submodule: &str| {
         let inside = format!("{submodule}/");
-        let first = now.first_from(&inside);
+        let first = now.first_name_at_or_after(&inside);
         !first.is_some_and(|first| first.starts_with(&inside))
     };
     let above = name.match_indices('/').filter_map(|(at, _)| name.get(..at));
     now.is_empty()
         || above
             .into_iter()
-            .any(|folder| now.contains(folder) && is_empty(folder))
+            .any(|folder| now.contains_name(folder) && is_empty(folder))
 }
 
 /// What went wrong, and what to do about it.
@@ -325,7 +329,7 @@ fn why_unknown(error: &GitReadError) -> String {
     };
     format!(
         "it is not known which files git tracks: {error}{source}; {}",
-        error.remedy()
+        error.git_error_remedy()
     )
 }
 

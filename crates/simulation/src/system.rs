@@ -15,8 +15,8 @@ use checkrein_core::evidence::{
     Finding, FindingBaselineState, InconclusiveCause, Retryability, Verdict,
 };
 use checkrein_runtime::{MayBlock, ProcessId, System};
-use checkrein_verifiers::file_system::{FileStat, FileSystem, Links, OpenFile, OpenFolder};
-use checkrein_verifiers::{Job, Report, Verifier};
+use checkrein_verifiers::file_system::{FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
+use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
 use crate::plan::{CheckPlan, Habit, Subject};
 use crate::scheduler::{Process, Time};
@@ -80,12 +80,12 @@ impl Drop for Kept {
 }
 
 impl FileSystem for SimulatedSystem {
-    fn now(&self) -> SystemTime {
+    fn clock_now(&self) -> SystemTime {
         let ns = u64::try_from(self.world.wall_ns()).unwrap_or(0);
         UNIX_EPOCH + Duration::from_nanos(ns)
     }
 
-    fn monotonic(&self) -> Instant {
+    fn monotonic_now(&self) -> Instant {
         self.epoch + self.world.scheduler.now()
     }
 
@@ -93,19 +93,19 @@ impl FileSystem for SimulatedSystem {
         self.world.scheduler.sleep(time);
     }
 
-    fn threads(&self) -> usize {
+    fn worthwhile_thread_count(&self) -> usize {
         1
     }
 
-    fn open_folder(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
+    fn open_folder_for_listing(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
         self.world.open_folder(folder, self.process)
     }
 
-    fn stat(&self, path: &Path, _: Links) -> io::Result<FileStat> {
+    fn stat_file(&self, path: &Path, _: SymlinkMode) -> io::Result<FileStat> {
         self.world.stat(path)
     }
 
-    fn open_file(&self, path: &Path, _: Links) -> io::Result<Box<dyn OpenFile>> {
+    fn open_file_for_reading(&self, path: &Path, _: SymlinkMode) -> io::Result<Box<dyn OpenFile>> {
         self.world.open_file(path)
     }
 
@@ -135,12 +135,12 @@ impl System for SimulatedSystem {
         self.world.scheduler.join(threads);
     }
 
-    fn verify(&self, _: &dyn Verifier, job: &Job<'_>) -> Report {
+    fn verify(&self, _: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
         let name = job.spec.name.as_str();
         let check = self.checks.iter().find(|check| check.name == name);
         match check {
             Some(check) => self.run(check, job),
-            None => Report::inconclusive(
+            None => VerifierReport::inconclusive_report(
                 InconclusiveCause::MissingFile,
                 Retryability::No,
                 "no such check",
@@ -173,7 +173,7 @@ impl System for SimulatedSystem {
 }
 
 impl SimulatedSystem {
-    fn run(&self, check: &CheckPlan, job: &Job<'_>) -> Report {
+    fn run(&self, check: &CheckPlan, job: &VerifierJob<'_>) -> VerifierReport {
         let scheduler = &self.world.scheduler;
         let run = self.world.begin_run(&check.name, self.process);
         let began = scheduler.now();
@@ -225,8 +225,9 @@ impl SimulatedSystem {
         let duration_ms = millis(scheduler.now().saturating_sub(began));
         if let Some(cause) = cut {
             self.world.tell(format!("{} is cut: {cause:?}", check.name));
-            let report = Report::inconclusive(cause, Retryability::Yes, format!("run {run}"));
-            return Report {
+            let report =
+                VerifierReport::inconclusive_report(cause, Retryability::Yes, format!("run {run}"));
+            return VerifierReport {
                 duration_ms,
                 ..report
             };
@@ -238,12 +239,12 @@ impl SimulatedSystem {
         self.world
             .tell(format!("{} says {verdict:?} {bad:?}", check.name));
         let findings: Vec<Finding> = bad.iter().map(|id| finding(id)).collect();
-        let report = Report::inconclusive(
+        let report = VerifierReport::inconclusive_report(
             InconclusiveCause::Crash,
             Retryability::Yes,
             format!("run {run}"),
         );
-        Report {
+        VerifierReport {
             verdict,
             cause: None,
             findings_total: u32::try_from(findings.len()).unwrap_or(u32::MAX),
@@ -255,7 +256,7 @@ impl SimulatedSystem {
     }
 
     /// Waits until then; says why it is cut before.
-    fn wait_until(&self, until: Time, job: &Job<'_>) -> Option<InconclusiveCause> {
+    fn wait_until(&self, until: Time, job: &VerifierJob<'_>) -> Option<InconclusiveCause> {
         let scheduler = &self.world.scheduler;
         loop {
             if job.cancelled.load(Ordering::Relaxed) {
@@ -263,7 +264,7 @@ impl SimulatedSystem {
             }
             if job
                 .deadline
-                .is_some_and(|deadline| self.monotonic() >= deadline)
+                .is_some_and(|deadline| self.monotonic_now() >= deadline)
             {
                 return Some(InconclusiveCause::ReplyDeadline);
             }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use checkrein_core::digest::Digest;
-use checkrein_verifiers::file_system::{FileKind, FileStat, OpenFile, OpenFolder, Stamp};
+use checkrein_verifiers::file_system::{FileKind, FileStamp, FileStat, OpenFile, OpenFolder};
 
 use crate::plan::{CheckPlan, Plan, Subject};
 use crate::scheduler::{Process, Scheduler, Time};
@@ -645,7 +645,7 @@ impl State {
             let changed_ns = file.stamp_ns;
             return Ok(FileStat {
                 kind: FileKind::File,
-                stamp: Stamp {
+                stamp: FileStamp {
                     size: file.content.len() as u64,
                     modified_ns: changed_ns,
                     changed_ns,
@@ -658,7 +658,7 @@ impl State {
         match self.names_below(path).next() {
             Some(_) => Ok(FileStat {
                 kind: FileKind::Folder,
-                stamp: Stamp {
+                stamp: FileStamp {
                     size: 0,
                     modified_ns: BEGINNING,
                     changed_ns: BEGINNING,
@@ -686,7 +686,10 @@ struct Folder {
 }
 
 impl OpenFolder for Folder {
-    fn list(&mut self, each: &mut dyn FnMut(&OsStr, io::Result<FileKind>)) -> io::Result<()> {
+    fn for_each_folder_entry(
+        &mut self,
+        each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
+    ) -> io::Result<()> {
         let state = self.world.state();
         let mut entries = BTreeMap::new();
         for path in state.names_below(&self.path) {
@@ -710,7 +713,7 @@ impl OpenFolder for Folder {
         Ok(())
     }
 
-    fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
+    fn stat_folder_entry(&self, name: &OsStr) -> io::Result<FileStat> {
         self.world.stat(&self.path.join(name))
     }
 }
@@ -742,7 +745,7 @@ impl Read for Opened {
 }
 
 impl OpenFile for Opened {
-    fn stat(&self) -> io::Result<FileStat> {
+    fn stat_open_file(&self) -> io::Result<FileStat> {
         self.world.stat(&self.path)
     }
 }

@@ -14,34 +14,38 @@ pub use real::RealFileSystem;
 /// Files and clocks. Several threads ask it at once.
 pub trait FileSystem: Send + Sync + Debug {
     /// The clock that stamps are compared with.
-    fn now(&self) -> SystemTime;
+    fn clock_now(&self) -> SystemTime;
 
     /// The clock that durations are taken by; it never goes back.
-    fn monotonic(&self) -> Instant;
+    fn monotonic_now(&self) -> Instant;
 
     /// Returns after this time.
     fn sleep(&self, time: Duration);
 
     /// How many threads are worth starting to ask it.
-    fn threads(&self) -> usize;
+    fn worthwhile_thread_count(&self) -> usize;
 
     /// Opens a folder for listing. A link in the last place of the path is followed.
     ///
     /// # Errors
     /// If there is none, or it cannot be listed.
-    fn open_folder(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>>;
+    fn open_folder_for_listing(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>>;
 
     /// What stands at a path.
     ///
     /// # Errors
     /// If nothing does, or it cannot be told.
-    fn stat(&self, path: &Path, links: Links) -> io::Result<FileStat>;
+    fn stat_file(&self, path: &Path, links: SymlinkMode) -> io::Result<FileStat>;
 
     /// Opens a regular file for reading, and never waits for anybody to do so.
     ///
     /// # Errors
     /// If there is none or it cannot be read; [`io::ErrorKind::InvalidInput`] if it is no regular file.
-    fn open_file(&self, path: &Path, links: Links) -> io::Result<Box<dyn OpenFile>>;
+    fn open_file_for_reading(
+        &self,
+        path: &Path,
+        links: SymlinkMode,
+    ) -> io::Result<Box<dyn OpenFile>>;
 
     /// Where a link leads.
     ///
@@ -52,11 +56,11 @@ pub trait FileSystem: Send + Sync + Debug {
 
 /// Whether a link in the last place of a path is followed. Those in the places before always are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Links {
+pub enum SymlinkMode {
     /// It stands for what it leads to.
-    Followed,
+    Follow,
     /// It stands for itself.
-    Kept,
+    NoFollow,
 }
 
 /// A folder that is being listed.
@@ -65,13 +69,16 @@ pub trait OpenFolder {
     ///
     /// # Errors
     /// If the rest of it cannot be seen.
-    fn list(&mut self, each: &mut dyn FnMut(&OsStr, io::Result<FileKind>)) -> io::Result<()>;
+    fn for_each_folder_entry(
+        &mut self,
+        each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
+    ) -> io::Result<()>;
 
     /// What stands in it under a name; a link stands for itself.
     ///
     /// # Errors
     /// If nothing does, or it cannot be told.
-    fn stat(&self, name: &OsStr) -> io::Result<FileStat>;
+    fn stat_folder_entry(&self, name: &OsStr) -> io::Result<FileStat>;
 }
 
 /// A regular file that is open for reading.
@@ -80,7 +87,7 @@ pub trait OpenFile: Read {
     ///
     /// # Errors
     /// If that cannot be told.
-    fn stat(&self) -> io::Result<FileStat>;
+    fn stat_open_file(&self) -> io::Result<FileStat>;
 }
 
 /// What something is.
@@ -102,12 +109,12 @@ pub struct FileStat {
     /// What it is.
     pub kind: FileKind,
     /// What tells whether it has changed.
-    pub stamp: Stamp,
+    pub stamp: FileStamp,
 }
 
 /// Of a file, what changes whenever its content does: no program can set the change time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stamp {
+pub struct FileStamp {
     /// Its length in bytes.
     pub size: u64,
     /// When it was modified, as programs may set it: nanoseconds since 1970.

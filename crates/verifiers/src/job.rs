@@ -13,11 +13,11 @@ use checkrein_core::evidence::{
 use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::policy::VerifierSpec;
 
-use crate::judge::Case;
+use crate::judge::JudgeInput;
 
 /// One run of one verifier.
 #[derive(Clone, Copy)]
-pub struct Job<'a> {
+pub struct VerifierJob<'a> {
     /// Which verifier, as the sealed policy has it.
     pub spec: &'a VerifierSpec,
     /// The tree; a command runs here.
@@ -25,7 +25,7 @@ pub struct Job<'a> {
     /// The final message, whole, where a stop is judged.
     pub message: Option<&'a str>,
     /// What a judge is shown, where there is one.
-    pub case: Option<&'a Case>,
+    pub case: Option<&'a JudgeInput>,
     /// When the agent must have its answer: a run still going then is cut.
     pub deadline: Option<Instant>,
     /// Where the full output goes, in a file named after the verifier and a nonce.
@@ -35,24 +35,24 @@ pub struct Job<'a> {
     /// The environment to filter; see [`crate::withheld`].
     pub env: &'a BTreeMap<OsString, OsString>,
     /// The environment in which models are asked.
-    pub models: &'a BTreeMap<OsString, OsString>,
+    pub model_env: &'a BTreeMap<OsString, OsString>,
     /// Where the versions of tools are remembered, a file in the state folder.
-    pub tools: &'a Path,
+    pub tool_versions_file: &'a Path,
     /// What becomes of the exit statuses inside a command; `None` where nobody looked.
     pub exit_statuses: Option<&'a ExitStatusAnalysis>,
     /// What is locked for this run; a process that is started for it has it open as long as its
     /// tree lives.
     pub lock: Option<&'a File>,
     /// Hides secrets in output before it is kept or read; `None` if there are none.
-    pub redact: Redact<'a>,
+    pub redact: RedactBytesFn<'a>,
 }
 
-/// See [`Job::redact`].
-pub type Redact<'a> = &'a (dyn Fn(&[u8]) -> Option<Vec<u8>> + Sync);
+/// See [`VerifierJob::redact`].
+pub type RedactBytesFn<'a> = &'a (dyn Fn(&[u8]) -> Option<Vec<u8>> + Sync);
 
 /// What a run found out. The runtime adds subjects and origin and makes evidence of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Report {
+pub struct VerifierReport {
     /// What it says.
     pub verdict: Verdict,
     /// Why it is inconclusive.
@@ -88,9 +88,9 @@ pub struct Report {
     pub testimony: Option<JudgeUsage>,
 }
 
-impl Report {
+impl VerifierReport {
     /// A run that could not tell, before anything came of it.
-    pub fn inconclusive(
+    pub fn inconclusive_report(
         cause: InconclusiveCause,
         retryable: Retryability,
         why: impl Into<String>,

@@ -1,16 +1,16 @@
 //! Finds out: runs verifiers, and digests the tree that they are about.
 //!
-//! A verifier always comes back with a [`Report`]; its own crash, hang or garbage is
+//! A verifier always comes back with a [`VerifierReport`]; its own crash, hang or garbage is
 //! an inconclusive verdict in it, never an error of ours (law 5). Nothing here decides
 //! what follows from a verdict.
 //!
 //! # To add a kind
-//! 1. A folder beside `command`, with a unit struct that implements [`Verifier`]:
+//! 1. A folder beside `command`, with a unit struct that implements [`VerifierKind`]:
 //!    `kind` is the word in `[[verifier]] kind = "..."`, `check_definition` says at
 //!    config time what is wrong with a definition, `verify` runs it.
 //! 2. `verify` honours `job.deadline` and `job.cancelled`, writes nothing outside
-//!    `job.log_dir`, and turns each failure of its own into [`Report::inconclusive`].
-//! 3. One line in [`ALL`].
+//!    `job.log_dir`, and turns each failure of its own into [`VerifierReport::inconclusive_report`].
+//! 3. One line in [`VERIFIER_KINDS`].
 //! 4. One row in `samples` of `tests/conformance.rs`: definitions that pass, fail,
 //!    cannot tell, hang and flood. The suite fails until the row is there.
 
@@ -36,47 +36,52 @@ pub mod witness;
 
 pub use checkrein_models::{ChatMessage, without_endpoint_variables};
 pub use command::withheld;
-pub use command::{Command, find_in_path, process, program_is_there};
-pub use job::{Job, Redact, Report};
-pub use judge::Judge;
-pub use schema::{MAX_SCHEMA, Schema};
+pub use command::{CommandVerifier, find_in_path, process, program_exists};
+pub use job::{RedactBytesFn, VerifierJob, VerifierReport};
+pub use judge::JudgeVerifier;
+pub use schema::{MAX_SCHEMA, SchemaVerifier};
 
 /// A way of finding out.
-pub trait Verifier: Sync {
+pub trait VerifierKind: Sync {
     /// The word in `[[verifier]] kind = "..."`.
-    fn kind(&self) -> &'static str;
+    fn verifier_kind_name(&self) -> &'static str;
 
     /// Whether this definition (canonical JSON, of this kind's own shape) can be run.
     ///
     /// # Errors
     /// What is wrong with it, for the person who wrote the config.
-    fn check_definition(&self, definition: &str) -> Result<(), DefinitionError>;
+    fn validate_verifier_definition(&self, definition: &str)
+    -> Result<(), VerifierDefinitionError>;
 
     /// Files of the tree that such a definition names: they count whatever ignore files say.
-    fn named_files(&self, _definition: &str) -> Vec<String> {
+    fn files_named_in_definition(&self, _definition: &str) -> Vec<String> {
         Vec::new()
     }
 
     /// The shell command that such a definition runs, if it runs one.
-    fn shell_command(&self, _definition: &str) -> Option<String> {
+    fn definition_shell_command(&self, _definition: &str) -> Option<String> {
         None
     }
 
     /// Finds out, within the job's time. Never panics, never hangs past it.
-    fn verify(&self, job: &Job<'_>) -> Report;
+    fn verify_and_report(&self, job: &VerifierJob<'_>) -> VerifierReport;
 }
 
 /// Every kind.
-pub const ALL: &[&dyn Verifier] = &[&Command, &Schema, &Judge];
+pub const VERIFIER_KINDS: &[&dyn VerifierKind] =
+    &[&CommandVerifier, &SchemaVerifier, &JudgeVerifier];
 
 /// The kind of this name.
-pub fn find(kind: &str) -> Option<&'static dyn Verifier> {
-    ALL.iter().copied().find(|verifier| verifier.kind() == kind)
+pub fn find_verifier_kind(kind: &str) -> Option<&'static dyn VerifierKind> {
+    VERIFIER_KINDS
+        .iter()
+        .copied()
+        .find(|verifier| verifier.verifier_kind_name() == kind)
 }
 
 /// A definition that cannot be run.
 #[derive(Debug, thiserror::Error)]
-pub enum DefinitionError {
+pub enum VerifierDefinitionError {
     /// It is not of this kind's shape.
     #[error("not a definition of a '{kind}' verifier")]
     Shape {

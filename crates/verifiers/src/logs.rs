@@ -8,11 +8,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 
-use crate::Job;
+use crate::VerifierJob;
 use crate::private_file::create_private_folder;
 
 /// A name for a run that no other run on this machine has.
-pub fn nonce() -> String {
+pub fn unique_run_name() -> String {
     static COUNTER: AtomicU64 = AtomicU64::new(0);
     let since_epoch = SystemTime::now()
         .duration_since(UNIX_EPOCH)
@@ -29,13 +29,13 @@ pub fn nonce() -> String {
 }
 
 /// Where the log of this run goes.
-pub(crate) fn path(job: &Job<'_>, nonce: &str) -> PathBuf {
-    let name = file_name(job.spec.name.as_str());
+pub(crate) fn check_log_path(job: &VerifierJob<'_>, nonce: &str) -> PathBuf {
+    let name = sanitized_file_name(job.spec.name.as_str());
     job.log_dir.join(format!("{name}-{nonce}.log"))
 }
 
 /// Makes a log that nobody else may read.
-pub(crate) fn create(log: &Path) -> std::io::Result<File> {
+pub(crate) fn create_log_file(log: &Path) -> std::io::Result<File> {
     if let Some(folder) = log.parent() {
         create_private_folder(folder)?;
     }
@@ -47,15 +47,15 @@ pub(crate) fn create(log: &Path) -> std::io::Result<File> {
     options.open(log)
 }
 
-/// Keeps these bytes as the log of a run; says where, as [`shown`] does.
-pub(crate) fn keep(job: &Job<'_>, bytes: &[u8]) -> std::io::Result<String> {
-    let path = path(job, &nonce());
-    create(&path)?.write_all(bytes)?;
-    Ok(shown(&path, job.root))
+/// Keeps these bytes as the log of a run; says where, as [`display_path`] does.
+pub(crate) fn write_check_run_log(job: &VerifierJob<'_>, bytes: &[u8]) -> std::io::Result<String> {
+    let path = check_log_path(job, &unique_run_name());
+    create_log_file(&path)?.write_all(bytes)?;
+    Ok(display_path(&path, job.root))
 }
 
 /// Relative to the root and `/`-separated if it lies there.
-pub(crate) fn shown(path: &Path, root: &Path) -> String {
+pub(crate) fn display_path(path: &Path, root: &Path) -> String {
     match path.strip_prefix(root) {
         Ok(inside) => {
             let parts: Vec<_> = inside
@@ -68,7 +68,7 @@ pub(crate) fn shown(path: &Path, root: &Path) -> String {
     }
 }
 
-fn file_name(name: &str) -> String {
+fn sanitized_file_name(name: &str) -> String {
     let safe = |c: char| {
         if c.is_alphanumeric() || matches!(c, '-' | '_') {
             c

@@ -6,13 +6,13 @@ use std::sync::OnceLock;
 use regex::{Captures, Regex};
 
 /// A regular expression, compiled when first needed.
-pub(crate) struct Pattern {
+pub(crate) struct LazyRegex {
     literal: &'static str,
     text: &'static str,
     compiled: OnceLock<Regex>,
 }
 
-impl Pattern {
+impl LazyRegex {
     /// `literal` must be part of every text that `text` matches.
     pub(crate) const fn new(literal: &'static str, text: &'static str) -> Self {
         Self {
@@ -23,48 +23,48 @@ impl Pattern {
     }
 
     /// The match in `line`, if there is one.
-    pub(crate) fn captures<'t>(&self, line: &'t str) -> Option<Captures<'t>> {
+    pub(crate) fn regex_captures<'t>(&self, line: &'t str) -> Option<Captures<'t>> {
         if line.contains(self.literal) {
-            self.regex().captures(line)
+            self.compiled_regex().captures(line)
         } else {
             None
         }
     }
 
     /// Whether it matches in `line`.
-    pub(crate) fn matches(&self, line: &str) -> bool {
-        line.contains(self.literal) && self.regex().is_match(line)
+    pub(crate) fn regex_matches_line(&self, line: &str) -> bool {
+        line.contains(self.literal) && self.compiled_regex().is_match(line)
     }
 
     /// Every match in `text`.
-    pub(crate) fn all<'t>(&self, text: &'t str) -> Vec<Captures<'t>> {
-        self.regex().captures_iter(text).collect()
+    pub(crate) fn all_regex_captures<'t>(&self, text: &'t str) -> Vec<Captures<'t>> {
+        self.compiled_regex().captures_iter(text).collect()
     }
 
     /// All matches replaced.
-    pub(crate) fn replace_all(&self, text: &str, with: &str) -> String {
-        self.regex().replace_all(text, with).into_owned()
+    pub(crate) fn replace_all_regex_matches(&self, text: &str, with: &str) -> String {
+        self.compiled_regex().replace_all(text, with).into_owned()
     }
 
     #[expect(
         clippy::expect_used,
         reason = "patterns are literals of this crate; each is compiled by a test"
     )]
-    fn regex(&self) -> &Regex {
+    fn compiled_regex(&self) -> &Regex {
         self.compiled
             .get_or_init(|| Regex::new(self.text).expect("a literal pattern"))
     }
 }
 
 /// The text of a group, empty if it took no part in the match.
-pub(crate) fn group<'t>(captures: &Captures<'t>, index: usize) -> &'t str {
+pub(crate) fn capture_group_text<'t>(captures: &Captures<'t>, index: usize) -> &'t str {
     captures.get(index).map_or("", |found| found.as_str())
 }
 
 /// Dismisses at once, in one pass, the lines that contain no literal of many patterns.
-pub(crate) struct Gate(OnceLock<Regex>);
+pub(crate) struct LiteralPrefilter(OnceLock<Regex>);
 
-impl Gate {
+impl LiteralPrefilter {
     pub(crate) const fn new() -> Self {
         Self(OnceLock::new())
     }
@@ -74,10 +74,10 @@ impl Gate {
         clippy::expect_used,
         reason = "escaped literals are always a regular expression"
     )]
-    pub(crate) fn opens<'p>(
+    pub(crate) fn line_may_match_patterns<'p>(
         &self,
         line: &str,
-        patterns: impl FnOnce() -> Vec<&'p Pattern>,
+        patterns: impl FnOnce() -> Vec<&'p LazyRegex>,
     ) -> bool {
         let gate = self.0.get_or_init(|| {
             let literals: Vec<String> = patterns()

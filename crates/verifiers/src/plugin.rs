@@ -1,6 +1,6 @@
 //! Asks a program one question: a document on its stdin, an answer on its stdout, one process a
 //! question, which is ended with all that it started at its time limit. What it says is not read
-//! here, and whatever it does instead of answering is an [`Unanswered`], never an error of ours.
+//! here, and whatever it does instead of answering is an [`PluginError`], never an error of ours.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::ffi::OsString;
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use crate::command::definition::{Definition, Start};
-use crate::command::process::{self, Ended, Kill};
+use crate::command::definition::{CommandInvocation, CommandVerifierDefinition};
+use crate::command::process::{self, ProcessExit, ProcessTreeKillHandle};
 use crate::command::withheld;
 use crate::logs;
 
@@ -27,7 +27,7 @@ const COMPLAINT: usize = 2 * 1024;
 
 /// A question.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct PluginRequest<'a> {
     /// The command, as one types it.
     pub run: &'a str,
     /// Where it runs.
@@ -37,27 +37,27 @@ pub struct Question<'a> {
     /// What it reads.
     pub input: &'a [u8],
     /// How long it may take.
-    pub limit: Duration,
+    pub timeout: Duration,
     /// Bytes that it may answer.
-    pub most: u64,
+    pub max_output_bytes: u64,
     /// Whoever sets it wants it to end.
     pub cancelled: &'a AtomicBool,
 }
 
 /// Why there is no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unanswered {
+pub enum PluginError {
     /// Its program is not there, or we could not start it.
     #[error("it cannot be started: {0}")]
     NotStarted(String),
     /// It did not end in time.
-    #[error("it took longer than {}", span(*.0))]
-    Late(Duration),
+    #[error("it took longer than {}", display_duration(*.0))]
+    TimedOut(Duration),
     /// It said too much.
     #[error("it said more than {0} bytes")]
-    TooMuch(u64),
+    OutputTooLarge(u64),
     /// It ended badly; with the last line of its stderr.
-    #[error("{how}{}", after(.complaint))]
+    #[error("{how}{}", stderr_suffix(.complaint))]
     Failed {
         /// How.
         how: String,
@@ -69,47 +69,47 @@ pub enum Unanswered {
     Cancelled,
 }
 
-fn span(span: Duration) -> String {
+fn display_duration(span: Duration) -> String {
     match span.as_millis() {
         ms if ms % 1000 == 0 => format!("{} s", ms / 1000),
         ms => format!("{ms} ms"),
     }
 }
 
-fn after(complaint: &str) -> String {
+fn stderr_suffix(complaint: &str) -> String {
     match complaint.is_empty() {
         true => String::new(),
         false => format!(": {complaint}"),
     }
 }
 
-enum News {
+enum PluginProcessEvent {
     Output(Vec<u8>),
-    Ended(std::io::Result<(Ended, bool)>),
+    Ended(std::io::Result<(ProcessExit, bool)>),
 }
 
 /// Asks.
 ///
 /// # Errors
 /// If there is no answer.
-pub fn ask(question: &Question<'_>) -> Result<Vec<u8>, Unanswered> {
-    let not_started = |error: std::io::Error| Unanswered::NotStarted(error.to_string());
-    let definition = Definition {
+pub fn run_plugin(question: &PluginRequest<'_>) -> Result<Vec<u8>, PluginError> {
+    let not_started = |error: std::io::Error| PluginError::NotStarted(error.to_string());
+    let definition = CommandVerifierDefinition {
         run: question.run.to_owned(),
         env: Vec::new(),
     };
-    let nonce = logs::nonce();
-    let (env, _) = withheld::filtered(question.env, &[]);
+    let nonce = logs::unique_run_name();
+    let (env, _) = withheld::filter_environment(question.env, &[]);
     let (stdin, to) = std::io::pipe().map_err(not_started)?;
     let (output, stdout) = std::io::pipe().map_err(not_started)?;
     let (complaints, stderr) = std::io::pipe().map_err(not_started)?;
-    let mut command = match definition.start() {
-        Start::Direct(program, arguments) => {
+    let mut command = match definition.direct_or_shell_invocation() {
+        CommandInvocation::Direct(program, arguments) => {
             let mut command = Command::new(program);
             command.args(arguments);
             command
         }
-        Start::Shell(text) => process::shell(text),
+        CommandInvocation::Shell(text) => process::build_shell_command(text),
     };
     command
         .current_dir(question.root)
@@ -122,8 +122,9 @@ pub fn ask(question: &Question<'_>) -> Result<Vec<u8>, Unanswered> {
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::from(stderr));
-    let until = Instant::now() + question.limit;
-    let (wait, kill) = process::spawn(command, &nonce).map_err(not_started)?;
+    let until = Instant::now() + question.timeout;
+    let (wait, kill) =
+        process::spawn_killable_process_tree(command, &nonce).map_err(not_started)?;
     let input = question.input.to_vec();
     // Who does not read all of it, or any, has its reasons: a broken pipe is no failure.
     std::thread::spawn(move || {
@@ -131,104 +132,104 @@ pub fn ask(question: &Question<'_>) -> Result<Vec<u8>, Unanswered> {
         let _ = to.write_all(&input);
     });
     let (sender, news) = channel();
-    let (ended, most) = (sender.clone(), question.most);
-    std::thread::spawn(move || read(output, most, &sender));
+    let (ended, most) = (sender.clone(), question.max_output_bytes);
+    std::thread::spawn(move || read_plugin_output(output, most, &sender));
     std::thread::spawn(move || {
         // Nobody listens any more once the time is over.
-        let _ = ended.send(News::Ended(wait.wait()));
+        let _ = ended.send(PluginProcessEvent::Ended(wait.wait_for_command_end()));
     });
     let (tell, complaint) = channel();
     std::thread::spawn(move || {
-        let _ = tell.send(last_line(complaints));
+        let _ = tell.send(read_last_stderr_line(complaints));
     });
-    listen(question, until, &news, kill, &complaint)
+    await_plugin_output(question, until, &news, kill, &complaint)
 }
 
-fn read(output: PipeReader, most: u64, to: &Sender<News>) {
+fn read_plugin_output(output: PipeReader, most: u64, to: &Sender<PluginProcessEvent>) {
     let mut said = Vec::new();
     // What cannot be read any more is taken as far as it came: how it ended says the rest.
     let _ = output.take(most.saturating_add(1)).read_to_end(&mut said);
-    let _ = to.send(News::Output(said));
+    let _ = to.send(PluginProcessEvent::Output(said));
 }
 
-fn listen(
-    question: &Question<'_>,
+fn await_plugin_output(
+    question: &PluginRequest<'_>,
     until: Instant,
-    news: &Receiver<News>,
-    kill: Kill,
+    news: &Receiver<PluginProcessEvent>,
+    kill: ProcessTreeKillHandle,
     complaint: &Receiver<String>,
-) -> Result<Vec<u8>, Unanswered> {
+) -> Result<Vec<u8>, PluginError> {
     let mut kill = Some(kill);
     let (mut said, mut ended) = (None, None);
     let mut patience: Option<Instant> = None;
-    let mut end = |why: Unanswered| {
+    let mut end = |why: PluginError| {
         if let Some(kill) = kill.take() {
-            kill.kill();
+            kill.kill_process_tree();
         }
         let farewell = Instant::now() + FAREWELL;
         while let Some(left) = farewell.checked_duration_since(Instant::now()) {
             match news.recv_timeout(left) {
-                Ok(News::Ended(_)) | Err(_) => break,
-                Ok(News::Output(_)) => {}
+                Ok(PluginProcessEvent::Ended(_)) | Err(_) => break,
+                Ok(PluginProcessEvent::Output(_)) => {}
             }
         }
         Err(why)
     };
     loop {
         if question.cancelled.load(Ordering::Relaxed) {
-            return end(Unanswered::Cancelled);
+            return end(PluginError::Cancelled);
         }
         let now = Instant::now();
         if ended.is_none() && now >= until {
-            return end(Unanswered::Late(question.limit));
+            return end(PluginError::TimedOut(question.timeout));
         }
         if patience.is_some_and(|until| now >= until) {
             // A process that was handed the pipe holds it still.
             said = said.or(Some(Vec::new()));
         }
         if let (Some(how), Some(said)) = (&ended, &said) {
-            return answer(how, said, complaint);
+            return plugin_output_or_failure(how, said, complaint);
         }
         match news.recv_timeout(TICK.min(until.saturating_duration_since(now).max(TICK / 25))) {
-            Ok(News::Output(bytes)) => {
-                if u64::try_from(bytes.len()).is_ok_and(|len| len > question.most) {
-                    return end(Unanswered::TooMuch(question.most));
+            Ok(PluginProcessEvent::Output(bytes)) => {
+                if u64::try_from(bytes.len()).is_ok_and(|len| len > question.max_output_bytes) {
+                    return end(PluginError::OutputTooLarge(question.max_output_bytes));
                 }
                 said = Some(bytes);
             }
-            Ok(News::Ended(how)) => {
+            Ok(PluginProcessEvent::Ended(how)) => {
                 ended = Some(how.map_or_else(|error| Err(error.to_string()), |(how, _)| Ok(how)));
                 patience = Instant::now().checked_add(HELD_OPEN);
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => {
                 said = said.or(Some(Vec::new()));
-                ended = ended.or(Some(Ok(Ended::Lost)));
+                ended = ended.or(Some(Ok(ProcessExit::Lost)));
             }
         }
     }
 }
 
-fn answer(
-    how: &Result<Ended, String>,
+fn plugin_output_or_failure(
+    how: &Result<ProcessExit, String>,
     said: &[u8],
     complaint: &Receiver<String>,
-) -> Result<Vec<u8>, Unanswered> {
+) -> Result<Vec<u8>, PluginError> {
     let how = match how {
-        Ok(Ended::Exited(0)) => return Ok(said.to_vec()),
-        Ok(Ended::Exited(code)) => format!("it ended with exit status {code}"),
-        Ok(Ended::Signalled(signal)) => format!("it was ended by signal {signal}"),
-        Ok(Ended::Lost) => "it was lost sight of".to_owned(),
+        Ok(ProcessExit::Exited(0)) => return Ok(said.to_vec()),
+        Ok(ProcessExit::Exited(code)) => format!("it ended with exit status {code}"),
+        Ok(ProcessExit::Signalled(signal)) => format!("it was ended by signal {signal}"),
+        Ok(ProcessExit::Lost) => "it was lost sight of".to_owned(),
         Err(error) => format!("how it ended cannot be told: {error}"),
     };
-    Err(Unanswered::Failed {
+    Err(PluginError::Failed {
         how,
         complaint: complaint.recv_timeout(HELD_OPEN).unwrap_or_default(),
     })
 }
 
 /// Reads to the end, so that nobody is held up, and keeps little.
-fn last_line(mut from: PipeReader) -> String {
+fn read_last_stderr_line(mut from: PipeReader) -> String {
     let mut kept: VecDeque<u8> = VecDeque::new();
     let mut chunk = [0; 4096];
     while let Ok(count) = from.read(&mut chunk) {
@@ -249,40 +250,50 @@ fn last_line(mut from: PipeReader) -> String {
 mod tests {
     use super::*;
 
-    fn asked(run: &str, input: &[u8], limit: Duration) -> Result<String, Unanswered> {
+    fn ask_plugin_in_test(run: &str, input: &[u8], limit: Duration) -> Result<String, PluginError> {
         let root = std::env::temp_dir();
         let mut env: BTreeMap<OsString, OsString> = std::env::vars_os().collect();
         env.insert("OPENAI_API_KEY".into(), "sk-secret".into());
-        let question = Question {
+        let question = PluginRequest {
             run,
             root: &root,
             env: &env,
             input,
-            limit,
-            most: 1000,
+            timeout: limit,
+            max_output_bytes: 1000,
             cancelled: &AtomicBool::new(false),
         };
-        ask(&question).map(|said| String::from_utf8_lossy(&said).into_owned())
+        run_plugin(&question).map(|said| String::from_utf8_lossy(&said).into_owned())
     }
 
     const LONG: Duration = Duration::from_secs(60);
 
     #[test]
-    fn it_reads_the_question_and_its_output_is_the_answer() {
-        assert_eq!(asked("cat", b"hello", LONG).unwrap(), "hello");
-        assert_eq!(asked("tr a-z A-Z", b"hello", LONG).unwrap(), "HELLO");
+    fn test_plugin_stdin_and_stdout() {
+        assert_eq!(ask_plugin_in_test("cat", b"hello", LONG).unwrap(), "hello");
+        assert_eq!(
+            ask_plugin_in_test("tr a-z A-Z", b"hello", LONG).unwrap(),
+            "HELLO"
+        );
         // Who reads nothing is not held up by what it is given, nor are we.
         let large = vec![b'x'; 4 << 20];
-        assert_eq!(asked("echo done", &large, LONG).unwrap(), "done\n");
         assert_eq!(
-            asked("echo \"key: $OPENAI_API_KEY\"", b"", LONG).unwrap(),
+            ask_plugin_in_test("echo done", &large, LONG).unwrap(),
+            "done\n"
+        );
+        assert_eq!(
+            ask_plugin_in_test("echo \"key: $OPENAI_API_KEY\"", b"", LONG).unwrap(),
             "key: \n"
         );
     }
 
     #[test]
-    fn whatever_it_does_instead_of_answering_is_said() {
-        let why = |run: &str, limit| asked(run, b"{}", limit).unwrap_err().to_string();
+    fn plugin_failures_are_reported() {
+        let why = |run: &str, limit| {
+            ask_plugin_in_test(run, b"{}", limit)
+                .unwrap_err()
+                .to_string()
+        };
         assert_eq!(
             why(
                 "echo '{}'; echo one >&2; echo 'no such key' >&2; exit 3",
@@ -296,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn who_hangs_is_ended_with_all_that_it_started() {
+    fn hanging_plugin_tree_is_killed() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         assert!(
@@ -307,8 +318,8 @@ mod tests {
                 .success()
         );
         let hangs = format!("sh -c 'exec 3<>\"{0}\"; sleep 1000' & wait", pipe.display());
-        let late = asked(&hangs, b"{}", Duration::from_millis(300));
-        assert_eq!(late, Err(Unanswered::Late(Duration::from_millis(300))));
+        let late = ask_plugin_in_test(&hangs, b"{}", Duration::from_millis(300));
+        assert_eq!(late, Err(PluginError::TimedOut(Duration::from_millis(300))));
         let alive = Command::new("ps").args(["-eo", "args"]).output().unwrap();
         let alive = String::from_utf8_lossy(&alive.stdout);
         assert!(!alive.contains(&pipe.display().to_string()), "{alive}");

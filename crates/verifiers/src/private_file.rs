@@ -17,7 +17,7 @@ pub fn create_private_folder(folder: &Path) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
     builder.create(folder)?;
-    tighten(&File::open(folder));
+    restrict_to_owner(&File::open(folder));
     Ok(())
 }
 
@@ -29,7 +29,7 @@ pub fn open_private_file(path: &Path, options: &mut OpenOptions) -> io::Result<F
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     let file = options.create(true).open(path);
-    tighten(&file);
+    restrict_to_owner(&file);
     file
 }
 
@@ -45,7 +45,7 @@ pub fn write_private_file(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// If it cannot be made.
-pub fn private_temporary_folder() -> io::Result<TempDir> {
+pub fn create_private_temp_folder() -> io::Result<TempDir> {
     let mut builder = tempfile::Builder::new();
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o700));
@@ -54,7 +54,7 @@ pub fn private_temporary_folder() -> io::Result<TempDir> {
 
 /// Takes from everybody else what they may. A file of another owner stays as it is.
 #[cfg(unix)]
-fn tighten(opened: &io::Result<File>) {
+fn restrict_to_owner(opened: &io::Result<File>) {
     use std::os::unix::fs::PermissionsExt as _;
     let Ok(file) = opened else { return };
     let Ok(metadata) = file.metadata() else {
@@ -68,4 +68,4 @@ fn tighten(opened: &io::Result<File>) {
 }
 
 #[cfg(not(unix))]
-fn tighten(_: &io::Result<File>) {}
+fn restrict_to_owner(_: &io::Result<File>) {}

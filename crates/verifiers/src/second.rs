@@ -8,13 +8,13 @@ use std::time::Duration;
 
 use checkrein_models::{ModelError, ModelRequestLimits, RemoteModel, block_on_unless_cancelled};
 
-use crate::progress::{self, Rating, Step};
-use crate::veto::{self, Opinion, Planned};
-use crate::witness::{Asked, Silent};
+use crate::progress::{self, AgentStepToRate, ProgressRating};
+use crate::veto::{self, ModelOpinionOnToolCall, ToolCallForVeto};
+use crate::witness::{ModelQuestionOutcome, UnusableModelAnswer};
 
 /// Whom to ask, and how long to wait.
 #[derive(Clone, Copy)]
-pub struct Second<'a> {
+pub struct SecondModelReviewer<'a> {
     /// `provider/model`.
     pub model: &'a str,
     /// Where keys and addresses are looked for.
@@ -25,24 +25,29 @@ pub struct Second<'a> {
     pub cancelled: &'a AtomicBool,
 }
 
-impl Second<'_> {
+impl SecondModelReviewer<'_> {
     /// Should this call run?
-    pub fn opinion(self, call: Planned<'_>) -> Asked<Opinion> {
-        match self.open() {
-            Ok(model) => self.wait(veto::ask(&model, None, None, call)),
-            Err(error) => silent(error),
+    pub fn review_call(
+        self,
+        call: ToolCallForVeto<'_>,
+    ) -> ModelQuestionOutcome<ModelOpinionOnToolCall> {
+        match self.build_remote_model() {
+            Ok(model) => {
+                self.wait_for_model_review(veto::ask_model_about_call(&model, None, None, call))
+            }
+            Err(error) => review_with_model_error(error),
         }
     }
 
     /// Did this step lead anywhere?
-    pub fn rating(self, step: Step<'_>) -> Asked<Rating> {
-        match self.open() {
-            Ok(model) => self.wait(progress::ask(&model, step)),
-            Err(error) => silent(error),
+    pub fn rate_step(self, step: AgentStepToRate<'_>) -> ModelQuestionOutcome<ProgressRating> {
+        match self.build_remote_model() {
+            Ok(model) => self.wait_for_model_review(progress::rate_step(&model, step)),
+            Err(error) => review_with_model_error(error),
         }
     }
 
-    fn open(self) -> Result<RemoteModel, ModelError> {
+    fn build_remote_model(self) -> Result<RemoteModel, ModelError> {
         let limits = ModelRequestLimits {
             total_timeout: self.limit,
             // An agent waits for every word.
@@ -52,20 +57,23 @@ impl Second<'_> {
         RemoteModel::new(self.model, self.environment, limits)
     }
 
-    fn wait<T: Send>(self, asking: impl Future<Output = Asked<T>> + Send) -> Asked<T> {
+    fn wait_for_model_review<T: Send>(
+        self,
+        asking: impl Future<Output = ModelQuestionOutcome<T>> + Send,
+    ) -> ModelQuestionOutcome<T> {
         match block_on_unless_cancelled(self.cancelled, async { Ok(asking.await) }) {
             Some(Ok(asked)) => asked,
-            Some(Err(error)) => silent(error),
-            None => silent(ModelError::NoExecutor {
+            Some(Err(error)) => review_with_model_error(error),
+            None => review_with_model_error(ModelError::NoExecutor {
                 what: "it was called off".to_owned(),
             }),
         }
     }
 }
 
-fn silent<T>(error: ModelError) -> Asked<T> {
-    Asked {
-        said: Err(Silent::Model(error)),
+fn review_with_model_error<T>(error: ModelError) -> ModelQuestionOutcome<T> {
+    ModelQuestionOutcome {
+        result: Err(UnusableModelAnswer::Model(error)),
         usage: None,
     }
 }

@@ -11,7 +11,7 @@ mod world;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
-use world::{World, verdict};
+use world::{VerifierFixture, verdict};
 
 const PASS: (
     Verdict,
@@ -48,7 +48,7 @@ fn unsure(
 fn verdicts() {
     use InconclusiveCause::{Crash, MissingProgram, VacuousPass};
     use Retryability::{No, Yes};
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write("not-executable.sh", "exit 0\n");
     let check = |run: &str, expected| {
         let report = world.run(run);
@@ -115,14 +115,14 @@ fn verdicts() {
 }
 
 #[test]
-fn time() {
-    let check = |world: &World, run: &str, expected| {
+fn runs_end_at_timeout_deadline_or_cancellation() {
+    let check = |world: &VerifierFixture, run: &str, expected| {
         let started = Instant::now();
         assert_eq!(verdict(&world.run(run)), expected);
         // The hour that it asked for did not pass.
         assert!(started.elapsed() < Duration::from_secs(30));
     };
-    let mut world = World::new();
+    let mut world = VerifierFixture::new();
     world.timeout_ms = 50;
     check(
         &world,
@@ -135,7 +135,7 @@ fn time() {
         unsure(InconclusiveCause::Timeout, None, Retryability::Yes),
     );
 
-    let mut world = World::new();
+    let mut world = VerifierFixture::new();
     world.deadline = Some(Instant::now() + Duration::from_millis(50));
     check(
         &world,
@@ -150,7 +150,7 @@ fn time() {
     );
     assert!(!world.path("ran").exists());
 
-    let world = World::new();
+    let world = VerifierFixture::new();
     world
         .cancelled
         .store(true, std::sync::atomic::Ordering::Relaxed);
@@ -164,7 +164,7 @@ fn time() {
 
 #[test]
 fn output_is_merged_in_order_and_kept() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     let run = r"printf '\033[31mone\033[0m\n'; echo two >&2; echo three; exit 1";
     let report = world.run(run);
     assert_eq!(report.excerpt, "one\ntwo\nthree\n");
@@ -185,7 +185,7 @@ fn output_is_merged_in_order_and_kept() {
 
 #[test]
 fn findings_go_with_a_failure_and_not_with_a_pass() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write("src/a.py", "");
     let line = "src/a.py:3:1: E501 too long";
     let failed = world.run(&format!("echo '{line}'; exit 1"));
@@ -197,7 +197,7 @@ fn findings_go_with_a_failure_and_not_with_a_pass() {
 
 #[test]
 fn provider_keys_are_withheld_unless_named() {
-    let mut world = World::new();
+    let mut world = VerifierFixture::new();
     for name in [
         "OPENAI_API_KEY",
         "ANTHROPIC_API_KEY",
@@ -227,7 +227,7 @@ fn provider_keys_are_withheld_unless_named() {
 
 #[test]
 fn a_check_sees_no_terminal_and_an_empty_stdin() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     assert_eq!(
         verdict(&world.run("cat; test ! -e /dev/tty || ! (: < /dev/tty) 2>/dev/null")),
         PASS
@@ -236,7 +236,7 @@ fn a_check_sees_no_terminal_and_an_empty_stdin() {
 
 #[test]
 fn a_gigabyte_of_output_ends_rightly() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     let line = "all work and no play makes this a very long output that nobody will ever read";
     let report = world.run(&format!(
         "yes '{line}' | head -c 1073741824; echo; echo last words; exit 1"
@@ -255,7 +255,7 @@ fn a_gigabyte_of_output_ends_rightly() {
 
 #[test]
 fn a_flood_without_end_is_cut() {
-    let mut world = World::new();
+    let mut world = VerifierFixture::new();
     world.timeout_ms = 300;
     let report = world.run("cat /dev/zero");
     assert_eq!(
@@ -267,7 +267,7 @@ fn a_flood_without_end_is_cut() {
 
 #[test]
 fn in_parallel_each_has_its_own_end() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     let mut statuses = std::thread::scope(|scope| {
         let world = &world;
         let running: Vec<_> = (0..8)
@@ -284,7 +284,7 @@ fn in_parallel_each_has_its_own_end() {
 
 #[test]
 fn a_root_that_is_gone_is_no_missing_program() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     std::fs::remove_dir_all(world.root()).unwrap();
     // Logs lie in the tree, so making their folder brings the root back: keep it a file.
     std::fs::write(world.root(), "").unwrap();
@@ -301,7 +301,7 @@ fn a_root_that_is_gone_is_no_missing_program() {
 fn the_versions_of_known_tools_are_in_the_report() {
     use std::os::unix::fs::PermissionsExt;
 
-    let mut world = World::new();
+    let mut world = VerifierFixture::new();
     let bin = world.outside().join("bin");
     std::fs::create_dir(&bin).unwrap();
     let asked = world.outside().join("asked");

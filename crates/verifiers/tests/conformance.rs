@@ -1,5 +1,5 @@
 //! What every kind of verifier owes: it comes back with the right verdict, whatever happens
-//! to it, in time, within its bounds. Walks `ALL`; a new kind adds its samples.
+//! to it, in time, within its bounds. Walks `VERIFIER_KINDS`; a new kind adds its samples.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -12,12 +12,12 @@ mod world;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{InconclusiveCause, MAX_FINDINGS, Retryability, Verdict};
-use checkrein_verifiers::judge::Case;
-use checkrein_verifiers::{ALL, Report, find};
-use world::{World, witness};
+use checkrein_verifiers::judge::JudgeInput;
+use checkrein_verifiers::{VERIFIER_KINDS, VerifierReport, find_verifier_kind};
+use world::{VerifierFixture, scripted_model};
 
 /// Definitions of one kind.
-struct Samples {
+struct DefinitionSamples {
     pass: &'static str,
     fail: &'static str,
     /// Cannot tell, and no edit of the tree changes that.
@@ -43,9 +43,9 @@ macro_rules! judge {
 /// Each of its definitions asks the next one three times: 3^30 questions.
 const UNFOLDS: &str = include_str!("unfolds.json");
 
-fn samples(kind: &str) -> Samples {
+fn samples(kind: &str) -> DefinitionSamples {
     match kind {
-        "command" => Samples {
+        "command" => DefinitionSamples {
             pass: r#"{"run": "true"}"#,
             fail: r#"{"run": "false"}"#,
             hopeless: r#"{"run": "no-such-program-2"}"#,
@@ -65,7 +65,7 @@ fn samples(kind: &str) -> Samples {
                 r#"{"run": "true", "x": 1}"#,
             ],
         },
-        "schema" => Samples {
+        "schema" => DefinitionSamples {
             pass: r#"{"schema": "s.json", "text": "{\"type\": \"object\"}", "target": "message"}"#,
             fail: r#"{"schema": "s.json", "text": "{\"required\": [\"a\"]}", "target": "message"}"#,
             hopeless: r#"{"schema": "s.json", "text": null, "target": "message"}"#,
@@ -92,7 +92,7 @@ fn samples(kind: &str) -> Samples {
                 r#"{"schema": "s.json", "text": "{\"$ref\": \"http://localhost/x\"}", "target": "message"}"#,
             ],
         },
-        "judge" => Samples {
+        "judge" => DefinitionSamples {
             pass: judge!("ollama/pass"),
             fail: judge!("ollama/fail"),
             // Nobody has a key for it here.
@@ -119,20 +119,20 @@ fn samples(kind: &str) -> Samples {
     }
 }
 
-fn check(kind: &str, definition: &str, timeout_ms: u64) -> Report {
-    let mut world = World::new();
+fn check(kind: &str, definition: &str, timeout_ms: u64) -> VerifierReport {
+    let mut world = VerifierFixture::new();
     world.timeout_ms = timeout_ms;
     // For those that judge the final message.
     world.message = Some(format!("{{\"x\": \"{}b\"}}", "a".repeat(40)));
-    let model = witness();
+    let model = scripted_model();
     world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
     if kind == "command" {
         world.env.extend(std::env::vars_os());
     }
-    world.case = Some(Case {
+    world.case = Some(JudgeInput {
         request: "Say x.".to_owned(),
         answer: "Done: x.".to_owned(),
-        ..Case::default()
+        ..JudgeInput::default()
     });
     let started = Instant::now();
     let report = world.verify(kind, definition);
@@ -157,11 +157,14 @@ fn check(kind: &str, definition: &str, timeout_ms: u64) -> Report {
 
 #[test]
 fn every_kind() {
-    for verifier in ALL {
-        let kind = verifier.kind();
-        assert_eq!(find(kind).map(|found| found.kind()), Some(kind));
+    for verifier in VERIFIER_KINDS {
+        let kind = verifier.verifier_kind_name();
+        assert_eq!(
+            find_verifier_kind(kind).map(|found| found.verifier_kind_name()),
+            Some(kind)
+        );
         let samples = samples(kind);
-        let Samples {
+        let DefinitionSamples {
             pass,
             fail,
             hopeless,
@@ -171,7 +174,7 @@ fn every_kind() {
         } = samples;
 
         for definition in [pass, fail, hopeless, hangs].iter().chain(absurd) {
-            verifier.check_definition(definition).unwrap();
+            verifier.validate_verifier_definition(definition).unwrap();
         }
         assert_eq!(check(kind, pass, 60_000).verdict, Verdict::Pass);
         assert_eq!(check(kind, fail, 60_000).verdict, Verdict::Fail);
@@ -198,7 +201,7 @@ fn every_kind() {
         }
         for definition in malformed {
             assert!(
-                verifier.check_definition(definition).is_err(),
+                verifier.validate_verifier_definition(definition).is_err(),
                 "{definition}"
             );
             let report = check(kind, definition, 60_000);
@@ -208,13 +211,16 @@ fn every_kind() {
             );
         }
     }
-    assert!(find("no-such-kind").is_none());
+    assert!(find_verifier_kind("no-such-kind").is_none());
 }
 
 #[test]
 fn kinds_are_told_apart() {
-    let mut kinds: Vec<_> = ALL.iter().map(|verifier| verifier.kind()).collect();
+    let mut kinds: Vec<_> = VERIFIER_KINDS
+        .iter()
+        .map(|verifier| verifier.verifier_kind_name())
+        .collect();
     kinds.sort_unstable();
     kinds.dedup();
-    assert_eq!(kinds.len(), ALL.len());
+    assert_eq!(kinds.len(), VERIFIER_KINDS.len());
 }

@@ -18,12 +18,12 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::git::{GitEnvironment, GitReadError, TrackedNames, tracked_below};
-use checkrein_verifiers::tree::tracked_files;
-use world::World;
+use checkrein_verifiers::git::{GitEnvironment, GitReadError, GitTrackedPaths, read_tracked_paths};
+use checkrein_verifiers::tree::git_tracked_files;
+use world::VerifierFixture;
 
 /// Git as a test starts it: nothing of this account's settings counts.
-fn git_command(world: &World, folder: &Path) -> Command {
+fn git_command(world: &VerifierFixture, folder: &Path) -> Command {
     let mut command = Command::new("git");
     command
         .current_dir(folder)
@@ -40,7 +40,7 @@ fn git_command(world: &World, folder: &Path) -> Command {
 }
 
 /// Runs a shell script of git commands in the tree.
-fn script(world: &World, script: &str) {
+fn script(world: &VerifierFixture, script: &str) {
     let mut git = git_command(world, &world.root());
     let mut shell = Command::new("sh");
     shell.args(["-euc", script]).current_dir(world.root());
@@ -60,7 +60,11 @@ fn script(world: &World, script: &str) {
     assert!(git.arg("--version").output().unwrap().status.success());
 }
 
-fn listed_by_git(world: &World, folder: &Path, env: &[(&str, String)]) -> BTreeSet<Vec<u8>> {
+fn listed_by_git(
+    world: &VerifierFixture,
+    folder: &Path,
+    env: &[(&str, String)],
+) -> BTreeSet<Vec<u8>> {
     let mut git = git_command(world, folder);
     git.envs(env.iter().map(|(name, value)| (name, value)));
     // A sparse index is shown in full.
@@ -96,8 +100,8 @@ fn in_an_hour() -> Instant {
 }
 
 /// The same names, where the folders of a sparse index stand for all that git lists in them.
-fn assert_same(world: &World, folder: &Path, what: &str) -> TrackedNames {
-    let read = tracked_below(folder, &GitEnvironment::default(), in_an_hour())
+fn assert_same(world: &VerifierFixture, folder: &Path, what: &str) -> GitTrackedPaths {
+    let read = read_tracked_paths(folder, &GitEnvironment::default(), in_an_hour())
         .unwrap_or_else(|error| panic!("{what}: {error}"));
     let listed = listed_by_git(world, folder, &[]);
     let stands_for = |name: &[u8], sparse: &[u8]| {
@@ -253,7 +257,7 @@ fn the_names_are_those_that_git_lists() {
     for (format, versions) in [("sha1", &["2", "3", "4"][..]), ("sha256", &["4"])] {
         for version in versions {
             for (name, made) in STATES {
-                let world = World::new();
+                let world = VerifierFixture::new();
                 world.write("a/one", "1");
                 world.write("b/two", "2");
                 world.write(".gitignore", "*.log\n");
@@ -283,7 +287,7 @@ fn the_names_are_those_that_git_lists() {
 
 #[test]
 fn a_folder_outside_of_a_sparse_checkout_is_tracked_as_a_whole() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write("a/one", "1");
     world.write("d/e/two", "2");
     script(
@@ -292,7 +296,7 @@ fn a_folder_outside_of_a_sparse_checkout_is_tracked_as_a_whole() {
     );
     world.write("d/e/two", "back again");
     let names = |folder: &str| {
-        let names = tracked_files(
+        let names = git_tracked_files(
             &world.path(folder),
             &BTreeMap::new(),
             Duration::from_secs(60),
@@ -307,7 +311,7 @@ fn a_folder_outside_of_a_sparse_checkout_is_tracked_as_a_whole() {
 
 #[test]
 fn linked_worktrees_submodules_and_folders_elsewhere() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write("a/one", "1");
     script(
         &world,
@@ -333,7 +337,7 @@ fn linked_worktrees_submodules_and_folders_elsewhere() {
     }
     // A link to a folder of the tree is that folder.
     symlink(world.path("a"), world.outside().join("link")).unwrap();
-    let read = tracked_below(
+    let read = read_tracked_paths(
         &world.outside().join("link"),
         &GitEnvironment::default(),
         in_an_hour(),
@@ -345,7 +349,7 @@ fn linked_worktrees_submodules_and_folders_elsewhere() {
 /// Git lists the same by itself where its config knows the submodules.
 #[test]
 fn files_of_submodules_are_those_that_git_lists() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write("a/one", "1");
     script(
         &world,
@@ -447,7 +451,7 @@ fn submodules_that_lead_elsewhere() {
             Ok(["one", "sub"].as_slice()),
         ),
     ] {
-        let world = World::new();
+        let world = VerifierFixture::new();
         world.write("one", "1");
         script(
             &world,
@@ -455,7 +459,7 @@ fn submodules_that_lead_elsewhere() {
                 "git init -q; git init -q sub; git -C sub commit -q --allow-empty -m s; git add -A; mv sub/.git ../kept; {planted}"
             ),
         );
-        let read = tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60));
+        let read = git_tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60));
         match (read, expected) {
             (Ok(read), Ok(expected)) => {
                 assert_eq!(read.iter().collect::<Vec<_>>(), expected, "{name}");
@@ -472,7 +476,7 @@ fn submodules_that_lead_elsewhere() {
 /// must not be able to make files count for nothing.
 #[test]
 fn what_the_environment_names_counts_too() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write("a/one", "1");
     world.write("two", "2");
     world.write("three", "3");
@@ -491,7 +495,12 @@ fn what_the_environment_names_counts_too() {
             .iter()
             .map(|(name, value)| (name.into(), value.into()))
             .collect();
-        let read = tracked_below(&folder, &GitEnvironment::of(&variables), in_an_hour()).unwrap();
+        let read = read_tracked_paths(
+            &folder,
+            &GitEnvironment::git_variables_from_env(&variables),
+            in_an_hour(),
+        )
+        .unwrap();
         let mut listed = listed_by_git(&world, &folder, &[]);
         listed.extend(listed_by_git(&world, &folder, env));
         assert_eq!(read.files, listed, "{env:?}");
@@ -533,7 +542,7 @@ fn what_the_environment_names_counts_too() {
         &[("GIT_INDEX_FILE", "two")],
         &[("GIT_INDEX_FILE", "/dev/zero")],
     ] {
-        let read = tracked_files(&world.root(), &variables(env), Duration::from_secs(60));
+        let read = git_tracked_files(&world.root(), &variables(env), Duration::from_secs(60));
         assert!(read.is_err(), "{env:?}: {read:?}");
         let mut git = git_command(&world, &world.root());
         let fails = !git
@@ -551,21 +560,21 @@ fn what_the_environment_names_counts_too() {
         &[("GIT_DIR", ".git"), ("GIT_WORK_TREE", ".")],
         &[("GIT_DIR", ".git"), ("GIT_INDEX_FILE", ".git/index")],
     ] {
-        let read = tracked_files(&world.path("a"), &variables(env), Duration::from_secs(60));
-        assert_eq!(read.unwrap().as_text(), "one", "{env:?}");
+        let read = git_tracked_files(&world.path("a"), &variables(env), Duration::from_secs(60));
+        assert_eq!(read.unwrap().nul_separated_names(), "one", "{env:?}");
     }
     // The names belong to another folder then.
     for env in [
         [("GIT_DIR", &*dots), ("GIT_WORK_TREE", "nowhere")],
         [("GIT_DIR", &*dots), ("GIT_WORK_TREE", "../empty")],
     ] {
-        let read = tracked_files(&world.root(), &variables(&env), Duration::from_secs(60));
-        assert_eq!(read.unwrap().as_text(), "a/one", "{env:?}");
+        let read = git_tracked_files(&world.root(), &variables(&env), Duration::from_secs(60));
+        assert_eq!(read.unwrap().nul_separated_names(), "a/one", "{env:?}");
     }
     // Without a repository there is nothing that they could change.
-    let nowhere = World::new();
+    let nowhere = VerifierFixture::new();
     for env in [("GIT_WORK_TREE", "."), ("GIT_INDEX_FILE", "x")] {
-        let read = tracked_files(&nowhere.root(), &variables(&[env]), Duration::from_secs(60));
+        let read = git_tracked_files(&nowhere.root(), &variables(&[env]), Duration::from_secs(60));
         assert!(read.unwrap().is_empty());
     }
 }
@@ -573,7 +582,7 @@ fn what_the_environment_names_counts_too() {
 /// What is no repository for git is none for us: the one around it counts.
 #[test]
 fn folders_that_only_look_like_a_repository() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write("sub/one", "1");
     world.write("bare/two", "1");
     script(
@@ -589,42 +598,43 @@ fn folders_that_only_look_like_a_repository() {
         let entry = entry.unwrap();
         std::fs::rename(entry.path(), world.path("bare").join(entry.file_name())).unwrap();
     }
-    let read = tracked_below(
+    let read = read_tracked_paths(
         &world.path("bare"),
         &GitEnvironment::default(),
         in_an_hour(),
     )
     .unwrap();
     assert_eq!(read.files, [b"two".to_vec()].into());
-    let nowhere = World::new();
-    let read = tracked_below(&nowhere.root(), &GitEnvironment::default(), in_an_hour()).unwrap();
-    assert_eq!(read, TrackedNames::default());
+    let nowhere = VerifierFixture::new();
+    let read =
+        read_tracked_paths(&nowhere.root(), &GitEnvironment::default(), in_an_hour()).unwrap();
+    assert_eq!(read, GitTrackedPaths::default());
 }
 
 /// What is done to a repository.
-type Damage = Box<dyn Fn(&World)>;
+type RepositoryDamage = Box<dyn Fn(&VerifierFixture)>;
 
 /// Where it is not known what is tracked, nobody is told that nothing is.
 #[test]
 fn what_cannot_be_read_is_not_nothing() {
     let put = |name: &'static str, text: &'static [u8]| {
-        move |world: &World| std::fs::write(world.path(name), text).unwrap()
+        move |world: &VerifierFixture| std::fs::write(world.path(name), text).unwrap()
     };
     let pipe = |name: &'static str| {
-        move |world: &World| {
+        move |world: &VerifierFixture| {
             let _ = std::fs::remove_file(world.path(name));
             let made = Command::new("mkfifo").arg(world.path(name)).status();
             assert!(made.unwrap().success());
         }
     };
     let link = |name: &'static str, target: &'static str| {
-        move |world: &World| {
+        move |world: &VerifierFixture| {
             std::fs::remove_file(world.path(name)).unwrap();
             symlink(target, world.path(name)).unwrap();
         }
     };
     let cut = |by: u64| {
-        move |world: &World| {
+        move |world: &VerifierFixture| {
             let file = std::fs::File::options()
                 .write(true)
                 .open(world.path(".git/index"));
@@ -633,14 +643,14 @@ fn what_cannot_be_read_is_not_nothing() {
         }
     };
     let config = |text: &'static str| {
-        move |world: &World| {
+        move |world: &VerifierFixture| {
             let file = world.path(".git/config");
             let before = std::fs::read_to_string(&file).unwrap();
             std::fs::write(file, before + text).unwrap();
         }
     };
-    let shell = |text: &'static str| move |world: &World| script(world, text);
-    let cases: Vec<(&str, Damage)> = vec![
+    let shell = |text: &'static str| move |world: &VerifierFixture| script(world, text);
+    let cases: Vec<(&str, RepositoryDamage)> = vec![
         ("a pipe for an index", Box::new(pipe(".git/index"))),
         ("a pipe for a config", Box::new(pipe(".git/config"))),
         ("a pipe for a commondir", Box::new(pipe(".git/commondir"))),
@@ -704,15 +714,17 @@ fn what_cannot_be_read_is_not_nothing() {
         ),
     ];
     for (name, damage) in cases {
-        let world = World::new();
+        let world = VerifierFixture::new();
         world.write("a/one", "1");
         world.write("b/two", "1");
         script(&world, "git init -q; git add -A; git commit -qm x");
-        assert!(tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60)).is_ok());
-        damage(&world);
-        let read = tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60));
         assert!(
-            read.is_err_and(|error| !error.remedy().is_empty()),
+            git_tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60)).is_ok()
+        );
+        damage(&world);
+        let read = git_tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60));
+        assert!(
+            read.is_err_and(|error| !error.git_error_remedy().is_empty()),
             "{name}"
         );
     }
@@ -720,10 +732,10 @@ fn what_cannot_be_read_is_not_nothing() {
 
 #[test]
 fn an_index_is_read_within_its_time() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write("a/one", "1");
     script(&world, "git init -q; git add -A");
-    let late = tracked_below(&world.root(), &GitEnvironment::default(), Instant::now());
+    let late = read_tracked_paths(&world.root(), &GitEnvironment::default(), Instant::now());
     assert!(matches!(late, Err(GitReadError::TooSlow)), "{late:?}");
 }
 
@@ -731,7 +743,7 @@ fn an_index_is_read_within_its_time() {
 /// names without end.
 #[test]
 fn names_are_bounded_as_well() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     script(&world, "git init -q; git config index.version 4");
     let mut index = b"DIRC\0\0\0\x04".to_vec();
     let count: u32 = 40_000;
@@ -748,7 +760,7 @@ fn names_are_bounded_as_well() {
     }
     index.extend([0; 20]);
     std::fs::write(world.path(".git/index"), &index).unwrap();
-    let read = tracked_below(&world.root(), &GitEnvironment::default(), in_an_hour());
+    let read = read_tracked_paths(&world.root(), &GitEnvironment::default(), in_an_hour());
     assert!(
         matches!(read, Err(GitReadError::Index(_))),
         "{:?}",

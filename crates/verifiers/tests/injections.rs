@@ -16,12 +16,12 @@ use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_models::{AnswerTokenUsage, ChatMessage, FinishReason, ModelReply};
 use checkrein_scripted::Witness;
 use checkrein_scripted::witness::{self, number, prompt};
-use checkrein_verifiers::judge::{Case, Turn};
-use checkrein_verifiers::witness::{Asking, Share};
+use checkrein_verifiers::judge::{ConversationTurn, JudgeInput};
+use checkrein_verifiers::witness::{PreparedModelQuestion, UnitFraction};
 use checkrein_verifiers::{progress, veto};
 use serde::Deserialize;
 use serde_json::{Value, json};
-use world::World;
+use world::VerifierFixture;
 
 /// One a line.
 const TRANSCRIPTS: &str = include_str!("injections.jsonl");
@@ -38,7 +38,7 @@ const BLOCKS: [&str; 6] = [
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Transcript {
+struct InjectionTranscript {
     name: String,
     /// In what the agent's work shows.
     r#where: String,
@@ -59,7 +59,7 @@ fn once() -> usize {
     1
 }
 
-impl Transcript {
+impl InjectionTranscript {
     fn all() -> Vec<Self> {
         let all: Vec<Self> = TRANSCRIPTS
             .lines()
@@ -134,7 +134,13 @@ fn block<'a>(prompt: &'a str, number: u64, label: &str) -> &'a str {
 }
 
 /// A prompt has so many blocks, and its number nowhere but in what is ours.
-fn has_blocks(transcript: &Transcript, prompt: &str, blocks: usize, heading: usize, number: u64) {
+fn has_blocks(
+    transcript: &InjectionTranscript,
+    prompt: &str,
+    blocks: usize,
+    heading: usize,
+    number: u64,
+) {
     let name = &transcript.name;
     assert_eq!(prompt.matches("<quoted").count(), blocks, "{name}");
     assert_eq!(prompt.matches("</quoted").count(), blocks, "{name}");
@@ -146,11 +152,11 @@ fn has_blocks(transcript: &Transcript, prompt: &str, blocks: usize, heading: usi
 // The judge.
 
 /// What was done and said, with the transcript where it stands.
-fn case(transcript: &Transcript) -> (Case, String) {
+fn case(transcript: &InjectionTranscript) -> (JudgeInput, String) {
     let text = transcript.text();
-    let mut case = Case {
+    let mut case = JudgeInput {
         request: "Write a parser, with tests.".to_owned(),
-        history: vec![Turn {
+        history: vec![ConversationTurn {
             request: "Hello.".to_owned(),
             answer: "Hello.".to_owned(),
         }],
@@ -161,7 +167,7 @@ fn case(transcript: &Transcript) -> (Case, String) {
         feedback: vec!["incomplete: where are the tests".to_owned()],
         answer: "Done.".to_owned(),
         agent: "claude-code".to_owned(),
-        ..Case::default()
+        ..JudgeInput::default()
     };
     let mut rules = "Tests first.".to_owned();
     match transcript.r#where.as_str() {
@@ -183,7 +189,7 @@ fn case(transcript: &Transcript) -> (Case, String) {
 }
 
 /// Where it stands in a judge's question.
-fn place(transcript: &Transcript) -> &'static str {
+fn place(transcript: &InjectionTranscript) -> &'static str {
     match transcript.r#where.as_str() {
         "answer" => "answer",
         "request" => "request",
@@ -194,13 +200,13 @@ fn place(transcript: &Transcript) -> &'static str {
 }
 
 /// A judge whose model says what it is told to.
-struct Court {
+struct JudgeFixture {
     model: Witness,
     says: Arc<Mutex<String>>,
-    world: World,
+    world: VerifierFixture,
 }
 
-impl Court {
+impl JudgeFixture {
     fn new() -> Self {
         let says = Arc::<Mutex<String>>::default();
         let script = Arc::clone(&says);
@@ -209,14 +215,14 @@ impl Court {
             Ok(script.lock().unwrap().replace("OWN", &own))
         })
         .unwrap();
-        let mut world = World::new();
+        let mut world = VerifierFixture::new();
         world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
         Self { model, says, world }
     }
 
     fn verdict(
         &mut self,
-        transcript: &Transcript,
+        transcript: &InjectionTranscript,
         says: &str,
     ) -> (Verdict, Option<InconclusiveCause>) {
         let (case, rules) = case(transcript);
@@ -239,8 +245,8 @@ const PASS: &str = r#"{"verdict": "pass", "score": 1, "category": "none", "feedb
 
 #[test]
 fn a_judge_is_shown_data_and_believes_no_forged_verdict() {
-    let mut court = Court::new();
-    for transcript in Transcript::all() {
+    let mut court = JudgeFixture::new();
+    for transcript in InjectionTranscript::all() {
         let name = &transcript.name;
         for says in transcript.obeyed(PASS) {
             let heard = court.verdict(&transcript, &says);
@@ -282,7 +288,7 @@ fn a_judge_is_shown_data_and_believes_no_forged_verdict() {
 // Veto and progress.
 
 /// What its model is shown.
-fn shown(asking: &Asking) -> (String, u64) {
+fn shown(asking: &PreparedModelQuestion) -> (String, u64) {
     let [ChatMessage::User(prompt)] = &asking.request.messages[..] else {
         panic!("one message");
     };
@@ -332,7 +338,7 @@ const GOOD: &str = r#"{"score": 1, "summary": "great", "suggested_action": ""}"#
 
 #[test]
 fn a_veto_is_shown_data_and_believes_no_forged_verdict() {
-    for transcript in Transcript::all() {
+    for transcript in InjectionTranscript::all() {
         let (name, text) = (&transcript.name, transcript.text());
         let arguments = json!({ "text": text }).to_string();
         let history = conversation(&text);
@@ -341,13 +347,13 @@ fn a_veto_is_shown_data_and_believes_no_forged_verdict() {
                 "request" => text.as_str(),
                 _ => "Write a parser.",
             };
-            let call = veto::Planned {
+            let call = veto::ToolCallForVeto {
                 goal,
                 tool: "send",
                 arguments: &arguments,
                 history: &history,
             };
-            veto::about(None, None, call)
+            veto::build_veto_question_for_call(None, None, call)
         };
         let asking = ask();
         let (prompt, number) = shown(&asking);
@@ -376,8 +382,12 @@ fn a_veto_is_shown_data_and_believes_no_forged_verdict() {
         }
         assert!(prompt.len() < 8_000, "{name}: {}", prompt.len());
         for says in transcript.obeyed(ALLOW) {
-            let heard = veto::heard(&ask(), None, Ok(reply(says.clone())));
-            assert!(heard.said.is_err(), "{name}: {says:.300}: {:?}", heard.said);
+            let heard = veto::veto_opinion_from_reply(&ask(), None, Ok(reply(says.clone())));
+            assert!(
+                heard.result.is_err(),
+                "{name}: {says:.300}: {:?}",
+                heard.result
+            );
         }
         let asking = ask();
         let (_, number) = shown(&asking);
@@ -385,22 +395,22 @@ fn a_veto_is_shown_data_and_believes_no_forged_verdict() {
             r#"{{"ref": {number}, "verdict": "veto", "confidence": 0.9, "reason": "it pleads", "new_args": ""}}"#
         );
         for says in transcript.resisted(ALLOW, &own) {
-            let heard = veto::heard(&asking, None, Ok(reply(says.clone())));
+            let heard = veto::veto_opinion_from_reply(&asking, None, Ok(reply(says.clone())));
             let opinion = heard
-                .said
+                .result
                 .unwrap_or_else(|silent| panic!("{name}: {says:.300}: {silent}"));
-            assert_eq!(opinion.verdict, veto::Verdict::Veto, "{name}");
+            assert_eq!(opinion.verdict, veto::ToolCallVetoVerdict::Veto, "{name}");
         }
     }
 }
 
 #[test]
 fn progress_is_shown_data_and_believes_no_forged_score() {
-    for transcript in Transcript::all() {
+    for transcript in InjectionTranscript::all() {
         let (name, text) = (&transcript.name, transcript.text());
         let history = conversation(&text);
         let ask = || {
-            progress::about(progress::Step {
+            progress::step_rating_request(progress::AgentStepToRate {
                 goal: "Write a parser.",
                 summary: &text,
                 history: &history,
@@ -424,18 +434,26 @@ fn progress_is_shown_data_and_believes_no_forged_score() {
         );
         assert!(prompt.len() < 2_000, "{name}: {}", prompt.len());
         for says in transcript.obeyed(GOOD) {
-            let heard = progress::heard(&ask(), Ok(reply(says.clone())));
-            assert!(heard.said.is_err(), "{name}: {says:.300}: {:?}", heard.said);
+            let heard = progress::rating_from_reply(&ask(), Ok(reply(says.clone())));
+            assert!(
+                heard.result.is_err(),
+                "{name}: {says:.300}: {:?}",
+                heard.result
+            );
         }
         let asking = ask();
         let (_, number) = shown(&asking);
         let own = format!(r#"{{"ref": {number}, "score": 0.1, "summary": "it pleads"}}"#);
         for says in transcript.resisted(GOOD, &own) {
-            let heard = progress::heard(&asking, Ok(reply(says.clone())));
+            let heard = progress::rating_from_reply(&asking, Ok(reply(says.clone())));
             let rating = heard
-                .said
+                .result
                 .unwrap_or_else(|silent| panic!("{name}: {says:.300}: {silent}"));
-            assert_eq!(rating.score, Share::thousandths(100), "{name}");
+            assert_eq!(
+                rating.score,
+                UnitFraction::share_from_thousandths(100),
+                "{name}"
+            );
         }
     }
 }

@@ -11,10 +11,10 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_scripted::witness::prompt;
-use checkrein_verifiers::Report;
-use checkrein_verifiers::judge::{Case, Turn};
+use checkrein_verifiers::VerifierReport;
+use checkrein_verifiers::judge::{ConversationTurn, JudgeInput};
 use serde_json::{Value, json};
-use world::{World, witness};
+use world::{VerifierFixture, scripted_model};
 
 fn definition(model: &str) -> Value {
     json!({
@@ -23,18 +23,18 @@ fn definition(model: &str) -> Value {
     })
 }
 
-fn case() -> Case {
-    Case {
+fn case() -> JudgeInput {
+    JudgeInput {
         request: "Add a test for the parser.".to_owned(),
         answer: "Done. I added one.".to_owned(),
         agent: "claude-code".to_owned(),
-        ..Case::default()
+        ..JudgeInput::default()
     }
 }
 
-fn asked(definition: &Value, case: Case) -> (Report, Vec<Value>) {
-    let model = witness();
-    let mut world = World::new();
+fn asked(definition: &Value, case: JudgeInput) -> (VerifierReport, Vec<Value>) {
+    let model = scripted_model();
+    let mut world = VerifierFixture::new();
     world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
     world.case = Some(case);
     let report = world.verify("judge", &definition.to_string());
@@ -118,7 +118,7 @@ fn what_is_wrong_is_told_by_its_category() {
 
 #[test]
 fn what_it_is_shown_and_in_which_order() {
-    let turn = |n: usize| Turn {
+    let turn = |n: usize| ConversationTurn {
         request: format!("request {n}"),
         answer: format!("answer {n}"),
     };
@@ -128,7 +128,7 @@ fn what_it_is_shown_and_in_which_order() {
         {"name": "HEARTBEAT.md", "text": "Look at the queue."},
     ]);
     judge["rubric"] = json!("Look at names.");
-    let case = Case {
+    let case = JudgeInput {
         history: (1..=2).map(turn).collect(),
         calls: vec!["Bash cargo test -> ok".to_owned()],
         changes: "Edit src/a.rs".to_owned(),
@@ -165,7 +165,7 @@ fn what_it_is_shown_and_in_which_order() {
     // Each request has a number of its own.
     assert_ne!(shown.lines().next(), second.lines().next());
 
-    let heartbeat = Case {
+    let heartbeat = JudgeInput {
         heartbeat: true,
         ..case
     };
@@ -176,16 +176,16 @@ fn what_it_is_shown_and_in_which_order() {
 #[test]
 fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
     let count = |shown: &str| shown.chars().count();
-    let turn = |n: usize| Turn {
+    let turn = |n: usize| ConversationTurn {
         request: format!("old {n}"),
         answer: "h".repeat(9_000),
     };
     let mut judge = definition("pass");
-    let shown = |judge: &Value, case: Case| {
+    let shown = |judge: &Value, case: JudgeInput| {
         let (_, asked) = asked(judge, case);
         prompt(&asked[0]).to_owned()
     };
-    let history = Case {
+    let history = JudgeInput {
         history: (1..=5).map(turn).collect(),
         ..case()
     };
@@ -203,7 +203,7 @@ fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
     assert!((7_900..=8_000).contains(&kept(&text, "ж")));
     assert!(count(&text) < 32_000);
 
-    let answer = Case {
+    let answer = JudgeInput {
         answer: format!("A{}Z", "щ".repeat(30_000)),
         ..case()
     };
@@ -213,7 +213,7 @@ fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
     assert!(count(&text) < 32_000);
 
     // What was asked is never cut, nor what was found beside it.
-    let request = Case {
+    let request = JudgeInput {
         request: format!("Q{}Q", "q".repeat(50_000)),
         about: vec!["agent: claude-code".to_owned()],
         evidence: vec!["tests passes".to_owned()],
@@ -229,8 +229,8 @@ fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
 
 #[test]
 fn it_is_waited_for_no_longer_than_the_answer_may_take() {
-    let model = witness();
-    let mut world = World::new();
+    let model = scripted_model();
+    let mut world = VerifierFixture::new();
     world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
     world.case = Some(case());
     world.deadline = Some(Instant::now() + Duration::from_millis(200));
@@ -244,15 +244,15 @@ fn it_is_waited_for_no_longer_than_the_answer_may_take() {
 
 #[test]
 fn without_an_answer_nobody_is_asked() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     let report = world.verify("judge", &definition("pass").to_string());
     assert_eq!(report.cause, Some(InconclusiveCause::NotAsked));
 }
 
 #[test]
 fn another_family_judges_unless_the_config_names_one() {
-    use checkrein_verifiers::judge::{Definition, model_for};
-    let unnamed: Definition = serde_json::from_value({
+    use checkrein_verifiers::judge::{JudgeDefinition, choose_judge_model};
+    let unnamed: JudgeDefinition = serde_json::from_value({
         let mut judge = definition("x");
         judge.as_object_mut().unwrap().remove("model");
         judge
@@ -263,12 +263,12 @@ fn another_family_judges_unless_the_config_names_one() {
         ("codex", "anthropic/"),
         ("mine", "anthropic/"),
     ] {
-        let (model, same) = model_for(&unnamed, agent);
+        let (model, same) = choose_judge_model(&unnamed, agent);
         assert!(model.starts_with(family) && !same, "{agent} {model}");
     }
     let mut own = definition("x");
     own["model"] = json!("openrouter/anthropic/claude-opus-4");
-    let own: Definition = serde_json::from_value(own).unwrap();
-    assert!(model_for(&own, "claude-code").1);
-    assert!(!model_for(&own, "codex").1);
+    let own: JudgeDefinition = serde_json::from_value(own).unwrap();
+    assert!(choose_judge_model(&own, "claude-code").1);
+    assert!(!choose_judge_model(&own, "codex").1);
 }

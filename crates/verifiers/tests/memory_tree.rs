@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use checkrein_core::ids::VerifierName;
 use checkrein_verifiers::file_system::{FileKind, FileSystem, RealFileSystem};
-use checkrein_verifiers::tree::{Limits, TreeReader, TreeReading, View};
+use checkrein_verifiers::tree::{TreeReadLimits, TreeReadResult, TreeReader, VerifierGlobs};
 use memory_files::MemoryFiles;
 use proptest::prelude::*;
 
@@ -25,13 +25,13 @@ use proptest::prelude::*;
 const AT_REST: Duration = Duration::from_secs(61);
 
 /// The same tree twice, at one path.
-struct Twins {
+struct TwinTrees {
     folder: tempfile::TempDir,
     memory: MemoryFiles,
 }
 
 #[derive(Debug, Clone)]
-enum Edit {
+enum TreeEdit {
     Write(PathBuf, String),
     Folder(PathBuf),
     Link(PathBuf, PathBuf),
@@ -41,7 +41,7 @@ enum Edit {
     Rest,
 }
 
-impl Twins {
+impl TwinTrees {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         // A link that leads out of the tree finds nothing else there, and no cache.
@@ -61,49 +61,49 @@ impl Twins {
             files,
             root: self.root(),
             cache_file: self.folder.path().join(cache),
-            always: Arc::new(always.into_iter().collect()),
-            named: BTreeSet::from(["a/out.json".to_owned()]),
-            apart: None,
-            printed: BTreeSet::new(),
+            always_included: Arc::new(always.into_iter().collect()),
+            also_included: BTreeSet::from(["a/out.json".to_owned()]),
+            excluded_folder: None,
+            own_output_files: BTreeSet::new(),
         }
     }
 
-    fn in_memory(&self) -> TreeReading {
+    fn in_memory(&self) -> TreeReadResult {
         read(&self.reader(Arc::new(self.memory.clone()), "memory"))
     }
 
-    fn on_disk(&self) -> TreeReading {
+    fn on_disk(&self) -> TreeReadResult {
         read(&self.reader(Arc::new(RealFileSystem), "disk"))
     }
 
     /// Does it to both, if it can be done.
-    fn apply(&self, edit: &Edit) {
+    fn apply(&self, edit: &TreeEdit) {
         let full = |path: &Path| self.root().join(path);
         let make_room = |path: &Path| std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         // Two edits never happen in one moment.
         self.memory.pass(Duration::from_millis(1));
         match edit {
-            Edit::Write(path, content) => {
+            TreeEdit::Write(path, content) => {
                 let path = full(path);
                 if self.memory.write(&path, content.as_bytes()) {
                     make_room(&path);
                     std::fs::write(path, content).unwrap();
                 }
             }
-            Edit::Folder(path) => {
+            TreeEdit::Folder(path) => {
                 let path = full(path);
                 if self.memory.make_folder(&path) {
                     std::fs::create_dir_all(path).unwrap();
                 }
             }
-            Edit::Link(path, target) => {
+            TreeEdit::Link(path, target) => {
                 let path = full(path);
                 if self.memory.make_link(&path, target) {
                     make_room(&path);
                     symlink(target, path).unwrap();
                 }
             }
-            Edit::Executable(path, executable) => {
+            TreeEdit::Executable(path, executable) => {
                 let path = full(path);
                 if self.memory.set_executable(&path, *executable) {
                     let mode = if *executable { 0o755 } else { 0o644 };
@@ -111,7 +111,7 @@ impl Twins {
                     std::fs::set_permissions(path, permissions).unwrap();
                 }
             }
-            Edit::Remove(path) => {
+            TreeEdit::Remove(path) => {
                 let path = full(path);
                 match self.memory.remove(&path) {
                     Some(FileKind::Folder) => std::fs::remove_dir_all(path).unwrap(),
@@ -119,12 +119,12 @@ impl Twins {
                     None => {}
                 }
             }
-            Edit::Rest => self.memory.pass(AT_REST),
+            TreeEdit::Rest => self.memory.pass(AT_REST),
         }
     }
 }
 
-fn read(reader: &TreeReader) -> TreeReading {
+fn read(reader: &TreeReader) -> TreeReadResult {
     let names = ["all", "some", "ignored"].map(VerifierName::from);
     let globs = |globs: &[&str]| -> Vec<String> { globs.iter().map(|&g| g.to_owned()).collect() };
     let views = [
@@ -132,16 +132,16 @@ fn read(reader: &TreeReader) -> TreeReading {
         (globs(&["a/**", "*.txt"]), globs(&["a/b"])),
         (globs(&["node_modules/**", ".env"]), globs(&[])),
     ];
-    let views: Vec<View<'_>> = names
+    let views: Vec<VerifierGlobs<'_>> = names
         .iter()
         .zip(&views)
-        .map(|(name, (inputs, outputs))| View {
+        .map(|(name, (inputs, outputs))| VerifierGlobs {
             name,
             inputs,
             outputs,
         })
         .collect();
-    let reading = reader.read(&views, Limits::default()).unwrap();
+    let reading = reader.read_tree(&views, TreeReadLimits::default()).unwrap();
     assert!(reading.cache_error.is_none());
     reading
 }
@@ -167,7 +167,7 @@ fn path() -> impl Strategy<Value = PathBuf> {
     prop::collection::vec(name, 1..4).prop_map(|names| names.iter().collect())
 }
 
-fn edit() -> impl Strategy<Value = Edit> {
+fn edit() -> impl Strategy<Value = TreeEdit> {
     let content = prop::sample::select(vec!["", "1", "2", "in more pieces than one", "AND MORE"]);
     let ignored = prop::sample::select(vec![
         "*.log\n",
@@ -187,14 +187,14 @@ fn edit() -> impl Strategy<Value = Edit> {
         ]
     };
     prop_oneof![
-        6 => (path(), content).prop_map(|(path, text)| Edit::Write(path, text.to_owned())),
-        2 => (ignore_file(), ignored).prop_map(|(path, text)| Edit::Write(path, text.to_owned())),
-        1 => path().prop_map(Edit::Folder),
-        1 => (path(), target).prop_map(|(path, target)| Edit::Link(path, target.into())),
-        1 => (path(), any::<bool>()).prop_map(|(path, set)| Edit::Executable(path, set)),
-        2 => path().prop_map(Edit::Remove),
-        1 => ignore_file().prop_map(Edit::Remove),
-        2 => Just(Edit::Rest),
+        6 => (path(), content).prop_map(|(path, text)| TreeEdit::Write(path, text.to_owned())),
+        2 => (ignore_file(), ignored).prop_map(|(path, text)| TreeEdit::Write(path, text.to_owned())),
+        1 => path().prop_map(TreeEdit::Folder),
+        1 => (path(), target).prop_map(|(path, target)| TreeEdit::Link(path, target.into())),
+        1 => (path(), any::<bool>()).prop_map(|(path, set)| TreeEdit::Executable(path, set)),
+        2 => path().prop_map(TreeEdit::Remove),
+        1 => ignore_file().prop_map(TreeEdit::Remove),
+        2 => Just(TreeEdit::Rest),
     ]
 }
 
@@ -206,9 +206,9 @@ proptest! {
     fn both_are_read_alike_after_each_edit(edits in prop::collection::vec(
         prop::collection::vec(edit(), 1..8), 1..6,
     )) {
-        let twins = Twins::new();
+        let twins = TwinTrees::new();
         let nothing = twins.in_memory();
-        let mut before: Option<(TreeReading, TreeReading)> = None;
+        let mut before: Option<(TreeReadResult, TreeReadResult)> = None;
         for edits in &edits {
             for edit in edits {
                 twins.apply(edit);
@@ -218,13 +218,13 @@ proptest! {
             prop_assert_eq!(&disk.views, &memory.views);
             prop_assert_eq!(disk.files, memory.files);
             prop_assert_eq!(disk.left_out, memory.left_out);
-            prop_assert_eq!(disk.packages(), memory.packages());
-            prop_assert_eq!(disk.changed_paths(&memory, None), Vec::<String>::new());
-            prop_assert!(nothing.changed_paths(&memory, None).is_sorted());
+            prop_assert_eq!(disk.packages_digest(), memory.packages_digest());
+            prop_assert_eq!(disk.changed_paths_between_readings(&memory, None), Vec::<String>::new());
+            prop_assert!(nothing.changed_paths_between_readings(&memory, None).is_sorted());
             if let Some((disk_before, memory_before)) = &before {
                 prop_assert_eq!(
-                    disk_before.changed_paths(&disk, None),
-                    memory_before.changed_paths(&memory, None)
+                    disk_before.changed_paths_between_readings(&disk, None),
+                    memory_before.changed_paths_between_readings(&memory, None)
                 );
             }
             // And once more, with nothing new.
@@ -237,7 +237,7 @@ proptest! {
 /// Enough folders for threads of their own, and names that sort otherwise with a `/` behind them.
 #[test]
 fn threads_change_nothing() {
-    let twins = Twins::new();
+    let twins = TwinTrees::new();
     let nothing = twins.in_memory();
     let mut written = Vec::new();
     for n in 0..200 {
@@ -254,19 +254,19 @@ fn threads_change_nothing() {
     }
     written.sort_unstable();
     let one = twins.in_memory();
-    assert_eq!(nothing.changed_paths(&one, None), written);
+    assert_eq!(nothing.changed_paths_between_readings(&one, None), written);
     let four = twins.memory.with_threads(4);
     for _ in 0..2 {
         let four = read(&twins.reader(Arc::new(four.clone()), "four"));
         assert_eq!(four.fact, one.fact);
-        assert_eq!(nothing.changed_paths(&four, None), written);
+        assert_eq!(nothing.changed_paths_between_readings(&four, None), written);
         twins.memory.pass(AT_REST);
     }
 }
 
 #[test]
 fn what_is_at_rest_is_not_opened_again() {
-    let twins = Twins::new();
+    let twins = TwinTrees::new();
     let file = twins.root().join("file");
     twins.memory.write(&file, b"content");
     let opened = || {
@@ -284,7 +284,7 @@ fn what_is_at_rest_is_not_opened_again() {
 /// A file that is written while it is read is of neither content, and nothing of it is remembered.
 #[test]
 fn a_torn_read_is_not_remembered() {
-    let twins = Twins::new();
+    let twins = TwinTrees::new();
     let file = twins.root().join("file");
     let digest_of = |content: &[u8]| {
         twins.memory.write(&file, content);
@@ -304,7 +304,7 @@ fn a_torn_read_is_not_remembered() {
 /// The stamp of the file is as it was when its folder was listed, but another file was read.
 #[test]
 fn what_stood_there_for_a_moment_is_not_remembered_as_the_file() {
-    let twins = Twins::new();
+    let twins = TwinTrees::new();
     let file = twins.root().join("file");
     twins.memory.write(&file, b"content");
     let right = twins.in_memory().fact.tree;
@@ -316,7 +316,7 @@ fn what_stood_there_for_a_moment_is_not_remembered_as_the_file() {
 
 #[test]
 fn a_file_that_cannot_be_read_differs_from_each_that_can() {
-    let twins = Twins::new();
+    let twins = TwinTrees::new();
     let file = twins.root().join("file");
     twins.memory.write(&file, b"content");
     let whole = twins.in_memory().fact.tree;
@@ -331,20 +331,20 @@ fn a_file_that_cannot_be_read_differs_from_each_that_can() {
 /// A watch takes its time from the same clock.
 #[test]
 fn a_file_that_is_gone_for_long_is_seen_to_be() {
-    let twins = Twins::new();
+    let twins = TwinTrees::new();
     let file = twins.root().join("file");
     let gone_for = |time: Duration| {
         twins.memory.write(&file, b"content");
         let reading = twins.in_memory();
-        let mut watch = reading.watch(&twins.root(), &["file".to_owned()]);
-        watch.look();
+        let mut watch = reading.watch_files(&twins.root(), &["file".to_owned()]);
+        watch.poll_watched_files_once();
         twins.memory.remove(&file);
-        watch.look();
+        watch.poll_watched_files_once();
         twins.memory.pass(time);
-        watch.look();
+        watch.poll_watched_files_once();
         twins.memory.write(&file, b"content");
-        watch.look();
-        watch.taken_away()
+        watch.poll_watched_files_once();
+        watch.files_taken_away_during_check()
     };
     assert_eq!(gone_for(Duration::from_millis(90)), Vec::<String>::new());
     assert_eq!(gone_for(Duration::from_millis(110)), ["file"]);

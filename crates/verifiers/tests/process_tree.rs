@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
-use world::World;
+use world::VerifierFixture;
 
 /// Starts processes that leave in every way we know, tells the pipe `ready` their numbers,
 /// then hangs. Each line: a word, a process number.
@@ -43,7 +43,7 @@ fn alive(process: &OwnedFd, milliseconds: i64) -> bool {
 }
 
 /// Reads the numbers out of the pipe: each process is alive at that moment.
-fn leavers(world: &World) -> BTreeMap<String, OwnedFd> {
+fn leavers(world: &VerifierFixture) -> BTreeMap<String, OwnedFd> {
     let pipe = BufReader::new(std::fs::File::open(world.path("ready")).unwrap());
     pipe.lines()
         .take(LEAVERS_NUMBER)
@@ -68,8 +68,8 @@ fn all_dead(leavers: &BTreeMap<String, OwnedFd>, milliseconds: i64) {
     assert!(living.is_empty(), "still alive: {living:?}");
 }
 
-fn world() -> World {
-    let world = World::new();
+fn world() -> VerifierFixture {
+    let world = VerifierFixture::new();
     let ready = world.path("ready");
     let mode = rustix::fs::Mode::RUSR | rustix::fs::Mode::WUSR;
     rustix::fs::mknodat(rustix::fs::CWD, &ready, rustix::fs::FileType::Fifo, mode, 0).unwrap();
@@ -112,8 +112,8 @@ fn what_a_check_leaves_behind_dies_when_it_ends_by_itself() {
 
 /// The keeper is the check's parent, and the check runs as the same user.
 #[test]
-fn a_check_that_kills_its_keeper_gains_nothing() {
-    let world = World::new();
+fn a_check_that_kills_its_subreaper_gains_nothing() {
+    let world = VerifierFixture::new();
     let report = world.run(
         "setsid sleep 3606 & echo $! > left; setsid sh -c 'sleep 3607 & echo $! > daemon'; kill -9 $PPID; sleep 3608",
     );
@@ -161,7 +161,7 @@ fn host_of_a_hanging_check() {
     let Some(root) = std::env::var_os("HOST_ROOT") else {
         return;
     };
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.run(&format!(
         "cd '{}' && sh leave.sh; sleep 3609",
         root.to_str().unwrap()
@@ -170,7 +170,7 @@ fn host_of_a_hanging_check() {
 
 #[test]
 fn a_process_beside_it_is_left_alone() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     let mut bystander = Command::new("sleep").arg("3610").spawn().unwrap();
     assert_eq!(
         world.run("sleep 3611 & kill 0; exit 1").verdict,

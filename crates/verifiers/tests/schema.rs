@@ -9,16 +9,16 @@
 mod world;
 
 use checkrein_core::evidence::{InconclusiveCause, MAX_FINDINGS, Retryability, Verdict};
-use checkrein_verifiers::Report;
+use checkrein_verifiers::VerifierReport;
 use serde_json::{Value, json};
-use world::World;
+use world::VerifierFixture;
 
 fn definition(schema: &Value, target: &str) -> String {
     json!({ "schema": "s.json", "text": schema.to_string(), "target": target }).to_string()
 }
 
 /// `place rule: message` of each finding.
-fn said(report: &Report) -> Vec<String> {
+fn said(report: &VerifierReport) -> Vec<String> {
     let line = |finding: &checkrein_core::evidence::Finding| {
         let rule = finding.rule.as_deref().unwrap_or("-");
         match (&finding.file, finding.line) {
@@ -32,8 +32,8 @@ fn said(report: &Report) -> Vec<String> {
 }
 
 #[track_caller]
-fn check(schema: &Value, name: &str, text: &str, expected: &[&str]) -> Report {
-    let mut world = World::new();
+fn check(schema: &Value, name: &str, text: &str, expected: &[&str]) -> VerifierReport {
+    let mut world = VerifierFixture::new();
     match name {
         "message" => world.message = Some(text.to_owned()),
         name => world.write(name, text),
@@ -187,11 +187,11 @@ fn findings_stand_where_they_are_and_keep_their_names() {
         ]
     );
     let moved = format!("\n\n{text}");
-    let mut world = World::new();
+    let mut world = VerifierFixture::new();
     world.write("out/a.json", moved);
     world.message = None;
     let moved = world.verify("schema", &definition(&schema, "out/a.json"));
-    let keys = |report: &Report| -> Vec<_> {
+    let keys = |report: &VerifierReport| -> Vec<_> {
         report
             .findings
             .iter()
@@ -213,7 +213,7 @@ fn a_file_that_cannot_be_judged_is_a_finding() {
             "a.json:3 -: a.json is not JSON: trailing comma (column 1){wanted}"
         )],
     );
-    let world = World::new();
+    let world = VerifierFixture::new();
     let verify = |name: &str| world.verify("schema", &definition(&any, name));
     assert_eq!(
         said(&verify("out/gone.json")),
@@ -250,7 +250,7 @@ fn a_file_that_cannot_be_judged_is_a_finding() {
 #[test]
 #[cfg(unix)]
 fn nothing_is_read_through_a_link_and_no_pipe_is_waited_for() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     let outside = world.outside().join("outside");
     std::fs::create_dir(&outside).unwrap();
     std::fs::write(outside.join("a.json"), "{}").unwrap();
@@ -273,7 +273,7 @@ fn nothing_is_read_through_a_link_and_no_pipe_is_waited_for() {
 
 #[test]
 fn a_schema_that_was_not_there_can_never_be_met() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write("a.json", "{}");
     let definition = json!({ "schema": "s.json", "text": null, "target": "a.json" }).to_string();
     let report = world.verify("schema", &definition);
@@ -369,7 +369,7 @@ fn sections_are_spoken_of_as_sections() {
 
 #[test]
 fn many_findings_are_counted_and_listed_in_the_log() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     let values: Vec<u64> = (0..200).collect();
     world.write("a.json", serde_json::to_string_pretty(&values).unwrap());
     let schema = json!({ "items": { "minimum": 1000 } });
@@ -400,7 +400,7 @@ fn what_nests_as_deep_as_it_may_is_judged() {
         json!({ "items": { "$ref": "#/$defs/d0" }, "maxItems": 1 }),
     );
     let schema = json!({ "$defs": defs, "$ref": "#/$defs/d0" });
-    let mut world = World::new();
+    let mut world = VerifierFixture::new();
     world.message = Some(format!("{}{}", "[".repeat(120), "]".repeat(120)));
     let report = world.verify("schema", &definition(&schema, "message"));
     assert_eq!(report.verdict, Verdict::Pass, "{report:?}");
@@ -412,7 +412,7 @@ fn what_nests_as_deep_as_it_may_is_judged() {
 
 #[test]
 fn told_to_stop_it_comes_back() {
-    let mut world = World::new();
+    let mut world = VerifierFixture::new();
     world.message = Some("{}".to_owned());
     world.cancelled = true.into();
     let unfolds = include_str!("unfolds.json");
@@ -445,7 +445,7 @@ fn what_unfolds_without_end_is_listed_within_bounds() {
         &["a.json:1 type: it does not fit, and more is wrong than can be listed: {} is no string"],
     );
     assert_eq!(report.findings[0].id, "/ too much");
-    let mut world = World::new();
+    let mut world = VerifierFixture::new();
     world.message = Some("{}".to_owned());
     let report = world.verify("schema", &definition(&unfolding("anyOf"), "message"));
     assert_eq!(

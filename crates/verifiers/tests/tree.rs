@@ -19,28 +19,29 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
 use checkrein_verifiers::file_system::RealFileSystem;
 use checkrein_verifiers::tree::{
-    FileId, LeftOut, Limits, NameList, TreeError, TreeReader, TreeReading, View, tracked_files,
+    ExcludedFileCounts, FileId, PackedNameSet, TreeReadLimits, TreeReadResult, TreeReader,
+    TreeReaderError, VerifierGlobs, git_tracked_files,
 };
-use world::World;
+use world::VerifierFixture;
 
 /// A view as a test writes it: name, inputs, outputs.
 type ViewSpec<'a> = (&'a str, &'a [&'a str], &'a [&'a str]);
 
-fn reader(world: &World) -> TreeReader {
+fn reader(world: &VerifierFixture) -> TreeReader {
     TreeReader {
         files: Arc::new(RealFileSystem),
         root: world.root(),
         cache_file: world.outside().join("state/tree-cache"),
-        always: Arc::new(
-            tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60)).unwrap(),
+        always_included: Arc::new(
+            git_tracked_files(&world.root(), &BTreeMap::new(), Duration::from_secs(60)).unwrap(),
         ),
-        named: BTreeSet::new(),
-        apart: None,
-        printed: BTreeSet::new(),
+        also_included: BTreeSet::new(),
+        excluded_folder: None,
+        own_output_files: BTreeSet::new(),
     }
 }
 
-fn read(reader: &TreeReader, views: &[ViewSpec<'_>]) -> TreeReading {
+fn read(reader: &TreeReader, views: &[ViewSpec<'_>]) -> TreeReadResult {
     let owned: Vec<(VerifierName, Vec<String>, Vec<String>)> = views
         .iter()
         .map(|(name, inputs, outputs)| {
@@ -48,20 +49,20 @@ fn read(reader: &TreeReader, views: &[ViewSpec<'_>]) -> TreeReading {
             (VerifierName::from(*name), text(inputs), text(outputs))
         })
         .collect();
-    let views: Vec<View<'_>> = owned
+    let views: Vec<VerifierGlobs<'_>> = owned
         .iter()
-        .map(|(name, inputs, outputs)| View {
+        .map(|(name, inputs, outputs)| VerifierGlobs {
             name,
             inputs,
             outputs,
         })
         .collect();
-    let reading = reader.read(&views, Limits::default()).unwrap();
+    let reading = reader.read_tree(&views, TreeReadLimits::default()).unwrap();
     assert!(reading.cache_error.is_none());
     // Whatever the cache says, a reading without it says the same.
     let mut fresh = reader.clone();
     fresh.cache_file = reader.cache_file.with_file_name("unused");
-    let again = fresh.read(&views, Limits::default()).unwrap();
+    let again = fresh.read_tree(&views, TreeReadLimits::default()).unwrap();
     assert_eq!(again.fact, reading.fact);
     let _ = std::fs::remove_file(&fresh.cache_file);
     reading
@@ -71,7 +72,7 @@ fn digest(reader: &TreeReader) -> Digest {
     read(reader, &[]).fact.tree
 }
 
-fn git(world: &World, arguments: &[&str]) {
+fn git(world: &VerifierFixture, arguments: &[&str]) {
     let status = Command::new("git")
         .arg("-C")
         .arg(world.root())
@@ -93,8 +94,8 @@ fn git(world: &World, arguments: &[&str]) {
 }
 
 /// A small Python project under git.
-fn project() -> World {
-    let world = World::new();
+fn project() -> VerifierFixture {
+    let world = VerifierFixture::new();
     world.write("app/core.py", "def add(a, b):\n    return a + b\n");
     world.write(
         "tests/test_core.py",
@@ -108,7 +109,13 @@ fn project() -> World {
 }
 
 /// What `change` does to the digest.
-fn check(world: &World, reader: &TreeReader, what: &str, differs: bool, change: impl FnOnce()) {
+fn check(
+    world: &VerifierFixture,
+    reader: &TreeReader,
+    what: &str,
+    differs: bool,
+    change: impl FnOnce(),
+) {
     let before = digest(reader);
     change();
     assert_eq!(digest(reader) != before, differs, "{what}");
@@ -202,7 +209,7 @@ fn what_counts_and_what_does_not() {
     });
 }
 
-fn mode(world: &World, name: &str, mode: u32) {
+fn mode(world: &VerifierFixture, name: &str, mode: u32) {
     let permissions = std::fs::Permissions::from_mode(mode);
     std::fs::set_permissions(world.path(name), permissions).unwrap();
 }
@@ -216,7 +223,7 @@ fn tracked_files_cannot_be_hidden() {
     git(&world, &["commit", "-q", "-m", "tracked though ignored"]);
     let reader = reader(&world);
     assert_eq!(
-        reader.always.iter().collect::<Vec<_>>(),
+        reader.always_included.iter().collect::<Vec<_>>(),
         [
             ".gitignore",
             "app/__pycache__/kept.py",
@@ -343,7 +350,11 @@ fn what_a_sparse_index_does_not_name_counts_as_well() {
         ],
     );
     let reader = reader(&world);
-    assert!(reader.always.contains("app/"), "{:?}", reader.always);
+    assert!(
+        reader.always_included.contains_name("app/"),
+        "{:?}",
+        reader.always_included
+    );
     let check = |what: &str, differs: bool, change: &dyn Fn()| {
         check(&world, &reader, what, differs, change);
     };
@@ -388,12 +399,12 @@ fn a_file_dated_back_is_read_again() {
 
 #[test]
 fn without_any_git() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     world.write(".gitignore", "*.log\n!keep.log\n/only-here\n");
     world.write("src/.gitignore", "local\n# comment\n[bad\n");
     world.write("src/a.txt", "1");
     let reader = reader(&world);
-    assert_eq!(*reader.always, NameList::default());
+    assert_eq!(*reader.always_included, PackedNameSet::default());
     let check =
         |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);
     check("an edit", true, &|| world.write("src/a.txt", "2"));
@@ -421,9 +432,10 @@ fn a_folder_of_a_larger_repository() {
     git(&world, &["add", "-A"]);
     let mut reader = reader(&world);
     reader.root = world.path("packages/one");
-    reader.always =
-        Arc::new(tracked_files(&reader.root, &BTreeMap::new(), Duration::from_secs(60)).unwrap());
-    assert_eq!(reader.always.as_text(), "src/a.py");
+    reader.always_included = Arc::new(
+        git_tracked_files(&reader.root, &BTreeMap::new(), Duration::from_secs(60)).unwrap(),
+    );
+    assert_eq!(reader.always_included.nul_separated_names(), "src/a.py");
     let check =
         |what: &str, differs, change: &dyn Fn()| check(&world, &reader, what, differs, change);
     check("an edit", true, &|| {
@@ -456,7 +468,9 @@ fn views() {
             let differs = before.fact.verifier_subject_digest(&name)
                 != after.fact.verifier_subject_digest(&name);
             assert_eq!(
-                !before.changed_paths(&after, Some(&name)).is_empty(),
+                !before
+                    .changed_paths_between_readings(&after, Some(&name))
+                    .is_empty(),
                 differs,
                 "{what} {name}"
             );
@@ -466,7 +480,9 @@ fn views() {
         assert_eq!(moved, expected, "{what}");
         assert_eq!(before.fact.tree != after.fact.tree, in_tree, "{what}");
         assert_eq!(
-            !before.changed_paths(&after, None).is_empty(),
+            !before
+                .changed_paths_between_readings(&after, None)
+                .is_empty(),
             in_tree,
             "{what}"
         );
@@ -495,21 +511,21 @@ fn views() {
     // Only `report.xml`: the coverage file counts for somebody.
     assert_eq!(
         reading.left_out,
-        LeftOut {
+        ExcludedFileCounts {
             outputs: 1,
-            ..LeftOut::default()
+            ..ExcludedFileCounts::default()
         }
     );
     assert!(matches!(
-        reader.read(
-            &[View {
+        reader.read_tree(
+            &[VerifierGlobs {
                 name: &"x".into(),
                 inputs: &["a[".into()],
                 outputs: &[]
             }],
-            Limits::default()
+            TreeReadLimits::default()
         ),
-        Err(TreeError::Glob { .. })
+        Err(TreeReaderError::Glob { .. })
     ));
 
     // A view that matches nothing is about everything: else its verdict would never grow stale.
@@ -542,7 +558,7 @@ fn what_inputs_name_counts_though_it_is_ignored() {
         ("all", &["**"], &[]),
         ("sources", &["app/**"], &[]),
     ];
-    let names = |reading: &TreeReading, later: &TreeReading| {
+    let names = |reading: &TreeReadResult, later: &TreeReadResult| {
         let changed = |(name, ..): &ViewSpec<'_>| {
             let name = VerifierName::from(*name);
             reading.fact.verifier_subject_digest(&name) != later.fact.verifier_subject_digest(&name)
@@ -597,7 +613,7 @@ fn a_folder_of_ignored_files_does_not_count() {
 }
 
 #[test]
-fn an_editor_beside_the_check() {
+fn changed_paths_name_each_edited_file() {
     let world = project();
     let reader = reader(&world);
     let before = read(&reader, &[("tests", &["app/**"], &[])]);
@@ -611,18 +627,21 @@ fn an_editor_beside_the_check() {
     let after = read(&reader, &[("tests", &["app/**"], &[])]);
     // The folder is empty by then.
     let changed = ["app/core.py", "docs/new.md", "tests", "tests/test_core.py"];
-    assert_eq!(before.changed_paths(&after, None), changed);
-    assert_eq!(after.changed_paths(&before, None), changed);
+    assert_eq!(before.changed_paths_between_readings(&after, None), changed);
+    assert_eq!(after.changed_paths_between_readings(&before, None), changed);
     assert_eq!(
-        before.changed_paths(&after, Some(&"tests".into())),
+        before.changed_paths_between_readings(&after, Some(&"tests".into())),
         ["app/core.py"]
     );
-    assert_eq!(after.changed_paths(&after, None), Vec::<String>::new());
+    assert_eq!(
+        after.changed_paths_between_readings(&after, None),
+        Vec::<String>::new()
+    );
 }
 
 #[test]
 fn odd_names_and_unreadable_files() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     let odd = |bytes: &[u8]| world.root().join(std::ffi::OsStr::from_bytes(bytes));
     std::fs::write(odd(b"a\xff"), "1").unwrap();
     std::fs::write(odd(b"new\nline"), "1").unwrap();
@@ -630,7 +649,10 @@ fn odd_names_and_unreadable_files() {
     let before = read(&reader, &[]);
     std::fs::rename(odd(b"a\xff"), odd(b"a\xfe")).unwrap();
     let after = read(&reader, &[]);
-    assert_eq!(before.changed_paths(&after, None), ["a\\xfe", "a\\xff"]);
+    assert_eq!(
+        before.changed_paths_between_readings(&after, None),
+        ["a\\xfe", "a\\xff"]
+    );
 
     // A folder where a file's cached content is known, then a file that cannot be opened. Root
     // may open anything; there is no such file to be had then.
@@ -645,8 +667,8 @@ fn odd_names_and_unreadable_files() {
             root: world.path("gone"),
             ..reader
         }
-        .read(&[], Limits::default()),
-        Err(TreeError::Root { .. })
+        .read_tree(&[], TreeReadLimits::default()),
+        Err(TreeReaderError::Root { .. })
     ));
 }
 
@@ -670,11 +692,11 @@ fn a_damaged_cache_is_an_empty_one() {
         cache_file: world.root(),
         ..reader.clone()
     };
-    let reading = blocked.read(&[], Limits::default()).unwrap();
+    let reading = blocked.read_tree(&[], TreeReadLimits::default()).unwrap();
     assert_eq!(reading.fact.tree, right);
 }
 
-fn five_thousand(world: &World) {
+fn five_thousand(world: &VerifierFixture) {
     for folder in 0..100 {
         for file in 0..50 {
             world.write(
@@ -688,12 +710,12 @@ fn five_thousand(world: &World) {
 
 #[test]
 fn five_thousand_files() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     five_thousand(&world);
     git(&world, &["init", "-q"]);
     git(&world, &["add", "-A"]);
     let reader = reader(&world);
-    assert_eq!(reader.always.len(), 5_001);
+    assert_eq!(reader.always_included.len(), 5_001);
     let first = read(&reader, &[("lint", &["src/m1/**"], &[])]);
     assert_eq!((first.files, first.views[0].files), (5_001, 50));
     assert_eq!(
@@ -703,17 +725,20 @@ fn five_thousand_files() {
 
     world.write("src/m7/f7.rs", "changed");
     let second = read(&reader, &[]);
-    assert_eq!(first.changed_paths(&second, None), ["src/m7/f7.rs"]);
+    assert_eq!(
+        first.changed_paths_between_readings(&second, None),
+        ["src/m7/f7.rs"]
+    );
 
     assert!(matches!(
-        reader.read(
+        reader.read_tree(
             &[],
-            Limits {
+            TreeReadLimits {
                 time: Some(Duration::ZERO),
                 cancelled: None
             }
         ),
-        Err(TreeError::TooSlow {
+        Err(TreeReaderError::TooSlow {
             limit: Duration::ZERO
         })
     ));
@@ -723,7 +748,7 @@ fn five_thousand_files() {
 #[test]
 #[ignore = "prints times"]
 fn how_fast() {
-    let world = World::new();
+    let world = VerifierFixture::new();
     five_thousand(&world);
     git(&world, &["init", "-q"]);
     git(&world, &["add", "-A"]);
@@ -732,17 +757,17 @@ fn how_fast() {
     let globs = |text: &str| vec![text.to_owned()];
     let (rust, cargo, out) = (globs("src/**/*.rs"), globs("Cargo.*"), globs("coverage/**"));
     let views = [
-        View {
+        VerifierGlobs {
             name: &names[0],
             inputs: &[],
             outputs: &out,
         },
-        View {
+        VerifierGlobs {
             name: &names[1],
             inputs: &rust,
             outputs: &[],
         },
-        View {
+        VerifierGlobs {
             name: &names[2],
             inputs: &cargo,
             outputs: &[],
@@ -750,7 +775,7 @@ fn how_fast() {
     ];
     for label in ["cold", "young", "warm", "warm", "warm", "warm"] {
         let started = std::time::Instant::now();
-        reader.read(&views, Limits::default()).unwrap();
+        reader.read_tree(&views, TreeReadLimits::default()).unwrap();
         println!("{label}: {:?}", started.elapsed());
         // Out of the time in which a file counts as young.
         std::thread::sleep(Duration::from_millis(150));
@@ -762,7 +787,7 @@ fn our_own_state_is_no_part_of_the_tree() {
     let world = project();
     world.write("state/store.db", "1");
     let reader = TreeReader {
-        apart: Some(world.path("state")),
+        excluded_folder: Some(world.path("state")),
         ..reader(&world)
     };
     let before = digest(&reader);
@@ -775,13 +800,14 @@ fn our_own_state_is_no_part_of_the_tree() {
 #[test]
 fn what_we_print_into_is_no_part_of_the_tree_unless_it_is_tracked() {
     let world = project();
-    let id = |name: &str| FileId::of(&std::fs::metadata(world.path(name)).unwrap()).unwrap();
+    let id =
+        |name: &str| FileId::from_metadata(&std::fs::metadata(world.path(name)).unwrap()).unwrap();
     let plain = reader(&world);
     let before = digest(&plain);
     world.write("out.json", "1");
     assert_ne!(digest(&plain), before);
     let reader = TreeReader {
-        printed: [id("out.json"), id("app/core.py")].into(),
+        own_output_files: [id("out.json"), id("app/core.py")].into(),
         ..plain
     };
     assert_eq!(digest(&reader), before);
@@ -795,12 +821,12 @@ fn what_we_print_into_is_no_part_of_the_tree_unless_it_is_tracked() {
 fn a_reading_that_is_cancelled_is_given_up() {
     let world = project();
     let cancelled = std::sync::atomic::AtomicBool::new(true);
-    let limits = Limits {
+    let limits = TreeReadLimits {
         time: None,
         cancelled: Some(&cancelled),
     };
     assert!(matches!(
-        reader(&world).read(&[], limits),
-        Err(TreeError::Cancelled)
+        reader(&world).read_tree(&[], limits),
+        Err(TreeReaderError::Cancelled)
     ));
 }

@@ -1,18 +1,18 @@
 //! The supervisor's knobs.
 
-use checkrein_runtime::witness::Share;
+use checkrein_runtime::witness::UnitFraction;
 
 /// What it does, and how often.
 ///
 /// ```
-/// use checkrein::{Share, VerifierConfig};
+/// use checkrein::{UnitFraction, VerifierConfig};
 ///
 /// let config = VerifierConfig {
 ///     veto_min_confidence: "0.8".parse()?,
 ///     progress_window: 5,
 ///     ..VerifierConfig::default()
 /// };
-/// assert_eq!(config.progress_threshold, Share::thousandths(400));
+/// assert_eq!(config.progress_threshold, UnitFraction::share_from_thousandths(400));
 /// # Ok::<(), checkrein::NoShare>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,11 +20,11 @@ pub struct VerifierConfig {
     /// Whether calls are judged before they run.
     pub veto_enabled: bool,
     /// What an intervention must be sure of; with less the call is allowed.
-    pub veto_min_confidence: Share,
+    pub veto_min_confidence: UnitFraction,
     /// Whether steps are rated.
     pub progress_enabled: bool,
     /// Below this a step brought nothing.
-    pub progress_threshold: Share,
+    pub progress_threshold: UnitFraction,
     /// So many steps in a row that brought nothing make a nudge.
     pub progress_window: u32,
     /// Most calls that the model is asked about in a run.
@@ -49,9 +49,9 @@ impl Default for VerifierConfig {
     fn default() -> Self {
         Self {
             veto_enabled: true,
-            veto_min_confidence: Share::thousandths(600),
+            veto_min_confidence: UnitFraction::share_from_thousandths(600),
             progress_enabled: true,
-            progress_threshold: Share::thousandths(400),
+            progress_threshold: UnitFraction::share_from_thousandths(400),
             progress_window: 3,
             max_pretool_calls_per_run: 50,
             max_progress_calls_per_run: 30,
@@ -98,7 +98,7 @@ impl VerifierConfig {
             ),
             (
                 "progress_threshold",
-                self.progress_threshold == Share::ZERO,
+                self.progress_threshold == UnitFraction::ZERO,
                 "no score is below it",
                 progress,
             ),

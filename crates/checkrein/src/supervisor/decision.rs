@@ -1,8 +1,8 @@
 //! What the supervisor says, and on what ground. What nobody judged is not an `Allow`.
 
 use checkrein_models::ChatMessage;
-use checkrein_runtime::veto::Misfit;
-use checkrein_runtime::witness::{Share, Silent};
+use checkrein_runtime::veto::InvalidToolCallError;
+use checkrein_runtime::witness::{UnitFraction, UnusableModelAnswer};
 use serde_json::{Map, Value};
 
 use super::NotWorth;
@@ -30,7 +30,7 @@ pub struct PreToolDecision {
     /// What it runs with, if rewritten.
     pub new_args: Option<Map<String, Value>>,
     /// How sure the model is; `None` if it did not say, or was not asked.
-    pub confidence: Option<Share>,
+    pub confidence: Option<UnitFraction>,
     /// What the verdict rests on.
     pub basis: Basis,
     /// Whether it is the answer to an earlier call like this one.
@@ -45,7 +45,7 @@ pub enum Basis {
     /// The model was for this, and too unsure: the call is allowed.
     TooUnsure(VerifierVerdict),
     /// No model is needed to see that the call cannot be right.
-    Misfit(Misfit),
+    Misfit(InvalidToolCallError),
     /// The host's policy refuses it.
     Policy,
     /// Nobody judged it.
@@ -72,7 +72,7 @@ pub enum Unjudged {
     },
     /// The model said nothing that counts.
     #[error("{0}")]
-    Silent(Silent),
+    Silent(UnusableModelAnswer),
 }
 
 impl PreToolDecision {
@@ -123,7 +123,7 @@ impl PreToolDecision {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgressCheck {
     /// From 0 to 1; `None` if nobody rated it.
-    pub score: Option<Share>,
+    pub score: Option<UnitFraction>,
     /// What the step was, or why nobody rated it.
     pub summary: String,
     /// What to try instead.

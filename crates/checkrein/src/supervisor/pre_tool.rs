@@ -6,8 +6,11 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply};
-use checkrein_runtime::veto::{self, Known, Misfit, Opinion, Planned, Tools, Verdict};
-use checkrein_runtime::witness::{Asking, Silent};
+use checkrein_runtime::veto::{
+    self, InvalidToolCallError, ModelOpinionOnToolCall, ToolCallForVeto, ToolCallVetoVerdict,
+    ToolWithCompiledSchema, ToolsPreparedForVeto,
+};
+use checkrein_runtime::witness::{PreparedModelQuestion, UnusableModelAnswer};
 use serde_json::Value;
 
 use super::book::{Book, Run, lock};
@@ -50,7 +53,7 @@ pub struct PreToolVerifier {
 #[derive(Debug, Default)]
 struct Kit {
     told: Vec<checkrein_models::ToolDefinition>,
-    tools: Option<Tools>,
+    tools: Option<ToolsPreparedForVeto>,
     /// Names of those that only look.
     looking: BTreeSet<String>,
 }
@@ -65,17 +68,17 @@ pub(super) struct Call<'a> {
 }
 
 impl Kit {
-    fn known<'a>(&'a self, tool: &str, own: Option<&'a Own>) -> Option<&'a Known> {
+    fn known<'a>(&'a self, tool: &str, own: Option<&'a Own>) -> Option<&'a ToolWithCompiledSchema> {
         let tools = self.tools.as_ref();
         tools
-            .and_then(|tools| tools.get(tool))
+            .and_then(|tools| tools.tool_by_name(tool))
             .or(own.map(|own| &own.known))
     }
 }
 
 /// A call that the model is asked about.
 struct Asked {
-    asking: Asking,
+    asking: PreparedModelQuestion,
     shape: Shape,
     kit: Arc<Kit>,
 }
@@ -83,14 +86,14 @@ struct Asked {
 /// A tool that knows itself: in a wrapper of its own.
 #[derive(Debug)]
 pub(super) struct Own {
-    known: Known,
+    known: ToolWithCompiledSchema,
     looks: bool,
 }
 
 impl Own {
     pub(super) fn of(tool: &impl Tool) -> Self {
         Self {
-            known: Known::new(&told(tool)),
+            known: ToolWithCompiledSchema::new(&told(tool)),
             looks: tool.read_only(),
         }
     }
@@ -154,7 +157,7 @@ impl PreToolVerifier {
             all.push(tool_told);
         }
         *kit = Arc::new(Kit {
-            tools: Some(Tools::new(&all)),
+            tools: Some(ToolsPreparedForVeto::new(&all)),
             told: all,
             looking,
         });
@@ -164,7 +167,10 @@ impl PreToolVerifier {
     pub fn doubts(&self) -> Vec<String> {
         let kit = self.kit();
         let tools = kit.tools.iter();
-        tools.flat_map(Tools::doubts).map(str::to_owned).collect()
+        tools
+            .flat_map(ToolsPreparedForVeto::unusable_tool_schema_errors)
+            .map(str::to_owned)
+            .collect()
     }
 
     /// Judges one call. Never fails: what nobody could judge is [`VerifierVerdict::Unjudged`].
@@ -265,14 +271,14 @@ impl PreToolVerifier {
             run.stats.pretool_asked += 1;
             shape
         };
-        let planned = Planned {
+        let planned = ToolCallForVeto {
             goal: call.goal,
             tool: call.tool,
             arguments: shape.arguments(),
             history: call.history,
         };
         ControlFlow::Continue(Asked {
-            asking: veto::about(tools, known, planned),
+            asking: veto::build_veto_question_for_call(tools, known, planned),
             shape,
             kit,
         })
@@ -286,8 +292,9 @@ impl PreToolVerifier {
         asked: Asked,
         reply: Result<ModelReply, ModelError>,
     ) -> PreToolDecision {
-        let heard = veto::heard(&asked.asking, asked.kit.known(call.tool, own), reply);
-        let decision = match heard.said {
+        let heard =
+            veto::veto_opinion_from_reply(&asked.asking, asked.kit.known(call.tool, own), reply);
+        let decision = match heard.result {
             Ok(opinion) => self.weighed(call.tool, opinion),
             Err(silent) => PreToolDecision::unjudged(Unjudged::Silent(silent)),
         };
@@ -306,17 +313,17 @@ impl PreToolVerifier {
             .and_then(|policy| policy(tool, arguments))
     }
 
-    fn weighed(&self, tool: &str, opinion: Opinion) -> PreToolDecision {
-        let stands = opinion.stands(self.config.veto_min_confidence);
-        let Opinion {
+    fn weighed(&self, tool: &str, opinion: ModelOpinionOnToolCall) -> PreToolDecision {
+        let stands = opinion.veto_meets_confidence(self.config.veto_min_confidence);
+        let ModelOpinionOnToolCall {
             verdict,
             reason,
             confidence,
         } = opinion;
         let (verdict, new_args) = match verdict {
-            Verdict::Allow => (VerifierVerdict::Allow, None),
-            Verdict::Veto => (VerifierVerdict::Veto, None),
-            Verdict::Rewrite(arguments) => (VerifierVerdict::Rewrite, Some(arguments)),
+            ToolCallVetoVerdict::Allow => (VerifierVerdict::Allow, None),
+            ToolCallVetoVerdict::Veto => (VerifierVerdict::Veto, None),
+            ToolCallVetoVerdict::Rewrite(arguments) => (VerifierVerdict::Rewrite, Some(arguments)),
         };
         let said = PreToolDecision {
             verdict,
@@ -347,16 +354,20 @@ impl PreToolVerifier {
                 new_args: Some(arguments),
                 ..said
             },
-            _ => PreToolDecision::unjudged(Unjudged::Silent(Silent::NoArguments)),
+            _ => PreToolDecision::unjudged(Unjudged::Silent(UnusableModelAnswer::NoArguments)),
         }
     }
 }
 
 /// What can be said without a model.
-fn check(tools: Option<&Tools>, known: Option<&Known>, call: &Call<'_>) -> Result<(), Misfit> {
+fn check(
+    tools: Option<&ToolsPreparedForVeto>,
+    known: Option<&ToolWithCompiledSchema>,
+    call: &Call<'_>,
+) -> Result<(), InvalidToolCallError> {
     match (known, tools) {
-        (Some(known), _) => known.check(call.tool, call.arguments),
-        (None, Some(tools)) => tools.check(call.tool, call.arguments),
+        (Some(known), _) => known.check_call_arguments(call.tool, call.arguments),
+        (None, Some(tools)) => tools.check_tool_call_schema(call.tool, call.arguments),
         (None, None) => Ok(()),
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use checkrein_models::{ChatMessage, LanguageModel};
-use checkrein_runtime::progress::{self, Step};
+use checkrein_runtime::progress::{self, AgentStepToRate};
 
 use super::book::{Book, lock};
 use super::decision::nudge;
@@ -74,16 +74,16 @@ impl ProgressVerifier {
         let rating = match may {
             Err(why) => Err(why),
             Ok(()) => {
-                let step = Step {
+                let step = AgentStepToRate {
                     goal,
                     summary: last_step_summary,
                     history: recent_history,
                 };
-                let asking = progress::about(step);
+                let asking = progress::step_rating_request(step);
                 let reply = self.model.ask_model(&asking.request).await;
-                let heard = progress::heard(&asking, reply);
+                let heard = progress::rating_from_reply(&asking, reply);
                 lock(&run).stats.used(heard.usage);
-                heard.said.map_err(Unjudged::Silent)
+                heard.result.map_err(Unjudged::Silent)
             }
         };
         let check = match rating {

@@ -124,7 +124,7 @@ fn write(value: &Value, out: &mut String) {
                 let _ = fmt::Write::write_fmt(out, format_args!("{value}"));
             }
         },
-        Value::String(text) => witness::string(out, text),
+        Value::String(text) => witness::push_json_string(out, text),
         Value::Array(items) => {
             out.push('[');
             for (nth, item) in items.iter().enumerate() {
@@ -145,7 +145,7 @@ fn write(value: &Value, out: &mut String) {
                 if nth > 0 {
                     out.push(',');
                 }
-                witness::string(out, key);
+                witness::push_json_string(out, key);
                 out.push(':');
                 write(item, out);
             }

@@ -1,7 +1,7 @@
 //! What the supervisor did in a run, counted where it decides.
 
 use checkrein_models::AnswerTokenUsage;
-use checkrein_runtime::witness::Share;
+use checkrein_runtime::witness::UnitFraction;
 
 use super::{Basis, NotWorth, PreToolDecision, ProgressCheck, Unjudged, VerifierVerdict};
 
@@ -42,7 +42,7 @@ pub struct VerifierStats {
     /// Nudges that were handed out.
     pub nudges_injected: u64,
     /// The last ten scores, oldest first.
-    pub last_progress_scores: Vec<Share>,
+    pub last_progress_scores: Vec<UnitFraction>,
     /// Input tokens of its own questions, as far as providers say.
     pub input_tokens: u64,
     /// Output tokens likewise.

@@ -868,7 +868,7 @@ fn token_use(
     cursor: &str,
     limit: u64,
 ) -> Option<TokenUsage> {
-    let mut file = whole::open(Path::new(&transcript.path)).ok()?;
+    let mut file = whole::open_regular_file(Path::new(&transcript.path)).ok()?;
     file.seek(SeekFrom::Start(adapter.offset(cursor))).ok()?;
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes).ok()?;
@@ -896,7 +896,7 @@ fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcr
     let until = Instant::now() + LAG;
     while Instant::now() < until {
         let mut bytes = Vec::new();
-        let read = whole::open(Path::new(&transcript.path)).and_then(|mut file| {
+        let read = whole::open_regular_file(Path::new(&transcript.path)).and_then(|mut file| {
             file.seek(SeekFrom::Start(adapter.offset(&cursor)))?;
             file.take(MAX_TRANSCRIPT_AT_STOP).read_to_end(&mut bytes)
         });

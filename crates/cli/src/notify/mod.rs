@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use checkrein_runtime::Decided;
 use checkrein_store::{SqliteStore, StoredApprovalRequest};
-use checkrein_verifiers::process::{self, Ended};
+use checkrein_verifiers::process::{self, ProcessExit};
 
 use self::turn::Turn;
 use crate::commands::approvals::what;
@@ -121,23 +121,23 @@ fn tell(state: &Path, rows: &[StoredApprovalRequest], command: &str) -> Result<(
         .stdout(Stdio::null())
         .stderr(Stdio::null());
     let nonce = ids.first().copied().unwrap_or_default();
-    let (wait, kill) = process::spawn(shell, nonce).map_err(failed)?;
+    let (wait, kill) = process::spawn_killable_process_tree(shell, nonce).map_err(failed)?;
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         // Whoever does not listen any more has given up on it.
-        let _ = sender.send(wait.wait());
+        let _ = sender.send(wait.wait_for_command_end());
     });
     let ended = receiver.recv_timeout(LIMIT);
-    kill.kill();
+    kill.kill_process_tree();
     match ended {
-        Ok(Ok((Ended::Exited(0), _))) => Ok(()),
-        Ok(Ok((Ended::Exited(code), _))) => {
+        Ok(Ok((ProcessExit::Exited(0), _))) => Ok(()),
+        Ok(Ok((ProcessExit::Exited(code), _))) => {
             Err(format!("'{command}' ended with exit status {code}"))
         }
-        Ok(Ok((Ended::Signalled(signal), _))) => {
+        Ok(Ok((ProcessExit::Signalled(signal), _))) => {
             Err(format!("'{command}' was ended by signal {signal}"))
         }
-        Ok(Ok((Ended::Lost, _))) => Err(format!("'{command}' was lost sight of")),
+        Ok(Ok((ProcessExit::Lost, _))) => Err(format!("'{command}' was lost sight of")),
         Ok(Err(error)) => Err(failed(error)),
         Err(_) => Err(format!(
             "'{command}' took longer than {} s",

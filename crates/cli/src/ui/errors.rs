@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use checkrein_runtime::RuntimeError;
 use checkrein_runtime::config::ConfigError;
 use checkrein_store::StoreError;
-use checkrein_verifiers::tree::TreeError;
+use checkrein_verifiers::tree::TreeReaderError;
 
 use crate::exit_code;
 use crate::ui::line::Line;
@@ -103,7 +103,7 @@ impl From<RuntimeError> for CommandError {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::Config(error) => error.into(),
-            RuntimeError::Cancelled | RuntimeError::Tree(TreeError::Cancelled) => {
+            RuntimeError::Cancelled | RuntimeError::Tree(TreeReaderError::Cancelled) => {
                 Self::interrupted(RuntimeError::Cancelled.to_string())
             }
             other => Self::failed(other.to_string()),

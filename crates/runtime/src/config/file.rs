@@ -6,7 +6,7 @@ use checkrein_core::policy::{
     VerifyOnChangeOrAlways,
 };
 use checkrein_execpolicy::UnmatchedDecision;
-use checkrein_verifiers::judge::{Surface, Trigger};
+use checkrein_verifiers::judge::{ConversationKind, JudgeTriggerMode};
 use serde::Deserialize;
 
 /// All of it but its profiles, which are laid over it before.
@@ -170,10 +170,10 @@ pub(super) struct VerifierTable {
     pub(super) ask: Option<String>,
     pub(super) expires: Option<Span>,
     pub(super) model: Option<String>,
-    pub(super) trigger: Option<Trigger>,
+    pub(super) trigger: Option<JudgeTriggerMode>,
     pub(super) keywords: Option<Vec<String>>,
     pub(super) heartbeat: Option<bool>,
-    pub(super) surfaces: Option<Vec<Surface>>,
+    pub(super) surfaces: Option<Vec<ConversationKind>>,
     pub(super) max_attempts: Option<u64>,
     pub(super) mode: Option<JudgeMode>,
     pub(super) min_score: Option<f64>,

@@ -6,7 +6,7 @@ use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use checkrein_core::digest::Digest;
-use checkrein_verifiers::judge::{RULES, Rules};
+use checkrein_verifiers::judge::{InstructionFile, RULE_FILE_NAMES};
 use globset::GlobMatcher;
 use serde::{Deserialize, Serialize};
 
@@ -106,7 +106,7 @@ impl Gathered {
         }
         let mut agents = Vec::new();
         let judged = verifiers(&parts).any(|verifier| verifier.kind.as_deref() == Some("judge"));
-        for name in RULES.iter().filter(|_| judged) {
+        for name in RULE_FILE_NAMES.iter().filter(|_| judged) {
             let path = folder.join(name);
             // Nobody approves of these: a link could lead to what is nobody's business.
             if path
@@ -142,11 +142,11 @@ impl Gathered {
     }
 
     /// What a judge is told of them.
-    pub(super) fn agents_rules(&self) -> Vec<Rules> {
+    pub(super) fn agents_rules(&self) -> Vec<InstructionFile> {
         let rules = |source: &Source| {
             let name = source.name.file_name()?.to_str()?.to_owned();
             let text = source.text.clone();
-            Some(Rules { name, text })
+            Some(InstructionFile { name, text })
         };
         self.agents.iter().filter_map(rules).collect()
     }

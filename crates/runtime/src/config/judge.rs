@@ -5,8 +5,10 @@ use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{
     JudgeEnforcementPolicy, Stance, VerdictSubjectKind, VerifierSpec, VerifierTier,
 };
-use checkrein_verifiers::judge::{Definition, KEYWORDS, Surface, Trigger};
-use checkrein_verifiers::{Judge, Verifier as _};
+use checkrein_verifiers::judge::{
+    ConversationKind, DEFAULT_KEYWORDS, JudgeDefinition, JudgeTriggerMode,
+};
+use checkrein_verifiers::{JudgeVerifier, VerifierKind as _};
 
 use super::document::Document;
 use super::file::{JudgeMode, VerifierTable};
@@ -44,27 +46,27 @@ pub(super) fn verifier(
     }
     let trigger = table.trigger.unwrap_or_default();
     let keywords = match (&table.keywords, trigger) {
-        (Some(_), Trigger::Always) => {
+        (Some(_), JudgeTriggerMode::Always) => {
             let what = "call for nothing where trigger = \"always\"; leave them out".to_owned();
             return wrong("keywords", what);
         }
-        (Some(words), Trigger::Keywords) => {
+        (Some(words), JudgeTriggerMode::Keywords) => {
             let says = |word: &String| word.chars().any(char::is_alphanumeric);
             if !words.iter().all(says) {
                 return wrong("keywords", "hold one without a letter or digit".to_owned());
             }
             words.clone()
         }
-        (None, Trigger::Always) => Vec::new(),
-        (None, Trigger::Keywords) => KEYWORDS.map(str::to_owned).to_vec(),
+        (None, JudgeTriggerMode::Always) => Vec::new(),
+        (None, JudgeTriggerMode::Keywords) => DEFAULT_KEYWORDS.map(str::to_owned).to_vec(),
     };
     let heartbeat = table.heartbeat.unwrap_or(false);
-    if trigger == Trigger::Keywords && keywords.is_empty() && !heartbeat {
+    if trigger == JudgeTriggerMode::Keywords && keywords.is_empty() && !heartbeat {
         let what = "are none, so nothing ever calls for it; name some, or trigger = \"always\"";
         return wrong("keywords", what.to_owned());
     }
-    let surfaces: Vec<Surface> = match &table.surfaces {
-        None => vec![Surface::Main, Surface::Subagent],
+    let surfaces: Vec<ConversationKind> = match &table.surfaces {
+        None => vec![ConversationKind::Main, ConversationKind::Subagent],
         Some(named) if named.is_empty() => {
             return wrong("surfaces", "are none; leave the key out for all".to_owned());
         }
@@ -79,7 +81,7 @@ pub(super) fn verifier(
             None => return wrong("rubric", format!("names '{file}', which is not there")),
         },
     };
-    let definition = Definition {
+    let definition = JudgeDefinition {
         model: table.model.clone(),
         trigger,
         keywords,
@@ -90,7 +92,7 @@ pub(super) fn verifier(
         rules: gathered.map(Gathered::agents_rules).unwrap_or_default(),
     };
     let definition = serde_json::to_string(&definition).unwrap_or_default();
-    if let Err(error) = Judge.check_definition(&definition) {
+    if let Err(error) = JudgeVerifier.validate_verifier_definition(&definition) {
         return wrong("model", error.to_string());
     }
     Ok(VerifierSpec {
@@ -115,8 +117,8 @@ pub(super) fn verifier(
 
 /// Whether it can be asked about what a person is told.
 pub(super) fn reads_main(spec: &VerifierSpec) -> bool {
-    let judge = serde_json::from_str::<Definition>(&spec.definition);
-    judge.is_ok_and(|judge| judge.surfaces.contains(&Surface::Main))
+    let judge = serde_json::from_str::<JudgeDefinition>(&spec.definition);
+    judge.is_ok_and(|judge| judge.surfaces.contains(&ConversationKind::Main))
 }
 
 /// Of another kind its keys would do nothing.

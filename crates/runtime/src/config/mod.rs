@@ -208,7 +208,9 @@ pub fn compile_gathered(
     let mut warnings = Vec::new();
     for schema in repo.map_or(&[][..], |repo| &repo.schemas) {
         let name = schema.name.display().to_string();
-        warnings.extend(checkrein_verifiers::Schema::slips(&name, &schema.text));
+        warnings.extend(
+            checkrein_verifiers::SchemaVerifier::unknown_keyword_warnings(&name, &schema.text),
+        );
     }
     let policy = policy_of(&document, &file, repo, driver);
     let mut policy = policy.map_err(|error| error.beside(&warnings))?;
@@ -560,7 +562,7 @@ fn verifier(
     }
     human::none_of_its_keys(at, table)?;
     judge::none_of_its_keys(at, table)?;
-    let Some(implementation) = checkrein_verifiers::find(kind) else {
+    let Some(implementation) = checkrein_verifiers::find_verifier_kind(kind) else {
         // The table of keys names the same kinds.
         return Err(at.mistake(&key("kind"), format!("cannot be \"{kind}\"")));
     };
@@ -575,7 +577,7 @@ fn verifier(
     }
     let definition = serde_json::json!({ "run": run, "env": table.env }).to_string();
     implementation
-        .check_definition(&definition)
+        .validate_verifier_definition(&definition)
         .map_err(|error| at.mistake(&key("run"), error.to_string()))?;
     for (name, patterns) in [("inputs", &table.inputs), ("outputs", &table.outputs)] {
         for pattern in patterns {

@@ -3,7 +3,7 @@
 
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
-use checkrein_verifiers::{Schema, Verifier as _};
+use checkrein_verifiers::{SchemaVerifier, VerifierKind as _};
 
 use super::document::Document;
 use super::file::VerifierTable;
@@ -47,13 +47,13 @@ pub(super) fn verifier(
         "target": target,
     })
     .to_string();
-    if let Err(error) = Schema.check_definition(&definition) {
+    if let Err(error) = SchemaVerifier.validate_verifier_definition(&definition) {
         return wrong("schema", &format!("cannot be used: {error}"));
     }
-    let inputs = Schema.named_files(&definition);
+    let inputs = SchemaVerifier.files_named_in_definition(&definition);
     Ok(VerifierSpec {
         name: VerifierName::new(table.name.as_str()),
-        kind: Schema.kind().to_owned(),
+        kind: SchemaVerifier.verifier_kind_name().to_owned(),
         tier: VerifierTier::Hard,
         subject: match inputs.is_empty() {
             true => VerdictSubjectKind::Message,

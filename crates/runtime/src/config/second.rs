@@ -1,7 +1,7 @@
 //! `[veto]` and `[progress]`: a second model beside the agent.
 
 use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
-use checkrein_verifiers::judge::check_model;
+use checkrein_verifiers::judge::check_model_name;
 
 use super::document::Document;
 use super::file::{ProgressTable, VetoScope, VetoTable};
@@ -43,6 +43,6 @@ fn model(at: &Document, table: &str, given: Option<&str>) -> Result<String, Conf
         let what = "is missing; name a cheap one, such as model = \"anthropic/claude-haiku-4-5\"";
         return Err(at.mistake(&key, what));
     };
-    check_model(model).map_err(|what| at.mistake(&key, what))?;
+    check_model_name(model).map_err(|what| at.mistake(&key, what))?;
     Ok(model.to_owned())
 }

@@ -65,13 +65,13 @@ pub(super) fn ask(
             "it was not asked: what it would be shown is larger than {LARGEST} bytes"
         ));
     }
-    let said = plugin::ask(&plugin::Question {
+    let said = plugin::run_plugin(&plugin::PluginRequest {
         run,
         root: &place.root,
         env: &place.env,
         input: &input,
-        limit,
-        most: MOST,
+        timeout: limit,
+        max_output_bytes: MOST,
         cancelled,
     });
     read(question, &said.map_err(|why| why.to_string())?)

@@ -135,7 +135,7 @@ fn is_wanted_to_the_end(
     ended: &AtomicBool,
 ) -> bool {
     let mut is_alone = false;
-    let mut looked = system.monotonic();
+    let mut looked = system.monotonic_now();
     while !ended.load(Ordering::Relaxed) {
         if !is_alone {
             match link.hear() {
@@ -146,7 +146,7 @@ fn is_wanted_to_the_end(
         } else {
             system.sleep(LOOK_AGAIN / 10);
         }
-        let now = system.monotonic();
+        let now = system.monotonic_now();
         if now.saturating_duration_since(looked) >= LOOK_AGAIN {
             looked = now;
             let is_there = batch.root.is_dir() && batch.state.is_dir();

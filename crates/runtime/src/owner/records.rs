@@ -89,8 +89,8 @@ impl FoundOwner {
     /// Has it end, and waits a while for that.
     pub(super) fn cancel(&self, system: &dyn System) {
         self.ask_to_end();
-        let until = system.monotonic() + ENDING;
-        while self.lives() && system.monotonic() < until {
+        let until = system.monotonic_now() + ENDING;
+        while self.lives() && system.monotonic_now() < until {
             system.sleep(LOOK_AGAIN);
         }
     }

@@ -7,7 +7,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{EvidenceOrigin, InconclusiveCause, Retryability};
 use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
-use checkrein_verifiers::Report;
+use checkrein_verifiers::VerifierReport;
 
 use super::link::{Heard, HookSays, OwnerLink, OwnerSays};
 use super::records::{FoundOwner, OwnerRecord, entered, running};
@@ -35,7 +35,7 @@ impl<'a> Batch<'a> {
         let start = self.runtime.start_owner.as_ref()?;
         let session = self.session?;
         let left = self.patience.deadline?;
-        let left = left.saturating_duration_since(self.system().monotonic());
+        let left = left.saturating_duration_since(self.system().monotonic_now());
         if self.origin != EvidenceOrigin::Gate || printed::may_be_into(&self.runtime.place.root) {
             return None;
         }
@@ -201,9 +201,13 @@ impl<'a> Batch<'a> {
         since: UnixMillis,
     ) -> Result<Done, RuntimeError> {
         let now = self.now();
-        let report = Report {
+        let report = VerifierReport {
             note: Some(still_running_words(now.millis_since(since))),
-            ..Report::inconclusive(InconclusiveCause::ClaimedElsewhere, Retryability::Yes, "")
+            ..VerifierReport::inconclusive_report(
+                InconclusiveCause::ClaimedElsewhere,
+                Retryability::Yes,
+                "",
+            )
         };
         let none = Digest::hash_bytes(b"");
         let evidence = self.evidence(spec, report, subject, subject, none, none);

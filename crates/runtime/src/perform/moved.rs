@@ -115,7 +115,10 @@ impl<'a> Batch<'a> {
         let place = &self.runtime.place;
         let neighbours = neighbours::known(place);
         let by_neighbours = |ran: &Disturbed| {
-            let packages = ran.before.reading.changed_packages(&ran.after.reading);
+            let packages = ran
+                .before
+                .reading
+                .changed_package_markers(&ran.after.reading);
             let only_theirs = moved.written.iter().all(|path| neighbours.contains(path));
             packages.is_empty() && !moved.written.is_empty() && only_theirs
         };
@@ -181,13 +184,13 @@ impl<'a> Batch<'a> {
                 waited = true;
                 continue;
             };
-            let mut watch = before.watch(&self.runtime.place.root, &written);
+            let mut watch = before.watch_files(&self.runtime.place.root, &written);
             let ended = AtomicBool::new(false);
             let run = std::thread::scope(|scope| {
                 let threads = Threads::new(self.system(), scope);
                 threads.spawn(|| {
                     while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
-                        watch.look();
+                        watch.poll_watched_files_once();
                         self.system().sleep(BETWEEN_GLANCES);
                     }
                 });
@@ -204,7 +207,7 @@ impl<'a> Batch<'a> {
                     return Ok(self.unread(spec, subject, key, &why));
                 }
             };
-            let wrote = before.written_paths(&after.reading, &spec.name);
+            let wrote = before.changed_or_rewritten_paths(&after.reading, &spec.name);
             let unseen: Vec<String> = wrote
                 .iter()
                 .filter(|path| !written.contains(path))
@@ -217,7 +220,7 @@ impl<'a> Batch<'a> {
                 continue;
             }
             let lone = Lone {
-                taken_away: watch.taken_away(),
+                taken_away: watch.files_taken_away_during_check(),
                 wrote,
                 unseen,
             };

@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, SystemTime};
 
 use checkrein_core::digest::Digest;
-use checkrein_verifiers::file_system::{FileStat, FileSystem, Links, OpenFile, OpenFolder};
-use checkrein_verifiers::{Job, Report, Verifier};
+use checkrein_verifiers::file_system::{FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
+use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
 use crate::owner::ProcessId;
 use crate::system::{MayBlock, RealSystem, System};
@@ -46,11 +46,11 @@ impl SetClock {
 }
 
 impl FileSystem for SetClock {
-    fn now(&self) -> SystemTime {
+    fn clock_now(&self) -> SystemTime {
         self.began.0 + self.passed()
     }
 
-    fn monotonic(&self) -> Instant {
+    fn monotonic_now(&self) -> Instant {
         self.began.1 + self.passed()
     }
 
@@ -58,20 +58,24 @@ impl FileSystem for SetClock {
         *self.passed.lock().unwrap() += time;
     }
 
-    fn threads(&self) -> usize {
-        RealSystem.threads()
+    fn worthwhile_thread_count(&self) -> usize {
+        RealSystem.worthwhile_thread_count()
     }
 
-    fn open_folder(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
-        RealSystem.open_folder(folder)
+    fn open_folder_for_listing(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
+        RealSystem.open_folder_for_listing(folder)
     }
 
-    fn stat(&self, path: &Path, links: Links) -> io::Result<FileStat> {
-        RealSystem.stat(path, links)
+    fn stat_file(&self, path: &Path, links: SymlinkMode) -> io::Result<FileStat> {
+        RealSystem.stat_file(path, links)
     }
 
-    fn open_file(&self, path: &Path, links: Links) -> io::Result<Box<dyn OpenFile>> {
-        RealSystem.open_file(path, links)
+    fn open_file_for_reading(
+        &self,
+        path: &Path,
+        links: SymlinkMode,
+    ) -> io::Result<Box<dyn OpenFile>> {
+        RealSystem.open_file_for_reading(path, links)
     }
 
     fn read_link(&self, link: &Path) -> io::Result<PathBuf> {
@@ -102,7 +106,7 @@ impl System for SetClock {
         RealSystem.wait_for_threads(threads);
     }
 
-    fn verify(&self, verifier: &dyn Verifier, job: &Job<'_>) -> Report {
+    fn verify(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
         RealSystem.verify(verifier, job)
     }
 

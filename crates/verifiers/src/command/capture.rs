@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 
 use memchr::memmem;
 
-use crate::Redact;
+use crate::RedactBytesFn;
 use crate::logs;
-use crate::output::{Ends, Lines, plain};
-use crate::run_report::{RunReport, RunReportReader};
+use crate::output::{HeadTailBuffer, LineSplitter, strip_terminal_escapes};
+use crate::run_report::{CheckOutputParser, CheckOutputReport};
 
 /// Bytes of an output that its log keeps and its readers see: of the beginning, and of the end.
 const MAX_HELD: usize = 64 * 1024;
@@ -20,82 +20,82 @@ const KEY_BEGINS: &[u8] = b"-----BEGIN ";
 const KEY_ENDS: &[u8] = b"-----END ";
 
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Bounds {
+pub(crate) struct CaptureLimits {
     pub(crate) head: u64,
     pub(crate) tail: usize,
 }
 
-pub(crate) const BOUNDS: Bounds = Bounds {
+pub(crate) const CAPTURE_LIMITS: CaptureLimits = CaptureLimits {
     head: 32 << 20,
     tail: 8 << 20,
 };
 
 /// What became of the output.
-pub(crate) struct Captured {
+pub(crate) struct CaptureResult {
     /// Bytes of the output.
     pub(crate) total: u64,
-    pub(crate) ends: Ends,
+    pub(crate) ends: HeadTailBuffer,
     /// What its lines say.
-    pub(crate) report: RunReport,
+    pub(crate) report: CheckOutputReport,
     /// Withheld variables that it names.
     pub(crate) named: Vec<String>,
     /// The log, or why there is none.
     pub(crate) log: Result<PathBuf, String>,
 }
 
-pub(crate) struct Capture<'a> {
-    bounds: Bounds,
+pub(crate) struct OutputCapture<'a> {
+    bounds: CaptureLimits,
     total: u64,
-    redact: Redact<'a>,
+    redact: RedactBytesFn<'a>,
     /// The beginning of a line, or of a private key: it is hidden whole or not at all.
     held: Vec<u8>,
     log: Result<(PathBuf, File), String>,
     tail: VecDeque<Vec<u8>>,
     tail_bytes: usize,
-    ends: Ends,
-    lines: Lines,
-    readers: Readers,
+    ends: HeadTailBuffer,
+    lines: LineSplitter,
+    readers: OutputLineScanner,
 }
 
-struct Readers {
-    report: RunReportReader,
+struct OutputLineScanner {
+    report: CheckOutputParser,
     withheld: Vec<(String, bool)>,
 }
 
-impl<'a> Capture<'a> {
+impl<'a> OutputCapture<'a> {
     pub(crate) fn new(
         root: &Path,
         log: PathBuf,
         withheld: Vec<String>,
-        bounds: Bounds,
-        redact: Redact<'a>,
+        bounds: CaptureLimits,
+        redact: RedactBytesFn<'a>,
     ) -> Self {
         Self {
             bounds,
             total: 0,
             redact,
             held: Vec::new(),
-            log: logs::create(&log)
+            log: logs::create_log_file(&log)
                 .map(|file| (log, file))
                 .map_err(|err| err.to_string()),
             tail: VecDeque::new(),
             tail_bytes: 0,
-            ends: Ends::default(),
-            lines: Lines::default(),
-            readers: Readers {
-                report: RunReportReader::new(root),
+            ends: HeadTailBuffer::default(),
+            lines: LineSplitter::default(),
+            readers: OutputLineScanner {
+                report: CheckOutputParser::new(root),
                 withheld: withheld.into_iter().map(|name| (name, false)).collect(),
             },
         }
     }
 
     /// Takes the next chunk.
-    pub(crate) fn feed(&mut self, chunk: Vec<u8>) {
+    pub(crate) fn capture_output_chunk(&mut self, chunk: Vec<u8>) {
         let room = self.bounds.head.saturating_sub(self.total);
         self.total += chunk.len() as u64;
         let room = usize::try_from(room).unwrap_or(usize::MAX);
         let (head, rest) = chunk.split_at_checked(room).unwrap_or((&chunk, &[]));
-        self.take(head);
+        self.append_output_bytes(head);
         if rest.is_empty() {
             return;
         }
@@ -116,7 +116,7 @@ impl<'a> Capture<'a> {
     }
 
     /// Ends it: the tail follows the head, with a line between that counts what is missing.
-    pub(crate) fn finish(mut self) -> Captured {
+    pub(crate) fn finish_capture(mut self) -> CaptureResult {
         let tail = std::mem::take(&mut self.tail);
         let mut left_out = 0;
         if !tail.is_empty() {
@@ -125,15 +125,17 @@ impl<'a> Capture<'a> {
                 .saturating_sub(self.bounds.head + self.tail_bytes as u64);
             if left_out > 0 {
                 // The line in which the middle begins will not become whole any more.
-                self.release(self.held.len());
-                self.write(format!("\n[checkrein: {left_out} bytes left out]\n").as_bytes());
-                self.ends.skip(left_out);
+                self.flush_redacted(self.held.len());
+                self.write_and_scan_check_output(
+                    format!("\n[checkrein: {left_out} bytes left out]\n").as_bytes(),
+                );
+                self.ends.count_skipped_bytes(left_out);
             }
             for chunk in tail {
-                self.take(&chunk);
+                self.append_output_bytes(&chunk);
             }
         }
-        self.release(self.held.len());
+        self.flush_redacted(self.held.len());
         let Self {
             total,
             log,
@@ -142,57 +144,58 @@ impl<'a> Capture<'a> {
             mut readers,
             ..
         } = self;
-        lines.finish(|line| readers.line(line));
-        let Readers { report, withheld } = readers;
+        lines.flush_unterminated_last_line(|line| readers.scan_check_output_line(line));
+        let OutputLineScanner { report, withheld } = readers;
         let named = withheld
             .into_iter()
             .filter(|(_, named)| *named)
             .map(|(name, _)| name);
-        Captured {
+        CaptureResult {
             total,
             ends,
-            report: report.finish(left_out == 0),
+            report: report.finish_run_report(left_out == 0),
             named: named.collect(),
             log: log.map(|(path, _)| path),
         }
     }
 
-    fn take(&mut self, bytes: &[u8]) {
+    fn append_output_bytes(&mut self, bytes: &[u8]) {
         self.held.extend_from_slice(bytes);
-        self.release(whole(&self.held));
+        self.flush_redacted(flushable_len(&self.held));
     }
 
     /// Lets the first bytes of what is held go on, without their secrets.
-    fn release(&mut self, count: usize) {
+    fn flush_redacted(&mut self, count: usize) {
         let rest = self.held.split_off(count.min(self.held.len()));
         let ready = std::mem::replace(&mut self.held, rest);
         if !ready.is_empty() {
             let hidden = (self.redact)(&ready);
             let shown = hidden.unwrap_or(ready);
-            self.ends.feed(&shown);
-            self.write(&shown);
+            self.ends.push_output_chunk(&shown);
+            self.write_and_scan_check_output(&shown);
         }
     }
 
-    fn write(&mut self, bytes: &[u8]) {
+    fn write_and_scan_check_output(&mut self, bytes: &[u8]) {
         if let Ok((_, file)) = &mut self.log
             && let Err(err) = file.write_all(bytes)
         {
             self.log = Err(err.to_string());
         }
         let readers = &mut self.readers;
-        self.lines.feed(bytes, |line| readers.line(line));
+        self.lines
+            .split_chunk_into_lines(bytes, |line| readers.scan_check_output_line(line));
     }
 }
 
-impl Readers {
-    fn line(&mut self, line: &[u8]) {
-        let text = plain(line);
+impl OutputLineScanner {
+    fn scan_check_output_line(&mut self, line: &[u8]) {
+        let text = strip_terminal_escapes(line);
         // A carriage return of a progress bar ends a line too.
         for line in text.lines() {
-            self.report.line(line);
+            self.report.read_check_output_line(line);
             for (name, named) in &mut self.withheld {
-                *named = *named || mentions(line, name);
+                *named = *named || contains_word(line, name);
             }
         }
     }
@@ -200,7 +203,7 @@ impl Readers {
 
 /// How many of these bytes can go on: whole lines, and no part of a private key. More than
 /// [`MAX_HELD`] are not held back.
-fn whole(held: &[u8]) -> usize {
+fn flushable_len(held: &[u8]) -> usize {
     let Some(lines) = held
         .iter()
         .rposition(|byte| *byte == b'\n')
@@ -216,7 +219,7 @@ fn whole(held: &[u8]) -> usize {
 }
 
 /// Whether `name` stands in `line` as a word of its own.
-fn mentions(line: &str, name: &str) -> bool {
+fn contains_word(line: &str, name: &str) -> bool {
     let part_of_word = |c: char| c.is_alphanumeric() || c == '_';
     line.match_indices(name).any(|(at, _)| {
         let before = line.get(..at).and_then(|text| text.chars().next_back());
@@ -234,8 +237,8 @@ mod tests {
     #[test]
     fn the_log_keeps_both_ends_and_counts_the_rest() {
         let dir = tempfile::tempdir().unwrap();
-        let bounds = Bounds { head: 16, tail: 8 };
-        let mut capture = Capture::new(
+        let bounds = CaptureLimits { head: 16, tail: 8 };
+        let mut capture = OutputCapture::new(
             dir.path(),
             dir.path().join("logs/a.log"),
             Vec::new(),
@@ -243,9 +246,9 @@ mod tests {
             &|_| None,
         );
         for chunk in ["0123456789", "abcdefghij", "KLMNOPQRST", "uvwx", "yz12"] {
-            capture.feed(chunk.as_bytes().to_vec());
+            capture.capture_output_chunk(chunk.as_bytes().to_vec());
         }
-        let captured = capture.finish();
+        let captured = capture.finish_capture();
         let log = std::fs::read_to_string(captured.log.unwrap()).unwrap();
         assert_eq!(
             log,
@@ -265,22 +268,22 @@ mod tests {
                 assert!(whole, "{text}");
                 Some(text.replace("secret", "***").into_bytes())
             };
-            let mut capture = Capture::new(
+            let mut capture = OutputCapture::new(
                 dir.path(),
                 dir.path().join("a.log"),
                 Vec::new(),
-                BOUNDS,
+                CAPTURE_LIMITS,
                 &keys,
             );
-            capture.feed(text[..cut].to_vec());
-            capture.feed(text[cut..].to_vec());
-            let captured = capture.finish();
+            capture.capture_output_chunk(text[..cut].to_vec());
+            capture.capture_output_chunk(text[cut..].to_vec());
+            let captured = capture.finish_capture();
             let log = std::fs::read_to_string(captured.log.unwrap()).unwrap();
             assert!(
                 !log.contains("secret") && log.ends_with("last ***"),
                 "{log}"
             );
-            assert_eq!(captured.ends.excerpt(&[]), log);
+            assert_eq!(captured.ends.render_excerpt(&[]), log);
             assert_eq!(captured.total, text.len() as u64);
         }
     }
@@ -289,15 +292,15 @@ mod tests {
     fn a_log_that_cannot_be_written_is_told_and_the_readers_still_read() {
         let dir = tempfile::tempdir().unwrap();
         std::fs::write(dir.path().join("file"), "").unwrap();
-        let mut capture = Capture::new(
+        let mut capture = OutputCapture::new(
             dir.path(),
             dir.path().join("file/a.log"),
             vec!["A_KEY".to_owned(), "B_KEY".to_owned()],
-            BOUNDS,
+            CAPTURE_LIMITS,
             &|_| None,
         );
-        capture.feed(b"test x ... FAILED\nset A_KEY, not MY_B_KEY".to_vec());
-        let captured = capture.finish();
+        capture.capture_output_chunk(b"test x ... FAILED\nset A_KEY, not MY_B_KEY".to_vec());
+        let captured = capture.finish_capture();
         assert!(captured.log.is_err());
         assert_eq!(captured.report.findings.len(), 1);
         assert_eq!(captured.named, ["A_KEY"]);

@@ -3,12 +3,12 @@
 
 use serde::Deserialize;
 
-use crate::DefinitionError;
+use crate::VerifierDefinitionError;
 
 /// `{"run": "cargo test", "env": ["CI"]}`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Definition {
+pub(crate) struct CommandVerifierDefinition {
     /// The command, as one types it.
     pub(crate) run: String,
     /// Variables that it is given although they are withheld by default.
@@ -18,7 +18,7 @@ pub(crate) struct Definition {
 
 /// How to start it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Start<'a> {
+pub(crate) enum CommandInvocation<'a> {
     /// These words; the first is the program.
     Direct(&'a str, Vec<&'a str>),
     /// The platform's shell reads it.
@@ -39,24 +39,24 @@ const SHELL_WORDS: &[&str] = &[
     "until", "wait", "while",
 ];
 
-impl Definition {
-    pub(crate) fn parse(text: &str) -> Result<Self, DefinitionError> {
+impl CommandVerifierDefinition {
+    pub(crate) fn parse_definition(text: &str) -> Result<Self, VerifierDefinitionError> {
         let definition: Self =
-            serde_json::from_str(text).map_err(|source| DefinitionError::Shape {
+            serde_json::from_str(text).map_err(|source| VerifierDefinitionError::Shape {
                 kind: "command",
                 source,
             })?;
         if definition.run.trim().is_empty() {
-            return Err(DefinitionError::Empty { key: "run" });
+            return Err(VerifierDefinitionError::Empty { key: "run" });
         }
         let bad = |name: &&String| name.is_empty() || name.contains(['=', '\0']);
         match definition.env.iter().find(bad) {
-            Some(name) => Err(DefinitionError::VariableName { name: name.clone() }),
+            Some(name) => Err(VerifierDefinitionError::VariableName { name: name.clone() }),
             None => Ok(definition),
         }
     }
 
-    pub(crate) fn start(&self) -> Start<'_> {
+    pub(crate) fn direct_or_shell_invocation(&self) -> CommandInvocation<'_> {
         let text = self.run.trim();
         let mut words = text.split_whitespace();
         match words.next() {
@@ -66,9 +66,9 @@ impl Definition {
                     && !text.contains(SHELL_SYNTAX)
                     && !SHELL_WORDS.contains(&program) =>
             {
-                Start::Direct(program, words.collect())
+                CommandInvocation::Direct(program, words.collect())
             }
-            _ => Start::Shell(text),
+            _ => CommandInvocation::Shell(text),
         }
     }
 }
@@ -80,36 +80,40 @@ mod tests {
     #[cfg(unix)]
     #[test]
     fn a_shell_only_where_one_is_needed() {
-        let check = |run: &str, expected: Start<'_>| {
-            let definition = Definition {
+        let check = |run: &str, expected: CommandInvocation<'_>| {
+            let definition = CommandVerifierDefinition {
                 run: run.to_owned(),
                 env: vec![],
             };
-            assert_eq!(definition.start(), expected, "{run}");
+            assert_eq!(definition.direct_or_shell_invocation(), expected, "{run}");
         };
         check(
             " cargo test  --all ",
-            Start::Direct("cargo", vec!["test", "--all"]),
+            CommandInvocation::Direct("cargo", vec!["test", "--all"]),
         );
         check(
             "./a.sh b/c.d -x:1 +2 @3,",
-            Start::Direct("./a.sh", vec!["b/c.d", "-x:1", "+2", "@3,"]),
+            CommandInvocation::Direct("./a.sh", vec!["b/c.d", "-x:1", "+2", "@3,"]),
         );
         check(
             "npm run test:unit",
-            Start::Direct("npm", vec!["run", "test:unit"]),
+            CommandInvocation::Direct("npm", vec!["run", "test:unit"]),
         );
         for shell in [
             "a && b", "a | b", "A=1 b", "echo $X", "ls *.c", "exit 3", "cd x", "a 'b c'", "a\nb",
             "! a",
         ] {
-            check(shell, Start::Shell(shell));
+            check(shell, CommandInvocation::Shell(shell));
         }
     }
 
     #[test]
     fn bad_definitions_say_what_is_wrong() {
-        let message = |text: &str| Definition::parse(text).unwrap_err().to_string();
+        let message = |text: &str| {
+            CommandVerifierDefinition::parse_definition(text)
+                .unwrap_err()
+                .to_string()
+        };
         assert_eq!(message(r#"{"run": "  "}"#), "'run' is empty");
         assert_eq!(
             message(r#"{"cmd": "x"}"#),
@@ -120,8 +124,8 @@ mod tests {
             "'A=B' cannot be the name of an environment variable"
         );
         assert_eq!(
-            Definition::parse(r#"{"run": "x", "env": ["A"]}"#).unwrap(),
-            Definition {
+            CommandVerifierDefinition::parse_definition(r#"{"run": "x", "env": ["A"]}"#).unwrap(),
+            CommandVerifierDefinition {
                 run: "x".to_owned(),
                 env: vec!["A".to_owned()]
             }

@@ -2,15 +2,15 @@
 
 use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
 
-use super::definition::{Definition, Start};
+use super::definition::{CommandInvocation, CommandVerifierDefinition};
 use super::masks;
-use super::process::Ended;
-use super::run::{Cut, How, Ran};
-use crate::patterns::{Pattern, group};
-use crate::{Job, Report, logs};
+use super::process::ProcessExit;
+use super::run::{CheckCommandResult, CommandAbortReason, CommandOutcome};
+use crate::patterns::{LazyRegex, capture_group_text};
+use crate::{VerifierJob, VerifierReport, logs};
 
 /// `sh: 1: NAME: not found`, `bash: line 1: NAME: command not found`, `zsh:1: command not found: NAME`
-static NOT_FOUND: Pattern = Pattern::new(
+static NOT_FOUND: LazyRegex = LazyRegex::new(
     "not found",
     r"(?m)^\S*sh(?:: line \d+|: \d+|:\d+)?: (?:command not found: (\S+)|(\S+?): (?:command )?not found)$",
 );
@@ -32,7 +32,7 @@ const PYTEST_NOTHING: i32 = 5;
 
 /// A verdict with what goes with it.
 #[derive(Debug, PartialEq, Eq)]
-struct Judged {
+struct CommandVerifierVerdict {
     verdict: Verdict,
     cause: Option<InconclusiveCause>,
     retryable: Retryability,
@@ -40,9 +40,13 @@ struct Judged {
     note: Option<String>,
 }
 
-pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report {
-    let judged = judge(definition, job, &ran);
-    let Ran {
+pub(crate) fn build_command_verifier_report(
+    definition: &CommandVerifierDefinition,
+    job: &VerifierJob<'_>,
+    ran: CheckCommandResult,
+) -> VerifierReport {
+    let judged = verdict_of_command_run(definition, job, &ran);
+    let CheckCommandResult {
         how,
         captured,
         survivors,
@@ -53,14 +57,14 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
     }
     let log = match captured.log {
         Ok(_) if captured.total == 0 => None,
-        Ok(path) => Some(logs::shown(&path, job.root)),
+        Ok(path) => Some(logs::display_path(&path, job.root)),
         Err(why) => {
             notes.push(format!("its full output could not be kept: {why}"));
             None
         }
     };
     let passed = judged.verdict == Verdict::Pass;
-    Report {
+    VerifierReport {
         verdict: judged.verdict,
         cause: judged.cause,
         // What a passing check complains of is not what anybody must mend.
@@ -78,12 +82,15 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
         note: judged.note,
         command: Some(definition.run.trim().to_owned()),
         exit_code: match how {
-            How::Ended(Ended::Exited(code)) => Some(code),
-            How::Ended(_) | How::Cut(_) | How::NoProgram(_) | How::NotStarted(_) => None,
+            CommandOutcome::Ended(ProcessExit::Exited(code)) => Some(code),
+            CommandOutcome::Ended(_)
+            | CommandOutcome::Aborted(_)
+            | CommandOutcome::NoProgram(_)
+            | CommandOutcome::NotStarted(_) => None,
         },
         duration_ms: 0,
         retryable: judged.retryable,
-        excerpt: captured.ends.excerpt(&notes),
+        excerpt: captured.ends.render_excerpt(&notes),
         log,
         output_bytes: captured.total,
         stripped: captured.named,
@@ -92,62 +99,74 @@ pub(crate) fn report(definition: &Definition, job: &Job<'_>, ran: Ran) -> Report
     }
 }
 
-fn judge(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
+fn verdict_of_command_run(
+    definition: &CommandVerifierDefinition,
+    job: &VerifierJob<'_>,
+    ran: &CheckCommandResult,
+) -> CommandVerifierVerdict {
     match &ran.how {
-        How::Ended(Ended::Exited(0)) => zero(definition, job, ran),
-        How::Ended(Ended::Exited(code)) => nonzero(definition, *code, ran),
-        How::Ended(Ended::Signalled(signal)) => unsure(
+        CommandOutcome::Ended(ProcessExit::Exited(0)) => {
+            command_verdict_on_zero_exit(definition, job, ran)
+        }
+        CommandOutcome::Ended(ProcessExit::Exited(code)) => {
+            evaluate_nonzero_exit(definition, *code, ran)
+        }
+        CommandOutcome::Ended(ProcessExit::Signalled(signal)) => inconclusive_verdict(
             InconclusiveCause::Crash,
             format!("ended by signal {signal}"),
         ),
-        How::Ended(Ended::Lost) => unsure(
+        CommandOutcome::Ended(ProcessExit::Lost) => inconclusive_verdict(
             InconclusiveCause::Crash,
             "its end could not be seen".to_owned(),
         ),
-        How::Cut(Cut::Timeout) => unsure(
+        CommandOutcome::Aborted(CommandAbortReason::Timeout) => inconclusive_verdict(
             InconclusiveCause::Timeout,
             format!("still running after {} ms; killed", job.spec.timeout_ms),
         ),
-        How::Cut(Cut::ReplyDeadline) => unsure(
+        CommandOutcome::Aborted(CommandAbortReason::ReplyDeadline) => inconclusive_verdict(
             InconclusiveCause::ReplyDeadline,
             "cut: the agent had to be answered".to_owned(),
         ),
-        How::Cut(Cut::Cancelled) => unsure(
+        CommandOutcome::Aborted(CommandAbortReason::Cancelled) => inconclusive_verdict(
             InconclusiveCause::ReplyDeadline,
             "cut: Checkrein was told to stop".to_owned(),
         ),
-        How::NoProgram(err) => {
+        CommandOutcome::NoProgram(err) => {
             let program = definition.run.split_whitespace().next().unwrap_or_default();
             let there = err.kind() != std::io::ErrorKind::NotFound;
-            missing(program, there.then(|| err.to_string()))
+            missing_program_verdict(program, there.then(|| err.to_string()))
         }
-        How::NotStarted(err) => unsure(
+        CommandOutcome::NotStarted(err) => inconclusive_verdict(
             InconclusiveCause::Internal,
             format!("could not be started: {err}"),
         ),
     }
 }
 
-fn zero(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
+fn command_verdict_on_zero_exit(
+    definition: &CommandVerifierDefinition,
+    job: &VerifierJob<'_>,
+    ran: &CheckCommandResult,
+) -> CommandVerifierVerdict {
     let report = &ran.captured.report;
     let masked = job
         .exit_statuses
-        .and_then(|statuses| masks::unproven(statuses, report, job));
+        .and_then(|statuses| masks::masked_status_reason(statuses, report, job));
     if let Some(why) = masked {
-        unsure(InconclusiveCause::Masked, why)
-    } else if report.failed(&definition.run) {
-        unsure(
+        inconclusive_verdict(InconclusiveCause::Masked, why)
+    } else if report.runner_reports_failure(&definition.run) {
+        inconclusive_verdict(
             InconclusiveCause::VacuousPass,
             "exit status 0, but its own output says that it failed: the status is masked"
                 .to_owned(),
         )
-    } else if report.nothing_ran() {
-        unsure(
+    } else if report.runner_ran_no_tests() {
+        inconclusive_verdict(
             InconclusiveCause::VacuousPass,
             "exit status 0, but nothing ran".to_owned(),
         )
     } else {
-        Judged {
+        CommandVerifierVerdict {
             verdict: Verdict::Pass,
             cause: None,
             retryable: Retryability::Yes,
@@ -156,42 +175,49 @@ fn zero(definition: &Definition, job: &Job<'_>, ran: &Ran) -> Judged {
     }
 }
 
-fn nonzero(definition: &Definition, code: i32, ran: &Ran) -> Judged {
+fn evaluate_nonzero_exit(
+    definition: &CommandVerifierDefinition,
+    code: i32,
+    ran: &CheckCommandResult,
+) -> CommandVerifierVerdict {
     let captured = &ran.captured;
-    let by_shell = matches!(definition.start(), Start::Shell(_));
+    let by_shell = matches!(
+        definition.direct_or_shell_invocation(),
+        CommandInvocation::Shell(_)
+    );
     if by_shell && code == 127 {
-        let text = captured.ends.excerpt(&[]);
+        let text = captured.ends.render_excerpt(&[]);
         // The last one: it is the shell's own last word.
         let name = NOT_FOUND
-            .all(&text)
+            .all_regex_captures(&text)
             .last()
-            .map(|found| [group(found, 1), group(found, 2)].concat())
+            .map(|found| [capture_group_text(found, 1), capture_group_text(found, 2)].concat())
             // What a script of the check's own misses is the check's failure.
-            .filter(|name| words(&definition.run).any(|word| word == name));
+            .filter(|name| command_words(&definition.run).any(|word| word == name));
         if let Some(name) = name {
-            return missing(&name, None);
+            return missing_program_verdict(&name, None);
         }
     }
     if by_shell && SHELL_CRASHES.contains(&code) {
-        return unsure(
+        return inconclusive_verdict(
             InconclusiveCause::Crash,
             format!("ended by signal {}", code - 128),
         );
     }
     let report = &captured.report;
-    let nothing = report.said_nothing_ran() && report.findings.is_empty();
-    if nothing && !report.failed(&definition.run) {
+    let nothing = report.reports_nothing_to_run() && report.findings.is_empty();
+    if nothing && !report.runner_reports_failure(&definition.run) {
         let pytest = if code == PYTEST_NOTHING {
             " (no tests collected)"
         } else {
             ""
         };
-        return unsure(
+        return inconclusive_verdict(
             InconclusiveCause::VacuousPass,
             format!("exit status {code}: nothing ran{pytest}"),
         );
     }
-    Judged {
+    CommandVerifierVerdict {
         verdict: Verdict::Fail,
         cause: None,
         retryable: Retryability::Yes,
@@ -199,16 +225,16 @@ fn nonzero(definition: &Definition, code: i32, ran: &Ran) -> Judged {
     }
 }
 
-fn words(run: &str) -> impl Iterator<Item = &str> {
+fn command_words(run: &str) -> impl Iterator<Item = &str> {
     run.split(|c: char| c.is_whitespace() || ";&|()<>\"'".contains(c))
 }
 
 /// A program that is missing in the tree can come back by an edit; one of the machine cannot.
 /// `why`: what keeps it from being run although it is there.
-fn missing(program: &str, why: Option<String>) -> Judged {
+fn missing_program_verdict(program: &str, why: Option<String>) -> CommandVerifierVerdict {
     let in_tree = program.contains('/') && !program.starts_with('/');
     let gone = if in_tree { "there" } else { "installed" };
-    Judged {
+    CommandVerifierVerdict {
         verdict: Verdict::Inconclusive,
         cause: Some(InconclusiveCause::MissingProgram),
         retryable: if in_tree {
@@ -223,8 +249,8 @@ fn missing(program: &str, why: Option<String>) -> Judged {
     }
 }
 
-fn unsure(cause: InconclusiveCause, note: String) -> Judged {
-    Judged {
+fn inconclusive_verdict(cause: InconclusiveCause, note: String) -> CommandVerifierVerdict {
+    CommandVerifierVerdict {
         verdict: Verdict::Inconclusive,
         cause: Some(cause),
         retryable: Retryability::Yes,
@@ -237,12 +263,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_is_not_found() {
+    fn the_missing_program_is_read_from_the_shells_message() {
         let check = |text: &str, expected: Option<&str>| {
-            let all = NOT_FOUND.all(text);
+            let all = NOT_FOUND.all_regex_captures(text);
             let name = all
                 .last()
-                .map(|found| [group(found, 1), group(found, 2)].concat());
+                .map(|found| [capture_group_text(found, 1), capture_group_text(found, 2)].concat());
             assert_eq!(name.as_deref(), expected, "{text}");
         };
         check("sh: 1: pytset: not found", Some("pytset"));

@@ -5,24 +5,24 @@ use checkrein_core::exit_status::{
     CheckScriptCommandKind, ExitStatusAnalysis, ExitStatusMask, VerdictRelevantCommand,
 };
 
-use super::programs::program_is_there;
-use crate::Job;
-use crate::run_report::RunReport;
+use super::programs::program_exists;
+use crate::VerifierJob;
+use crate::run_report::CheckOutputReport;
 
 /// Hidden commands that are named.
 const MAX_NAMED: usize = 3;
 
 /// Why status 0 says nothing; `None` if it does.
-pub(super) fn unproven(
+pub(super) fn masked_status_reason(
     statuses: &ExitStatusAnalysis,
-    report: &RunReport,
-    job: &Job<'_>,
+    report: &CheckOutputReport,
+    job: &VerifierJob<'_>,
 ) -> Option<String> {
     let commands = statuses.commands.iter();
     let doubts: Vec<String> = commands
         .filter_map(|command| match &command.masked_by {
-            Some(hider) => doubt(command, hider, statuses, report, job),
-            None if command.may_not_run => skipped(command, report),
+            Some(hider) => masked_command_reason(command, hider, statuses, report, job),
+            None if command.may_not_run => reason_command_may_be_skipped(command, report),
             None => None,
         })
         .collect();
@@ -38,9 +38,14 @@ pub(super) fn unproven(
 }
 
 /// What cannot be believed of one that nothing hides, if only it ran.
-fn skipped(command: &VerdictRelevantCommand, report: &RunReport) -> Option<String> {
+fn reason_command_may_be_skipped(
+    command: &VerdictRelevantCommand,
+    report: &CheckOutputReport,
+) -> Option<String> {
     let ran = match command.kind {
-        CheckScriptCommandKind::Tests(runner) => !command.prints_elsewhere && report.ran(runner),
+        CheckScriptCommandKind::Tests(runner) => {
+            !command.prints_elsewhere && report.output_shows_tests_ran(runner)
+        }
         CheckScriptCommandKind::Checker => false,
         CheckScriptCommandKind::ProjectScript
         | CheckScriptCommandKind::Utility
@@ -51,35 +56,38 @@ fn skipped(command: &VerdictRelevantCommand, report: &RunReport) -> Option<Strin
         format!(
             "`{}`{} runs only under a condition, and its output does not show that it ran",
             command.text,
-            place(command)
+            command_place_suffix(command)
         )
     })
 }
 
-fn place(command: &VerdictRelevantCommand) -> String {
+fn command_place_suffix(command: &VerdictRelevantCommand) -> String {
     let place = command.place.as_ref();
     place.map_or(String::new(), |place| format!(" in {place}"))
 }
 
 /// What cannot be believed of one hidden command.
-fn doubt(
+fn masked_command_reason(
     command: &VerdictRelevantCommand,
     hider: &ExitStatusMask,
     statuses: &ExitStatusAnalysis,
-    report: &RunReport,
-    job: &Job<'_>,
+    report: &CheckOutputReport,
+    job: &VerifierJob<'_>,
 ) -> Option<String> {
     let hides = hider.describe_exit_mask(command);
     let is_missing = || {
         let found = statuses.changes_path
-            || program_is_there(&command.program, &command.folder, job.root, job.env);
+            || program_exists(&command.program, &command.folder, job.root, job.env);
         let said = report.missing.as_ref();
         !found || said.is_some_and(|line| line.contains(command.program.as_str()))
     };
     let unshown = "and its output does not show that tests ran and none failed";
     let missing = |unless: bool| match (&report.missing, is_missing()) {
         _ if unless => None,
-        (Some(line), _) => Some(format!("{hides}, and its output says: {}", shortened(line))),
+        (Some(line), _) => Some(format!(
+            "{hides}, and its output says: {}",
+            truncate_line(line)
+        )),
         (None, true) => Some(format!(
             "{hides}, and `{}` is not installed",
             command.program
@@ -93,10 +101,12 @@ fn doubt(
             };
             let times = statuses.commands.iter().filter(alike);
             let times = times.fold(0_u32, |sum, other| sum.saturating_add(other.times));
-            missing(!command.prints_elsewhere && report.shows_success(Some(runner), times))
+            missing(
+                !command.prints_elsewhere && report.output_shows_tests_passed(Some(runner), times),
+            )
         }
         CheckScriptCommandKind::Tests(None) => {
-            missing(!command.prints_elsewhere && report.shows_success(None, 1))
+            missing(!command.prints_elsewhere && report.output_shows_tests_passed(None, 1))
         }
         CheckScriptCommandKind::Checker => {
             Some(format!("{hides}, and nothing else tells whether it passed"))
@@ -104,19 +114,19 @@ fn doubt(
         CheckScriptCommandKind::ProjectScript => {
             // Then it is that command which the check is about.
             let decided = statuses.other_command_decides_status(command);
-            missing(decided || report.shows_success(None, 1))
+            missing(decided || report.output_shows_tests_passed(None, 1))
         }
         CheckScriptCommandKind::Utility
         | CheckScriptCommandKind::Question
         | CheckScriptCommandKind::Program => {
             match is_missing() || statuses.masks_relevant_failure(command) {
-                true => missing(report.shows_success(None, 1)),
+                true => missing(report.output_shows_tests_passed(None, 1)),
                 false => None,
             }
         }
     }
 }
 
-fn shortened(line: &str) -> String {
+fn truncate_line(line: &str) -> String {
     line.chars().take(120).collect()
 }

@@ -15,66 +15,81 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{InconclusiveCause, Retryability};
 
-use crate::{DefinitionError, Job, Report, Verifier};
-use definition::Definition;
-pub use programs::{find_in_path, program_is_there};
+use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
+use definition::CommandVerifierDefinition;
+pub use programs::{find_in_path, program_exists};
 
 /// The `command` kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Command;
+pub struct CommandVerifier;
 
-impl Verifier for Command {
-    fn kind(&self) -> &'static str {
+impl VerifierKind for CommandVerifier {
+    fn verifier_kind_name(&self) -> &'static str {
         "command"
     }
 
-    fn check_definition(&self, definition: &str) -> Result<(), DefinitionError> {
-        Definition::parse(definition).map(|_| ())
+    fn validate_verifier_definition(
+        &self,
+        definition: &str,
+    ) -> Result<(), VerifierDefinitionError> {
+        CommandVerifierDefinition::parse_definition(definition).map(|_| ())
     }
 
-    fn shell_command(&self, definition: &str) -> Option<String> {
-        Some(Definition::parse(definition).ok()?.run)
+    fn definition_shell_command(&self, definition: &str) -> Option<String> {
+        Some(
+            CommandVerifierDefinition::parse_definition(definition)
+                .ok()?
+                .run,
+        )
     }
 
-    fn verify(&self, job: &Job<'_>) -> Report {
+    fn verify_and_report(&self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
-        let mut report = match Definition::parse(&job.spec.definition) {
+        let mut report = match CommandVerifierDefinition::parse_definition(&job.spec.definition) {
             Ok(definition) => std::thread::scope(|scope| {
                 // Asked beside the run: a check does not wait for it.
-                let tools = scope.spawn(|| tools::versions(&definition.run, job));
-                let mut report = judge::report(&definition, job, run::run(&definition, job));
+                let tools = scope.spawn(|| tools::tool_versions(&definition.run, job));
+                let mut report = judge::build_command_verifier_report(
+                    &definition,
+                    job,
+                    run::run_check_command(&definition, job),
+                );
                 report.tools = tools.join().unwrap_or_default();
                 report
             }),
-            Err(err) => Report::inconclusive(
+            Err(err) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,
                 Retryability::No,
                 err.to_string(),
             ),
         };
-        report.duration_ms = milliseconds(started.elapsed());
+        report.duration_ms = duration_millis(started.elapsed());
         report
     }
 }
 
-impl Command {
+impl CommandVerifier {
     /// Runs a command for what it says. The programs that it names are not asked for their
     /// versions: whoever allowed it allowed nothing else.
-    pub fn once(self, job: &Job<'_>) -> Report {
+    pub fn verify_without_tool_versions(self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
-        let mut report = match Definition::parse(&job.spec.definition) {
-            Ok(definition) => judge::report(&definition, job, run::run(&definition, job)),
-            Err(err) => Report::inconclusive(
+        let mut report = match CommandVerifierDefinition::parse_definition(&job.spec.definition) {
+            Ok(definition) => judge::build_command_verifier_report(
+                &definition,
+                job,
+                run::run_check_command(&definition, job),
+            ),
+            Err(err) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,
                 Retryability::No,
                 err.to_string(),
             ),
         };
-        report.duration_ms = milliseconds(started.elapsed());
+        report.duration_ms = duration_millis(started.elapsed());
         report
     }
 }
 
-fn milliseconds(duration: Duration) -> u64 {
+fn duration_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

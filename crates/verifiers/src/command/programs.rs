@@ -14,7 +14,7 @@ pub fn find_in_path(program: &str, env: &BTreeMap<OsString, OsString>) -> Option
 
 /// Whether `program`, called in `folder` of the tree, is there. One whose name only the run
 /// knows is.
-pub fn program_is_there(
+pub fn program_exists(
     program: &str,
     folder: &str,
     root: &Path,

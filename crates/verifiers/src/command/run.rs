@@ -7,11 +7,11 @@ use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::time::{Duration, Instant};
 
-use super::capture::{BOUNDS, Capture, Captured};
-use super::definition::{Definition, Start};
-use super::process::{self, Ended, Kill, Wait};
+use super::capture::{CAPTURE_LIMITS, CaptureResult, OutputCapture};
+use super::definition::{CommandInvocation, CommandVerifierDefinition};
+use super::process::{self, ProcessExit, ProcessTreeKillHandle, ProcessWaiter};
 use super::withheld;
-use crate::{Job, logs};
+use crate::{VerifierJob, logs};
 
 /// How often the clock and `cancelled` are looked at.
 const TICK: Duration = Duration::from_millis(25);
@@ -24,11 +24,11 @@ const CHUNK: usize = 64 * 1024;
 
 /// How a run ended.
 #[derive(Debug)]
-pub(crate) enum How {
+pub(crate) enum CommandOutcome {
     /// By itself.
-    Ended(Ended),
+    Ended(ProcessExit),
     /// By us.
-    Cut(Cut),
+    Aborted(CommandAbortReason),
     /// The program is not there, or is not one.
     NoProgram(std::io::Error),
     /// We could not start it.
@@ -37,7 +37,7 @@ pub(crate) enum How {
 
 /// Why we ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Cut {
+pub(crate) enum CommandAbortReason {
     /// Its own time was over.
     Timeout,
     /// The agent had to have its answer.
@@ -46,39 +46,42 @@ pub(crate) enum Cut {
     Cancelled,
 }
 
-pub(crate) struct Ran {
-    pub(crate) how: How,
-    pub(crate) captured: Captured,
+pub(crate) struct CheckCommandResult {
+    pub(crate) how: CommandOutcome,
+    pub(crate) captured: CaptureResult,
     /// Processes of the check that could not be killed, or a tree whose keeper was lost.
     pub(crate) survivors: bool,
 }
 
-enum News {
+enum CommandEvent {
     Output(Vec<u8>),
     OutputEnd,
-    End(std::io::Result<(Ended, bool)>),
+    End(std::io::Result<(ProcessExit, bool)>),
 }
 
-pub(crate) fn run(definition: &Definition, job: &Job<'_>) -> Ran {
-    let nonce = logs::nonce();
-    let (env, withheld) = withheld::filtered(job.env, &definition.env);
-    let log = logs::path(job, &nonce);
-    let mut capture = Capture::new(job.root, log, withheld, BOUNDS, job.redact);
-    let clock = Clock::new(job);
-    if let Some(cut) = clock.over() {
-        return Ran {
-            how: How::Cut(cut),
-            captured: capture.finish(),
+pub(crate) fn run_check_command(
+    definition: &CommandVerifierDefinition,
+    job: &VerifierJob<'_>,
+) -> CheckCommandResult {
+    let nonce = logs::unique_run_name();
+    let (env, withheld) = withheld::filter_environment(job.env, &definition.env);
+    let log = logs::check_log_path(job, &nonce);
+    let mut capture = OutputCapture::new(job.root, log, withheld, CAPTURE_LIMITS, job.redact);
+    let clock = CommandDeadline::new(job);
+    if let Some(cut) = clock.command_abort_reason() {
+        return CheckCommandResult {
+            how: CommandOutcome::Aborted(cut),
+            captured: capture.finish_capture(),
             survivors: false,
         };
     }
-    let mut command = match definition.start() {
-        Start::Direct(program, arguments) => {
+    let mut command = match definition.direct_or_shell_invocation() {
+        CommandInvocation::Direct(program, arguments) => {
             let mut command = Process::new(program);
             command.args(arguments);
             command
         }
-        Start::Shell(text) => process::shell(text),
+        CommandInvocation::Shell(text) => process::build_shell_command(text),
     };
     command
         .current_dir(job.root)
@@ -89,68 +92,69 @@ pub(crate) fn run(definition: &Definition, job: &Job<'_>) -> Ran {
         .env("PWD", job.root)
         .env(withheld::CHECK_VARIABLE, &nonce)
         .stdin(Stdio::null());
-    let (how, survivors) = match started(command, job, &nonce) {
-        Ok((news, kill)) => listen(&news, kill, &clock, &mut capture),
+    let (how, survivors) = match spawn_check_process(command, job, &nonce) {
+        Ok((news, kill)) => await_command_end(&news, kill, &clock, &mut capture),
         Err(how) => (how, false),
     };
-    Ran {
+    CheckCommandResult {
         how,
-        captured: capture.finish(),
+        captured: capture.finish_capture(),
         survivors,
     }
 }
 
-fn started(
+fn spawn_check_process(
     mut command: Process,
-    job: &Job<'_>,
+    job: &VerifierJob<'_>,
     nonce: &str,
-) -> Result<(Receiver<News>, Kill), How> {
+) -> Result<(Receiver<CommandEvent>, ProcessTreeKillHandle), CommandOutcome> {
     // Else a missing folder would be taken for a missing program.
     if let Err(err) = std::fs::read_dir(job.root) {
-        return Err(How::NotStarted(err));
+        return Err(CommandOutcome::NotStarted(err));
     }
-    let (output, write) = std::io::pipe().map_err(How::NotStarted)?;
+    let (output, write) = std::io::pipe().map_err(CommandOutcome::NotStarted)?;
     // One pipe for both, so that the log has them in the order in which they were written.
     command
-        .stderr(write.try_clone().map_err(How::NotStarted)?)
+        .stderr(write.try_clone().map_err(CommandOutcome::NotStarted)?)
         .stdout(write);
-    let (wait, kill) = process::spawn_locked(command, nonce, job.lock).map_err(|err| match err
-        .kind()
-    {
-        std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => How::NoProgram(err),
-        _ => How::NotStarted(err),
-    })?;
+    let (wait, kill) =
+        process::spawn_holding_lock(command, nonce, job.lock).map_err(|err| match err.kind() {
+            std::io::ErrorKind::NotFound | std::io::ErrorKind::PermissionDenied => {
+                CommandOutcome::NoProgram(err)
+            }
+            _ => CommandOutcome::NotStarted(err),
+        })?;
     let (sender, news) = sync_channel(4);
     let to_end = sender.clone();
     let threads = std::thread::Builder::new()
         .name("check-output".to_owned())
-        .spawn(move || read(output, &sender))
+        .spawn(move || forward_command_output(output, &sender))
         .and_then(|_| {
             let builder = std::thread::Builder::new().name("check-end".to_owned());
-            builder.spawn(move || report_end(wait, &to_end))
+            builder.spawn(move || send_process_end(wait, &to_end))
         });
     match threads {
         Ok(_) => Ok((news, kill)),
         Err(err) => {
-            kill.kill();
-            Err(How::NotStarted(err))
+            kill.kill_process_tree();
+            Err(CommandOutcome::NotStarted(err))
         }
     }
 }
 
-fn report_end(wait: Wait, to: &SyncSender<News>) {
+fn send_process_end(wait: ProcessWaiter, to: &SyncSender<CommandEvent>) {
     // Nobody listens any more if the run was given up: then nobody needs it.
-    let _ = to.send(News::End(wait.wait()));
+    let _ = to.send(CommandEvent::End(wait.wait_for_command_end()));
 }
 
-fn read(mut output: std::io::PipeReader, to: &SyncSender<News>) {
+fn forward_command_output(mut output: std::io::PipeReader, to: &SyncSender<CommandEvent>) {
     loop {
         let mut chunk = vec![0; CHUNK];
         match output.read(&mut chunk) {
             Ok(0) => break,
             Ok(length) => {
                 chunk.truncate(length);
-                if to.send(News::Output(chunk)).is_err() {
+                if to.send(CommandEvent::Output(chunk)).is_err() {
                     return;
                 }
             }
@@ -158,15 +162,15 @@ fn read(mut output: std::io::PipeReader, to: &SyncSender<News>) {
             Err(_) => break,
         }
     }
-    let _ = to.send(News::OutputEnd);
+    let _ = to.send(CommandEvent::OutputEnd);
 }
 
-fn listen(
-    news: &Receiver<News>,
-    kill: Kill,
-    clock: &Clock<'_>,
-    capture: &mut Capture,
-) -> (How, bool) {
+fn await_command_end(
+    news: &Receiver<CommandEvent>,
+    kill: ProcessTreeKillHandle,
+    clock: &CommandDeadline<'_>,
+    capture: &mut OutputCapture,
+) -> (CommandOutcome, bool) {
     let mut kill = Some(kill);
     let mut cut = None;
     let mut ended = None;
@@ -174,18 +178,18 @@ fn listen(
     let mut patience = None;
     while ended.is_none() || output_open {
         if cut.is_none() && ended.is_none() {
-            cut = clock.over();
+            cut = clock.command_abort_reason();
             if cut.is_some() {
                 if let Some(kill) = kill.take() {
-                    kill.kill();
+                    kill.kill_process_tree();
                 }
                 patience = Some(Instant::now() + DYING);
             }
         }
         match news.recv_timeout(TICK) {
-            Ok(News::Output(chunk)) => capture.feed(chunk),
-            Ok(News::OutputEnd) => output_open = false,
-            Ok(News::End(end)) => {
+            Ok(CommandEvent::Output(chunk)) => capture.capture_output_chunk(chunk),
+            Ok(CommandEvent::OutputEnd) => output_open = false,
+            Ok(CommandEvent::End(end)) => {
                 ended = Some(end);
                 patience = Some(Instant::now() + HELD_OPEN);
             }
@@ -198,37 +202,37 @@ fn listen(
     }
     let survivors = !matches!(ended, Some(Ok((_, false))));
     let how = match (cut, ended) {
-        (Some(cut), _) => How::Cut(cut),
-        (None, Some(Ok((end, _)))) => How::Ended(end),
-        (None, Some(Err(err))) => How::NotStarted(err),
-        (None, None) => How::Ended(Ended::Lost),
+        (Some(cut), _) => CommandOutcome::Aborted(cut),
+        (None, Some(Ok((end, _)))) => CommandOutcome::Ended(end),
+        (None, Some(Err(err))) => CommandOutcome::NotStarted(err),
+        (None, None) => CommandOutcome::Ended(ProcessExit::Lost),
     };
     (how, survivors)
 }
 
 /// When a run is over although it has not ended.
-struct Clock<'a> {
-    job: &'a Job<'a>,
+struct CommandDeadline<'a> {
+    job: &'a VerifierJob<'a>,
     timeout: Option<Instant>,
 }
 
-impl<'a> Clock<'a> {
-    fn new(job: &'a Job<'a>) -> Self {
+impl<'a> CommandDeadline<'a> {
+    fn new(job: &'a VerifierJob<'a>) -> Self {
         let timeout = Instant::now().checked_add(Duration::from_millis(job.spec.timeout_ms));
         Self { job, timeout }
     }
 
-    fn over(&self) -> Option<Cut> {
+    fn command_abort_reason(&self) -> Option<CommandAbortReason> {
         if self.job.cancelled.load(Ordering::Relaxed) {
-            return Some(Cut::Cancelled);
+            return Some(CommandAbortReason::Cancelled);
         }
         let now = Instant::now();
         let over = |at: Option<Instant>| at.is_some_and(|at| now >= at);
         // Its own timeout first: at the same instant, it is its own fault.
         if over(self.timeout) {
-            Some(Cut::Timeout)
+            Some(CommandAbortReason::Timeout)
         } else if over(self.job.deadline) {
-            Some(Cut::ReplyDeadline)
+            Some(CommandAbortReason::ReplyDeadline)
         } else {
             None
         }

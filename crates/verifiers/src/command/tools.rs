@@ -10,11 +10,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use checkrein_core::digest::Digest;
 
 use super::definition::SHELL_SYNTAX;
-use super::process::brief::{self, Answer, Bounds};
+use super::process::brief::{self, CommandLimits, LimitedCommandOutput};
 use super::programs::find_in_path;
 use super::withheld;
 use crate::private_file::write_private_file;
-use crate::{Job, regular};
+use crate::{VerifierJob, regular};
 
 /// Tools, and how each is asked.
 const TOOLS: &[(&[&str], &str)] = &[
@@ -43,10 +43,10 @@ const LARGEST: u64 = 1 << 20;
 const A_DAY: u64 = 24 * 3600;
 
 /// What was answered, by tool as it stood; in one file of the state folder.
-type Known = BTreeMap<String, (u64, String)>;
+type ToolVersionCache = BTreeMap<String, (u64, String)>;
 
 /// The versions of the tools that `run` names, in its order; empty if none is known.
-pub(super) fn versions(run: &str, job: &Job<'_>) -> Vec<String> {
+pub(super) fn tool_versions(run: &str, job: &VerifierJob<'_>) -> Vec<String> {
     let mut tools: Vec<(&str, &str)> = Vec::new();
     for word in run.split(|c: char| c.is_whitespace() || SHELL_SYNTAX.contains(&c)) {
         let flag = TOOLS.iter().find(|(names, _)| names.contains(&word));
@@ -63,7 +63,7 @@ pub(super) fn versions(run: &str, job: &Job<'_>) -> Vec<String> {
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .map_or(0, |age| age.as_secs());
-    let mut known = load(job.tools);
+    let mut known = load_version_cache(job.tool_versions_file);
     let before = known.len();
     known.retain(|_, (at, _)| now.saturating_sub(*at) < A_DAY);
     let mut changed = known.len() != before;
@@ -72,12 +72,12 @@ pub(super) fn versions(run: &str, job: &Job<'_>) -> Vec<String> {
         let Some(program) = find_in_path(tool, job.env) else {
             continue;
         };
-        let stamp = stamp(&program, job);
+        let stamp = tool_version_cache_key(&program, job);
         let answer = match known.get(&stamp) {
             Some((_, answer)) => answer.clone(),
             None => {
                 changed = true;
-                let answer = ask(&program, flag, job).unwrap_or_default();
+                let answer = query_tool_version(&program, flag, job).unwrap_or_default();
                 known.insert(stamp, (now, answer.clone()));
                 answer
             }
@@ -90,13 +90,13 @@ pub(super) fn versions(run: &str, job: &Job<'_>) -> Vec<String> {
         }
     }
     if changed {
-        save(job.tools, &known);
+        save_tool_version_cache(job.tool_versions_file, &known);
     }
     versions
 }
 
 /// The tool as it stands: another file, or another folder that a shim looks at, is another tool.
-fn stamp(program: &Path, job: &Job<'_>) -> String {
+fn tool_version_cache_key(program: &Path, job: &VerifierJob<'_>) -> String {
     let (len, changed) =
         std::fs::metadata(program).map_or((0, None), |file| (file.len(), file.modified().ok()));
     let changed = changed
@@ -114,8 +114,8 @@ fn stamp(program: &Path, job: &Job<'_>) -> String {
 }
 
 /// The first line of what it says.
-fn ask(program: &Path, flag: &str, job: &Job<'_>) -> Option<String> {
-    let (env, _) = withheld::filtered(job.env, &[]);
+fn query_tool_version(program: &Path, flag: &str, job: &VerifierJob<'_>) -> Option<String> {
+    let (env, _) = withheld::filter_environment(job.env, &[]);
     let mut command = Process::new(program);
     command
         .arg(flag)
@@ -125,12 +125,12 @@ fn ask(program: &Path, flag: &str, job: &Job<'_>) -> Option<String> {
     let left = job
         .deadline
         .map(|deadline| deadline.saturating_duration_since(Instant::now()));
-    let bounds = Bounds {
-        time: left.map_or(PATIENCE, |left| left.min(PATIENCE)),
-        bytes: LONGEST,
-        errors: true,
+    let bounds = CommandLimits {
+        timeout: left.map_or(PATIENCE, |left| left.min(PATIENCE)),
+        max_bytes: LONGEST,
+        include_stderr: true,
     };
-    let Answer::Said(said) = brief::ask(command, bounds) else {
+    let LimitedCommandOutput::Complete(said) = brief::run_with_limits(command, bounds) else {
         return None;
     };
     let text = String::from_utf8_lossy(&said).into_owned();
@@ -138,17 +138,18 @@ fn ask(program: &Path, flag: &str, job: &Job<'_>) -> Option<String> {
     Some(line.trim().chars().take(MAX_ANSWER).collect())
 }
 
-fn load(file: &Path) -> Known {
+fn load_version_cache(file: &Path) -> ToolVersionCache {
     let mut bytes = Vec::new();
-    let read = regular::open(file).and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
+    let read = regular::open_regular_file(file)
+        .and_then(|file| file.take(LARGEST).read_to_end(&mut bytes));
     match read {
         Ok(_) => serde_json::from_slice(&bytes).unwrap_or_default(),
-        Err(_) => Known::default(),
+        Err(_) => ToolVersionCache::default(),
     }
 }
 
 /// Checks run in parallel, and so may this: who comes last wins, and nothing is lost but a question.
-fn save(file: &Path, known: &Known) {
+fn save_tool_version_cache(file: &Path, known: &ToolVersionCache) {
     let fresh = file.with_extension(format!(
         "{}-{:?}",
         std::process::id(),

@@ -56,21 +56,21 @@ pub const PREFIXES: &[&str] = &["CHECKREIN_", "CLAUDE_CODE_", "CODEX_SANDBOX"];
 pub const CHECK_VARIABLE: &str = "CHECKREIN_CHECK";
 
 /// Whether a check does not get this variable unless its `env` names it.
-pub fn is_withheld(name: &str) -> bool {
+pub fn is_withheld_variable(name: &str) -> bool {
     PROVIDER_KEYS.binary_search(&name).is_ok()
         || AGENT_MARKS.binary_search(&name).is_ok()
         || PREFIXES.iter().any(|prefix| name.starts_with(prefix))
 }
 
 /// The environment for a check, and the names withheld from it, sorted.
-pub(crate) fn filtered(
+pub(crate) fn filter_environment(
     env: &BTreeMap<OsString, OsString>,
     let_through: &[String],
 ) -> (Vec<(OsString, OsString)>, Vec<String>) {
     let mut given = Vec::with_capacity(env.len());
     let mut withheld = Vec::new();
     for (name, value) in env {
-        match name.to_str().filter(|name| is_withheld(name)) {
+        match name.to_str().filter(|name| is_withheld_variable(name)) {
             Some(text)
                 if !let_through
                     .iter()
@@ -113,7 +113,8 @@ mod tests {
         .into_iter()
         .map(|name| (name.into(), "v".into()))
         .collect();
-        let (given, withheld) = filtered(&env, &["OPENAI_API_KEY".to_owned(), "CI".to_owned()]);
+        let (given, withheld) =
+            filter_environment(&env, &["OPENAI_API_KEY".to_owned(), "CI".to_owned()]);
         let given: Vec<_> = given
             .iter()
             .map(|(name, _)| name.to_str().unwrap())

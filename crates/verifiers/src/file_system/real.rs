@@ -6,7 +6,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-use super::{FileKind, FileStat, FileSystem, Links, OpenFile, OpenFolder, Stamp};
+use super::{FileKind, FileStamp, FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
 use crate::regular;
 
 /// The files and clocks of this machine.
@@ -17,11 +17,11 @@ pub struct RealFileSystem;
 const MAX_THREADS: usize = 4;
 
 impl FileSystem for RealFileSystem {
-    fn now(&self) -> SystemTime {
+    fn clock_now(&self) -> SystemTime {
         SystemTime::now()
     }
 
-    fn monotonic(&self) -> Instant {
+    fn monotonic_now(&self) -> Instant {
         Instant::now()
     }
 
@@ -29,26 +29,30 @@ impl FileSystem for RealFileSystem {
         std::thread::sleep(time);
     }
 
-    fn threads(&self) -> usize {
+    fn worthwhile_thread_count(&self) -> usize {
         std::thread::available_parallelism().map_or(1, |threads| threads.get().min(MAX_THREADS))
     }
 
-    fn open_folder(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
-        Ok(Box::new(RealFolder::open(folder)?))
+    fn open_folder_for_listing(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
+        Ok(Box::new(RealFolder::open_folder(folder)?))
     }
 
-    fn stat(&self, path: &Path, links: Links) -> io::Result<FileStat> {
+    fn stat_file(&self, path: &Path, links: SymlinkMode) -> io::Result<FileStat> {
         let metadata = match links {
-            Links::Followed => std::fs::metadata(path),
-            Links::Kept => std::fs::symlink_metadata(path),
+            SymlinkMode::Follow => std::fs::metadata(path),
+            SymlinkMode::NoFollow => std::fs::symlink_metadata(path),
         };
-        Ok(FileStat::of(&metadata?))
+        Ok(FileStat::from_metadata(&metadata?))
     }
 
-    fn open_file(&self, path: &Path, links: Links) -> io::Result<Box<dyn OpenFile>> {
+    fn open_file_for_reading(
+        &self,
+        path: &Path,
+        links: SymlinkMode,
+    ) -> io::Result<Box<dyn OpenFile>> {
         Ok(Box::new(RealFile(match links {
-            Links::Followed => regular::open(path)?,
-            Links::Kept => regular::open_listed(path)?,
+            SymlinkMode::Follow => regular::open_regular_file(path)?,
+            SymlinkMode::NoFollow => regular::open_listed_file(path)?,
         })))
     }
 
@@ -66,8 +70,8 @@ impl Read for RealFile {
 }
 
 impl OpenFile for RealFile {
-    fn stat(&self) -> io::Result<FileStat> {
-        Ok(FileStat::of(&self.0.metadata()?))
+    fn stat_open_file(&self) -> io::Result<FileStat> {
+        Ok(FileStat::from_metadata(&self.0.metadata()?))
     }
 }
 
@@ -81,23 +85,26 @@ impl RealFolder {
     /// Names that are asked for at once.
     const LISTED_BYTES: usize = 32 * 1024;
 
-    fn open(folder: &Path) -> io::Result<Self> {
+    fn open_folder(folder: &Path) -> io::Result<Self> {
         use rustix::fs::{Mode, OFlags};
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = || rustix::fs::open(folder, flags, Mode::empty());
         Ok(Self(rustix::io::retry_on_intr(open)?))
     }
 
-    fn stat_in<P: rustix::path::Arg>(&self, name: P) -> io::Result<FileStat> {
+    fn stat_at<P: rustix::path::Arg>(&self, name: P) -> io::Result<FileStat> {
         use rustix::fs::AtFlags;
         let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
-        Ok(FileStat::of_stat(&stat))
+        Ok(FileStat::from_raw_stat(&stat))
     }
 }
 
 #[cfg(target_os = "linux")]
 impl OpenFolder for RealFolder {
-    fn list(&mut self, each: &mut dyn FnMut(&OsStr, io::Result<FileKind>)) -> io::Result<()> {
+    fn for_each_folder_entry(
+        &mut self,
+        each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
+    ) -> io::Result<()> {
         use std::os::unix::ffi::OsStrExt as _;
 
         use rustix::io::Errno;
@@ -117,16 +124,16 @@ impl OpenFolder for RealFolder {
             }
             let kind = match entry.file_type() {
                 // This file system does not say so when it lists.
-                rustix::fs::FileType::Unknown => self.stat_in(name).map(|stat| stat.kind),
-                known => Ok(FileKind::of_raw(known)),
+                rustix::fs::FileType::Unknown => self.stat_at(name).map(|stat| stat.kind),
+                known => Ok(FileKind::from_raw_file_type(known)),
             };
             each(OsStr::from_bytes(name.to_bytes()), kind);
         }
         Ok(())
     }
 
-    fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
-        self.stat_in(name)
+    fn stat_folder_entry(&self, name: &OsStr) -> io::Result<FileStat> {
+        self.stat_at(name)
     }
 }
 
@@ -138,7 +145,7 @@ struct RealFolder {
 
 #[cfg(not(target_os = "linux"))]
 impl RealFolder {
-    fn open(folder: &Path) -> io::Result<Self> {
+    fn open_folder(folder: &Path) -> io::Result<Self> {
         Ok(Self {
             path: folder.to_owned(),
             entries: std::fs::read_dir(folder)?,
@@ -148,7 +155,10 @@ impl RealFolder {
 
 #[cfg(not(target_os = "linux"))]
 impl OpenFolder for RealFolder {
-    fn list(&mut self, each: &mut dyn FnMut(&OsStr, io::Result<FileKind>)) -> io::Result<()> {
+    fn for_each_entry(
+        &mut self,
+        each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
+    ) -> io::Result<()> {
         for entry in self.entries.by_ref() {
             let entry = entry?;
             each(&entry.file_name(), entry.file_type().map(FileKind::of));
@@ -156,14 +166,14 @@ impl OpenFolder for RealFolder {
         Ok(())
     }
 
-    fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
+    fn stat_entry(&self, name: &OsStr) -> io::Result<FileStat> {
         let metadata = std::fs::symlink_metadata(self.path.join(name))?;
         Ok(FileStat::of(&metadata))
     }
 }
 
 impl FileKind {
-    fn of(kind: FileType) -> Self {
+    fn from_file_type(kind: FileType) -> Self {
         if kind.is_file() {
             Self::File
         } else if kind.is_dir() {
@@ -176,7 +186,7 @@ impl FileKind {
     }
 
     #[cfg(target_os = "linux")]
-    fn of_raw(kind: rustix::fs::FileType) -> Self {
+    fn from_raw_file_type(kind: rustix::fs::FileType) -> Self {
         match kind {
             rustix::fs::FileType::RegularFile => Self::File,
             rustix::fs::FileType::Directory => Self::Folder,
@@ -187,10 +197,10 @@ impl FileKind {
 }
 
 impl FileStat {
-    fn of(metadata: &Metadata) -> Self {
+    fn from_metadata(metadata: &Metadata) -> Self {
         Self {
-            kind: FileKind::of(metadata.file_type()),
-            stamp: Stamp::of(metadata),
+            kind: FileKind::from_file_type(metadata.file_type()),
+            stamp: FileStamp::stamp_from_metadata(metadata),
         }
     }
 
@@ -199,18 +209,18 @@ impl FileStat {
         clippy::useless_conversion,
         reason = "the types of the members differ from one processor to the next"
     )]
-    fn of_stat(stat: &rustix::fs::Stat) -> Self {
+    fn from_raw_stat(stat: &rustix::fs::Stat) -> Self {
         let number = |number: i64| u64::try_from(number).unwrap_or_default();
         let mode = stat.st_mode.into();
         Self {
-            kind: FileKind::of_raw(rustix::fs::FileType::from_raw_mode(mode)),
-            stamp: Stamp {
+            kind: FileKind::from_raw_file_type(rustix::fs::FileType::from_raw_mode(mode)),
+            stamp: FileStamp {
                 size: number(stat.st_size.into()),
-                modified_ns: nanoseconds(
+                modified_ns: total_nanoseconds(
                     stat.st_mtime.into(),
                     i64::try_from(stat.st_mtime_nsec).unwrap_or_default(),
                 ),
-                changed_ns: nanoseconds(
+                changed_ns: total_nanoseconds(
                     stat.st_ctime.into(),
                     i64::try_from(stat.st_ctime_nsec).unwrap_or_default(),
                 ),
@@ -223,20 +233,20 @@ impl FileStat {
 }
 
 #[cfg(unix)]
-fn nanoseconds(seconds: i64, nanoseconds: i64) -> i64 {
+fn total_nanoseconds(seconds: i64, nanoseconds: i64) -> i64 {
     seconds
         .saturating_mul(1_000_000_000)
         .saturating_add(nanoseconds)
 }
 
-impl Stamp {
+impl FileStamp {
     #[cfg(unix)]
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn stamp_from_metadata(metadata: &Metadata) -> Self {
         use std::os::unix::fs::MetadataExt as _;
         Self {
             size: metadata.size(),
-            modified_ns: nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
-            changed_ns: nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
+            modified_ns: total_nanoseconds(metadata.mtime(), metadata.mtime_nsec()),
+            changed_ns: total_nanoseconds(metadata.ctime(), metadata.ctime_nsec()),
             device: metadata.dev(),
             inode: metadata.ino(),
             mode: metadata.mode(),
@@ -244,7 +254,7 @@ impl Stamp {
     }
 
     #[cfg(not(unix))]
-    pub(crate) fn of(metadata: &Metadata) -> Self {
+    pub(crate) fn stamp_from_metadata(metadata: &Metadata) -> Self {
         let since_1970 = |time: SystemTime| {
             let since = time.duration_since(std::time::UNIX_EPOCH);
             i64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
@@ -268,7 +278,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_folder_says_the_same_of_what_is_in_it_as_its_path_does() {
+    fn test_folder_and_path_stats_agree() {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name);
         std::fs::write(path("file"), "12345").unwrap();
@@ -283,9 +293,11 @@ mod tests {
             std::fs::write(path(&format!("{n:064}")), "").unwrap();
         }
 
-        let mut open = RealFileSystem.open_folder(folder.path()).unwrap();
+        let mut open = RealFileSystem
+            .open_folder_for_listing(folder.path())
+            .unwrap();
         let mut listed = BTreeMap::new();
-        open.list(&mut |name, kind| {
+        open.for_each_folder_entry(&mut |name, kind| {
             assert!(listed.insert(name.to_owned(), kind.unwrap()).is_none());
         })
         .unwrap();
@@ -298,14 +310,16 @@ mod tests {
         ];
         for (name, kind) in kinds {
             assert_eq!(listed[OsStr::new(name)], kind);
-            let by_path = RealFileSystem.stat(&path(name), Links::Kept).unwrap();
-            assert_eq!(open.stat(OsStr::new(name)).unwrap(), by_path);
+            let by_path = RealFileSystem
+                .stat_file(&path(name), SymlinkMode::NoFollow)
+                .unwrap();
+            assert_eq!(open.stat_folder_entry(OsStr::new(name)).unwrap(), by_path);
             assert_eq!(by_path.kind, kind);
         }
-        let gone = open.stat(OsStr::new("gone")).unwrap_err();
+        let gone = open.stat_folder_entry(OsStr::new("gone")).unwrap_err();
         assert_eq!(gone.kind(), io::ErrorKind::NotFound);
-        for links in [Links::Followed, Links::Kept] {
-            let pipe = RealFileSystem.open_file(&path("pipe"), links);
+        for links in [SymlinkMode::Follow, SymlinkMode::NoFollow] {
+            let pipe = RealFileSystem.open_file_for_reading(&path("pipe"), links);
             assert_eq!(
                 pipe.err().unwrap().kind(),
                 io::ErrorKind::InvalidInput,

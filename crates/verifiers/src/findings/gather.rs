@@ -11,7 +11,7 @@ const HELD: usize = 5_000;
 
 /// What a reader understood of a line, or of several.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Draft {
+pub(crate) struct FindingDraft {
     /// Test id, if it is a test.
     pub(crate) test: Option<String>,
     /// Path relative to the root.
@@ -25,19 +25,22 @@ pub(crate) struct Draft {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
-    by_identity: BTreeMap<(String, Option<String>), (usize, Draft)>,
+pub(crate) struct FindingCollector {
+    by_identity: BTreeMap<(String, Option<String>), (usize, FindingDraft)>,
     not_held: u32,
 }
 
-impl Gathered {
+impl FindingCollector {
     /// Takes a draft; the first of an identity is kept.
-    pub(crate) fn add(&mut self, mut draft: Draft) {
+    pub(crate) fn add_finding_draft(&mut self, mut draft: FindingDraft) {
         draft.message = identity::one_line(&draft.message);
         let id = match (&draft.test, &draft.rule) {
-            (Some(test), _) => identity::of_test(test),
-            (None, Some(rule)) => format!("{rule}: {}", identity::of_message(&draft.message)),
-            (None, None) => identity::of_message(&draft.message),
+            (Some(test), _) => identity::finding_id_from_test(test),
+            (None, Some(rule)) => format!(
+                "{rule}: {}",
+                identity::finding_id_from_message(&draft.message)
+            ),
+            (None, None) => identity::finding_id_from_message(&draft.message),
         };
         let key = (id, draft.file.clone());
         let order = self.by_identity.len();
@@ -55,14 +58,14 @@ impl Gathered {
     ///
     /// Cut by identity and not by order: tests that run in parallel report in any order, and
     /// the failure set of one and the same tree must be one and the same (law 4).
-    pub(crate) fn finish(self) -> (Vec<Finding>, u32) {
+    pub(crate) fn finish_gathered_findings(self) -> (Vec<Finding>, u32) {
         let total = u32::try_from(self.by_identity.len()).unwrap_or(u32::MAX);
         let mut kept: Vec<(usize, Finding)> = self
             .by_identity
             .into_iter()
             .take(MAX_FINDINGS)
             .map(|((id, file), (order, draft))| {
-                let Draft {
+                let FindingDraft {
                     test,
                     line,
                     rule,

@@ -1,33 +1,36 @@
 //! Identities that survive line shifts and noise: what differs between two runs of one and
 //! the same failure (numbers, addresses, hashes, temporary paths) is replaced by `#`.
 
-use crate::output::bounded;
-use crate::patterns::Pattern;
+use crate::output::truncate_text_to_bytes;
+use crate::patterns::LazyRegex;
 
 /// Bytes of a message, and of an id.
 const MESSAGE_BYTES: usize = 300;
 const ID_BYTES: usize = 200;
 
-static NOISE: Pattern = Pattern::new(
+static NOISE: LazyRegex = LazyRegex::new(
     "",
     r"(?:/private)?(?:/var/folders|/tmp)/[^\s'\x22)\]]+|0x[0-9a-fA-F]+|\b[0-9a-f]*(?:[0-9][a-f]|[a-f][0-9])[0-9a-f]{5,}\b|\b[0-9a-f]{8}-[0-9a-f-]{27}\b|\b[0-9]+",
 );
 
-static DOCTEST_LINE: Pattern = Pattern::new("(line ", r"\(line [0-9]+\)");
+static DOCTEST_LINE: LazyRegex = LazyRegex::new("(line ", r"\(line [0-9]+\)");
 
 /// The id of a finding that has nothing but its message.
-pub(crate) fn of_message(message: &str) -> String {
-    bounded(NOISE.replace_all(message, "#"), ID_BYTES)
+pub(crate) fn finding_id_from_message(message: &str) -> String {
+    truncate_text_to_bytes(NOISE.replace_all_regex_matches(message, "#"), ID_BYTES)
 }
 
 /// The id of a test: its own, but for the line that rustdoc puts into it.
-pub(crate) fn of_test(test: &str) -> String {
-    bounded(DOCTEST_LINE.replace_all(test, "(line #)"), ID_BYTES)
+pub(crate) fn finding_id_from_test(test: &str) -> String {
+    truncate_text_to_bytes(
+        DOCTEST_LINE.replace_all_regex_matches(test, "(line #)"),
+        ID_BYTES,
+    )
 }
 
 /// One line of bounded length, blanks collapsed.
 pub(crate) fn one_line(message: &str) -> String {
-    bounded(
+    truncate_text_to_bytes(
         message.split_whitespace().collect::<Vec<_>>().join(" "),
         MESSAGE_BYTES,
     )
@@ -39,7 +42,8 @@ mod tests {
 
     #[test]
     fn noise_goes_and_names_stay() {
-        let check = |message: &str, expected: &str| assert_eq!(of_message(message), expected);
+        let check =
+            |message: &str, expected: &str| assert_eq!(finding_id_from_message(message), expected);
         check("assert 3 == 4 after 0.25s", "assert # == # after #.#s");
         check("object at 0x7f3a2b1c is gone", "object at # is gone");
         check(
@@ -54,10 +58,10 @@ mod tests {
         );
         check("defaced facade", "defaced facade");
         assert_eq!(
-            of_test("src/lib.rs - f (line 12)"),
+            finding_id_from_test("src/lib.rs - f (line 12)"),
             "src/lib.rs - f (line #)"
         );
-        assert_eq!(of_test("a::test_1"), "a::test_1");
+        assert_eq!(finding_id_from_test("a::test_1"), "a::test_1");
         assert_eq!(one_line("  a\n\t b  "), "a b");
         assert_eq!(one_line(&"\u{fc}".repeat(1000)).len(), MESSAGE_BYTES);
     }

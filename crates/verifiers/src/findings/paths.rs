@@ -7,13 +7,13 @@ use std::path::{Component, Path, PathBuf};
 /// Answers that are remembered; an output names the same few files again and again.
 const REMEMBERED: usize = 4_096;
 
-pub(crate) struct Paths {
+pub(crate) struct FindingPathResolver {
     root: PathBuf,
     real_root: PathBuf,
     known: BTreeMap<String, Option<String>>,
 }
 
-impl Paths {
+impl FindingPathResolver {
     pub(crate) fn new(root: &Path) -> Self {
         let real_root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
         Self {
@@ -24,18 +24,18 @@ impl Paths {
     }
 
     /// The file of the tree that `text` names.
-    pub(crate) fn inside(&mut self, text: &str) -> Option<String> {
+    pub(crate) fn tree_file_named_by_text(&mut self, text: &str) -> Option<String> {
         if let Some(known) = self.known.get(text) {
             return known.clone();
         }
-        let found = self.look_up(text);
+        let found = self.look_up_named_tree_file(text);
         if self.known.len() < REMEMBERED {
             self.known.insert(text.to_owned(), found.clone());
         }
         found
     }
 
-    fn look_up(&self, text: &str) -> Option<String> {
+    fn look_up_named_tree_file(&self, text: &str) -> Option<String> {
         let path = Path::new(text.strip_prefix("file://").unwrap_or(text));
         let relative = if path.is_absolute() {
             path.strip_prefix(&self.root)
@@ -70,11 +70,15 @@ mod tests {
         let root = tempfile::tempdir().unwrap();
         std::fs::create_dir(root.path().join("src")).unwrap();
         std::fs::write(root.path().join("src/a.rs"), "").unwrap();
-        let mut paths = Paths::new(root.path());
+        let mut paths = FindingPathResolver::new(root.path());
         let mut check = |text: &str, expected: Option<&str>| {
-            assert_eq!(paths.inside(text).as_deref(), expected, "{text}");
             assert_eq!(
-                paths.inside(text).as_deref(),
+                paths.tree_file_named_by_text(text).as_deref(),
+                expected,
+                "{text}"
+            );
+            assert_eq!(
+                paths.tree_file_named_by_text(text).as_deref(),
                 expected,
                 "{text}, remembered"
             );

@@ -17,8 +17,10 @@ fn tree(files: &[&str]) -> tempfile::TempDir {
 fn check(files: &[&str], output: &str, expected: &[&str]) {
     let root = tree(files);
     let mut reader = FindingReader::new(root.path());
-    output.lines().for_each(|line| reader.line(line));
-    let (findings, total) = reader.finish();
+    output
+        .lines()
+        .for_each(|line| reader.parse_finding_line(line));
+    let (findings, total) = reader.into_findings_and_total();
     let shown: Vec<String> = findings
         .iter()
         .map(|f| {
@@ -190,10 +192,10 @@ fn fifty_are_named_whatever_their_order_and_all_are_counted() {
     let keys = |numbers: &mut dyn Iterator<Item = u32>| {
         let mut reader = FindingReader::new(root.path());
         for number in numbers {
-            reader.line(&format!("test t{number:05} ... FAILED"));
-            reader.line(&format!("test t{number:05} ... FAILED"));
+            reader.parse_finding_line(&format!("test t{number:05} ... FAILED"));
+            reader.parse_finding_line(&format!("test t{number:05} ... FAILED"));
         }
-        let (findings, total) = reader.finish();
+        let (findings, total) = reader.into_findings_and_total();
         let mut keys: Vec<_> = findings
             .iter()
             .map(|finding| finding.failure_key())
@@ -211,9 +213,9 @@ fn an_id_survives_a_shift_of_lines() {
     let root = tree(&["a.c"]);
     let key = |line: &str| {
         let mut reader = FindingReader::new(root.path());
-        reader.line(line);
+        reader.parse_finding_line(line);
         reader
-            .finish()
+            .into_findings_and_total()
             .0
             .first()
             .map(|finding| finding.failure_key())

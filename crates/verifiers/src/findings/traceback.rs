@@ -1,34 +1,38 @@
 //! Python's tracebacks: the innermost frame that lies in the tree, and the last line.
 
-use super::gather::Draft;
-use super::paths::Paths;
-use crate::patterns::{Pattern, group};
+use super::gather::FindingDraft;
+use super::paths::FindingPathResolver;
+use crate::patterns::{LazyRegex, capture_group_text};
 
-static FRAME: Pattern = Pattern::new("File \"", r#"^\s*(?:\|\s*)?File "([^"]+)", line (\d+)"#);
-static LAST: Pattern = Pattern::new(
+static FRAME: LazyRegex = LazyRegex::new("File \"", r#"^\s*(?:\|\s*)?File "([^"]+)", line (\d+)"#);
+static LAST: LazyRegex = LazyRegex::new(
     "",
     r"^([A-Za-z_][\w.]*(?:Error|Exception|Warning|Exit|Interrupt|Timeout|Failure))(?:: (.*))?$",
 );
 
 #[derive(Debug, Default)]
-pub(crate) struct Traceback {
+pub(crate) struct TracebackReader {
     open: bool,
     place: Option<(String, u32)>,
 }
 
-impl Traceback {
+impl TracebackReader {
     /// Whether the line belongs to a traceback, and the traceback if this is its last line.
-    pub(crate) fn line(&mut self, line: &str, paths: &mut Paths) -> (bool, Option<Draft>) {
+    pub(crate) fn parse_traceback_line(
+        &mut self,
+        line: &str,
+        paths: &mut FindingPathResolver,
+    ) -> (bool, Option<FindingDraft>) {
         if line.starts_with("Traceback (most recent call last)") {
             self.open = true;
             self.place = None;
             return (true, None);
         }
-        if let Some(captures) = FRAME.captures(line) {
+        if let Some(captures) = FRAME.regex_captures(line) {
             // A SyntaxError shows its frame without the word Traceback.
             self.open = true;
-            if let Some(file) = paths.inside(group(&captures, 1)) {
-                self.place = group(&captures, 2)
+            if let Some(file) = paths.tree_file_named_by_text(capture_group_text(&captures, 1)) {
+                self.place = capture_group_text(&captures, 2)
                     .parse()
                     .ok()
                     .map(|number| (file, number));
@@ -38,15 +42,15 @@ impl Traceback {
         if !self.open {
             return (false, None);
         }
-        if let Some(captures) = LAST.captures(line) {
+        if let Some(captures) = LAST.regex_captures(line) {
             self.open = false;
             let (file, number) = self.place.take().unzip();
-            let draft = Draft {
+            let draft = FindingDraft {
                 test: None,
                 file,
                 line: number,
-                rule: Some(group(&captures, 1).to_owned()),
-                message: group(&captures, 2).to_owned(),
+                rule: Some(capture_group_text(&captures, 1).to_owned()),
+                message: capture_group_text(&captures, 2).to_owned(),
             };
             return (true, Some(draft));
         }
@@ -62,7 +66,7 @@ mod tests {
 
     #[test]
     fn every_pattern_compiles() {
-        FRAME.replace_all("", "");
-        LAST.replace_all("", "");
+        FRAME.replace_all_regex_matches("", "");
+        LAST.replace_all_regex_matches("", "");
     }
 }

@@ -5,10 +5,10 @@ use super::index_format::ByteReader;
 /// Reads one bitmap; the answer has `len` bits. `None` if it is damaged, or sets a bit that is
 /// not there.
 pub(super) fn read_bitmap(bytes: &mut ByteReader<'_>, len: usize) -> Option<Vec<bool>> {
-    let _bits = bytes.u32()?;
-    let words = usize::try_from(bytes.u32()?).ok()?;
-    let mut words = bytes.take(words.checked_mul(8)?)?.chunks_exact(8);
-    let _last_marker = bytes.u32()?;
+    let _bits = bytes.read_u32()?;
+    let words = usize::try_from(bytes.read_u32()?).ok()?;
+    let mut words = bytes.take_bytes(words.checked_mul(8)?)?.chunks_exact(8);
+    let _last_marker = bytes.read_u32()?;
     let mut bitmap = Vec::new();
     while let Some(marker) = words.next() {
         // One bit to repeat, how many words of it, and how many plain words follow.

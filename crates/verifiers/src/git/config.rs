@@ -3,26 +3,26 @@
 
 /// What a config file says of the repository.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct RepositoryConfig {
+pub(super) struct GitRepositoryConfig {
     /// `core.worktree`.
     pub(super) worktree: Option<String>,
     /// `extensions.worktreeConfig`: a worktree has settings of its own, too.
     pub(super) worktree_config: bool,
     /// `extensions.objectFormat`.
-    pub(super) object_format: ObjectFormat,
+    pub(super) object_format: GitObjectFormat,
 }
 
 /// How objects are named.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ObjectFormat {
+pub(super) enum GitObjectFormat {
     #[default]
     Sha1,
     Sha256,
 }
 
-impl ObjectFormat {
+impl GitObjectFormat {
     /// Bytes of a name.
-    pub(super) fn name_len(self) -> usize {
+    pub(super) fn object_id_len(self) -> usize {
         match self {
             Self::Sha1 => 20,
             Self::Sha256 => 32,
@@ -30,16 +30,16 @@ impl ObjectFormat {
     }
 }
 
-impl RepositoryConfig {
+impl GitRepositoryConfig {
     /// What git would stop at is skipped.
-    pub(super) fn parse(text: &str) -> Self {
+    pub(super) fn parse_git_config(text: &str) -> Self {
         let mut config = Self::default();
         let mut section = String::new();
         let mut lines = text.trim_start_matches('\u{feff}').lines();
         while let Some(line) = lines.next() {
             let mut rest = line.trim_start();
             if let Some(header) = rest.strip_prefix('[') {
-                let Some((name, after)) = section_name(header) else {
+                let Some((name, after)) = split_git_config_section_name(header) else {
                     continue;
                 };
                 section = name.to_ascii_lowercase();
@@ -52,17 +52,19 @@ impl RepositoryConfig {
             let end = rest.find(['=', '#', ';']).unwrap_or(rest.len());
             let (key, after) = rest.split_at(end);
             let value = match after.strip_prefix('=') {
-                Some(value) => unquoted(value, &mut lines),
+                Some(value) => unquote_git_config_value(value, &mut lines),
                 // A name alone is a yes.
                 None => "true".to_owned(),
             };
             match (&*section, &*key.trim_end().to_ascii_lowercase()) {
                 ("core", "worktree") => config.worktree = Some(value),
-                ("extensions", "worktreeconfig") => config.worktree_config = is_yes(&value),
+                ("extensions", "worktreeconfig") => {
+                    config.worktree_config = is_git_config_true(&value)
+                }
                 ("extensions", "objectformat") => {
                     config.object_format = match &*value.to_ascii_lowercase() {
-                        "sha256" => ObjectFormat::Sha256,
-                        _ => ObjectFormat::Sha1,
+                        "sha256" => GitObjectFormat::Sha256,
+                        _ => GitObjectFormat::Sha1,
                     };
                 }
                 _ => {}
@@ -73,14 +75,14 @@ impl RepositoryConfig {
 }
 
 /// Git stops at what is neither a yes nor a no. Here it is a yes: more is read then.
-fn is_yes(value: &str) -> bool {
+fn is_git_config_true(value: &str) -> bool {
     let value = value.to_ascii_lowercase();
     !matches!(&*value, "" | "false" | "no" | "off") && value.parse() != Ok(0_i64)
 }
 
 /// The name of a section without `[`, and what follows its `]`. A `]` may stand in the quoted
 /// part of a name.
-fn section_name(header: &str) -> Option<(&str, &str)> {
+fn split_git_config_section_name(header: &str) -> Option<(&str, &str)> {
     let mut quoted = false;
     let mut escaped = false;
     for (at, c) in header.char_indices() {
@@ -99,7 +101,10 @@ fn section_name(header: &str) -> Option<(&str, &str)> {
 }
 
 /// A value without quotes, escapes and comments; it goes on where its line ends in a backslash.
-fn unquoted<'t>(first: &'t str, lines: &mut impl Iterator<Item = &'t str>) -> String {
+fn unquote_git_config_value<'t>(
+    first: &'t str,
+    lines: &mut impl Iterator<Item = &'t str>,
+) -> String {
     let mut value = String::new();
     // Blanks at the end do not count, unless they are quoted.
     let mut kept = 0;
@@ -142,14 +147,18 @@ mod tests {
     #[test]
     fn settings_are_read_as_git_reads_them() {
         let check = |text: &str, worktree: Option<&str>, object_format| {
-            let expected = RepositoryConfig {
+            let expected = GitRepositoryConfig {
                 worktree: worktree.map(str::to_owned),
                 worktree_config: false,
                 object_format,
             };
-            assert_eq!(RepositoryConfig::parse(text), expected, "{text:?}");
+            assert_eq!(
+                GitRepositoryConfig::parse_git_config(text),
+                expected,
+                "{text:?}"
+            );
         };
-        use ObjectFormat::{Sha1, Sha256};
+        use GitObjectFormat::{Sha1, Sha256};
         check("", None, Sha1);
         check("[core]\n\tworktree = ../x\n", Some("../x"), Sha1);
         check("[CORE] WorkTree=../x # there\n", Some("../x"), Sha1);
@@ -174,7 +183,7 @@ mod tests {
     #[test]
     fn a_worktree_has_a_config_of_its_own_only_where_the_repository_says_so() {
         let check = |text: &str, expected| {
-            let config = RepositoryConfig::parse(text);
+            let config = GitRepositoryConfig::parse_git_config(text);
             assert_eq!(config.worktree_config, expected, "{text:?}");
         };
         check("", false);

@@ -20,7 +20,7 @@ pub struct GitEnvironment {
 
 impl GitEnvironment {
     /// `GIT_DIR`, `GIT_WORK_TREE` and `GIT_INDEX_FILE` of this environment.
-    pub fn of(env: &BTreeMap<OsString, OsString>) -> Self {
+    pub fn git_variables_from_env(env: &BTreeMap<OsString, OsString>) -> Self {
         let path = |name: &str| env.get(OsStr::new(name)).map(PathBuf::from);
         Self {
             git_dir: path("GIT_DIR"),
@@ -34,7 +34,10 @@ impl GitEnvironment {
     ///
     /// # Errors
     /// If a variable names what cannot be used: git would stop there.
-    pub(super) fn repository(&self, folder: &Path) -> Result<Option<GitRepository>, GitReadError> {
+    pub(super) fn repository_from_git_variables(
+        &self,
+        folder: &Path,
+    ) -> Result<Option<GitRepository>, GitReadError> {
         if *self == Self::default() {
             return Ok(None);
         }
@@ -51,7 +54,7 @@ impl GitEnvironment {
         let base = folder.ancestors().find(is_there);
         let mut repository = match &self.git_dir {
             Some(named) => base
-                .map(|base| GitRepository::at(base, &base.join(named)))
+                .map(|base| GitRepository::open_repository_at(base, &base.join(named)))
                 .transpose()?
                 .flatten()
                 .ok_or_else(|| unusable("GIT_DIR", named))?,
@@ -66,7 +69,7 @@ impl GitEnvironment {
             }
             repository.worktree = real_path(base.unwrap_or(folder).join(named));
         } else if self.git_dir.is_some()
-            && let Some(configured) = repository.settings()?.worktree
+            && let Some(configured) = repository.read_git_settings()?.worktree
         {
             repository.worktree = real_path(configured.folder);
         }

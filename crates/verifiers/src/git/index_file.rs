@@ -6,9 +6,9 @@ use std::io::Read as _;
 use std::path::Path;
 use std::time::Instant;
 
-use super::config::ObjectFormat;
-use super::repository::{GitRepository, is_missing};
-use super::{GitReadError, IndexEntries, IndexEntry, parse_index};
+use super::config::GitObjectFormat;
+use super::repository::{GitRepository, is_not_found_error};
+use super::{GitIndex, GitIndexEntry, GitReadError, parse_git_index};
 use crate::regular;
 
 /// Longer no index is, nor all names together.
@@ -23,16 +23,16 @@ impl GitRepository {
     /// # Errors
     /// If the index cannot be read, its names are longer than `largest` together, or it is not
     /// read by `until`.
-    pub(super) fn index_entries(
+    pub(super) fn read_index_entries(
         &self,
-        object_format: ObjectFormat,
+        object_format: GitObjectFormat,
         largest: usize,
         until: Instant,
-    ) -> Result<Vec<IndexEntry>, GitReadError> {
-        let object_name_len = object_format.name_len();
+    ) -> Result<Vec<GitIndexEntry>, GitReadError> {
+        let object_name_len = object_format.object_id_len();
         let read = |path: &Path| {
-            let bytes = read_until(path, until)?;
-            let parse = |bytes: Vec<u8>| parse_index(&bytes, object_name_len, largest, until);
+            let bytes = read_file_by_deadline(path, until)?;
+            let parse = |bytes: Vec<u8>| parse_git_index(&bytes, object_name_len, largest, until);
             bytes.map(parse).transpose()
         };
         let own = read(&self.index)?.unwrap_or_default();
@@ -46,17 +46,17 @@ impl GitRepository {
             .collect();
         // A digest of zeros: there is none.
         let base = match digest.trim_matches('0') {
-            "" => Some(IndexEntries::default()),
+            "" => Some(GitIndex::default()),
             _ => read(&self.git_dir.join(format!("sharedindex.{digest}")))?,
         };
         let base = base.filter(|base| base.shared.is_none());
         let base = base.ok_or(GitReadError::Index("its shared index is not there"))?;
-        shared.applied(base.entries, own.entries)
+        shared.merge_split_git_index_entries(base.entries, own.entries)
     }
 }
 
 /// The bytes of a file that may be large; `None` if there is none.
-fn read_until(path: &Path, until: Instant) -> Result<Option<Vec<u8>>, GitReadError> {
+fn read_file_by_deadline(path: &Path, until: Instant) -> Result<Option<Vec<u8>>, GitReadError> {
     let failed = |source| GitReadError::File {
         path: path.to_owned(),
         source,
@@ -65,9 +65,9 @@ fn read_until(path: &Path, until: Instant) -> Result<Option<Vec<u8>>, GitReadErr
         path: path.to_owned(),
         limit: LARGEST,
     };
-    let mut file: File = match regular::open(path) {
+    let mut file: File = match regular::open_regular_file(path) {
         Ok(file) => file,
-        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) if is_not_found_error(&error) => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
     let len = file.metadata().map_err(failed)?.len();

@@ -17,26 +17,26 @@ const MODE_SUBMODULE: u32 = 0o160_000;
 
 /// What an index holds.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct IndexEntries {
+pub struct GitIndex {
     /// The entries in the order of the file.
-    pub entries: Vec<IndexEntry>,
+    pub entries: Vec<GitIndexEntry>,
     /// For a split index: what it takes from the shared one.
-    pub shared: Option<SharedPart>,
+    pub shared: Option<SplitIndexLink>,
 }
 
 /// One entry of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IndexEntry {
+pub struct GitIndexEntry {
     /// Relative to the worktree. In a split index it is empty where the entry stands for one of
     /// the shared index.
     pub name: Vec<u8>,
     /// What is tracked under this name.
-    pub kind: EntryKind,
+    pub kind: GitIndexEntryKind,
 }
 
 /// What an entry of an index stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum EntryKind {
+pub enum GitIndexEntryKind {
     /// A file or a symlink.
     File,
     /// A folder of a sparse index: everything in it.
@@ -47,27 +47,27 @@ pub enum EntryKind {
 
 /// What a split index says of the shared one.
 #[derive(Debug, PartialEq, Eq)]
-pub struct SharedPart {
+pub struct SplitIndexLink {
     /// The digest in the shared index's file name.
     pub(super) digest: Vec<u8>,
     /// The bitmaps, which can be read once it is known how many entries there are.
     bitmaps: Vec<u8>,
 }
 
-impl SharedPart {
+impl SplitIndexLink {
     /// The entries of the shared index, as a split index with these entries has them: some are
     /// deleted, and some are replaced, which have their name from the shared index and all else
     /// from the split one.
     ///
     /// # Errors
     /// If the bitmaps are damaged.
-    pub fn applied(
+    pub fn merge_split_git_index_entries(
         &self,
-        base: Vec<IndexEntry>,
-        own: Vec<IndexEntry>,
-    ) -> Result<Vec<IndexEntry>, GitReadError> {
+        base: Vec<GitIndexEntry>,
+        own: Vec<GitIndexEntry>,
+    ) -> Result<Vec<GitIndexEntry>, GitReadError> {
         const DAMAGED: GitReadError = GitReadError::Index("the bitmaps of its `link` are damaged");
-        let (deleted, replaced) = self.bitmaps(base.len()).ok_or(DAMAGED)?;
+        let (deleted, replaced) = self.read_bitmaps(base.len()).ok_or(DAMAGED)?;
         let (replacing, mut entries): (Vec<_>, Vec<_>) =
             own.into_iter().partition(|entry| entry.name.is_empty());
         let mut replacing = replacing.into_iter();
@@ -86,14 +86,14 @@ impl SharedPart {
     }
 
     /// Which of so many entries are deleted, and which are replaced.
-    fn bitmaps(&self, entries: usize) -> Option<(Vec<bool>, Vec<bool>)> {
+    fn read_bitmaps(&self, entries: usize) -> Option<(Vec<bool>, Vec<bool>)> {
         if self.bitmaps.is_empty() {
             return Some((vec![false; entries], vec![false; entries]));
         }
         let mut bytes = ByteReader::new(&self.bitmaps);
         let deleted = read_bitmap(&mut bytes, entries)?;
         let replaced = read_bitmap(&mut bytes, entries)?;
-        bytes.is_at_end().then_some((deleted, replaced))
+        bytes.has_no_bytes_left().then_some((deleted, replaced))
     }
 }
 
@@ -102,12 +102,12 @@ impl SharedPart {
 /// # Errors
 /// If the bytes are no index, need something that this version does not know, hold names of
 /// more than `largest` bytes together, or are not read by `until`.
-pub fn parse_index(
+pub fn parse_git_index(
     bytes: &[u8],
     object_name_len: usize,
     largest: usize,
     until: Instant,
-) -> Result<IndexEntries, GitReadError> {
+) -> Result<GitIndex, GitReadError> {
     // At the end is a digest of all before it, which git itself does not look at.
     let damaged = |what| GitReadError::Index(what);
     let end = bytes.len().checked_sub(object_name_len);
@@ -115,22 +115,22 @@ pub fn parse_index(
         .and_then(|end| bytes.split_at_checked(end))
         .ok_or(damaged("it is cut off"))?;
     let mut bytes = ByteReader::new(content);
-    if bytes.take(4) != Some(b"DIRC") {
+    if bytes.take_bytes(4) != Some(b"DIRC") {
         return Err(damaged("it does not begin like one"));
     }
-    let version = bytes.u32().ok_or(damaged("it is cut off"))?;
+    let version = bytes.read_u32().ok_or(damaged("it is cut off"))?;
     if !(2..=4).contains(&version) {
         return Err(damaged("its version is unknown"));
     }
-    let count = bytes.u32().ok_or(damaged("it is cut off"))?;
-    let mut entries: Vec<IndexEntry> = Vec::new();
+    let count = bytes.read_u32().ok_or(damaged("it is cut off"))?;
+    let mut entries: Vec<GitIndexEntry> = Vec::new();
     let mut total = 0;
     for at in 0..count as usize {
         if at % NAMES_BETWEEN_LOOKS == 0 && Instant::now() >= until {
             return Err(GitReadError::TooSlow);
         }
         let before = entries.last().map_or(&[][..], |entry| &entry.name);
-        let entry = read_entry(&mut bytes, version, object_name_len, before);
+        let entry = read_index_entry(&mut bytes, version, object_name_len, before);
         let entry = entry.ok_or(damaged("an entry is damaged"))?;
         total += entry.name.len();
         if total > largest {
@@ -138,77 +138,78 @@ pub fn parse_index(
         }
         entries.push(entry);
     }
-    let shared = read_extensions(&mut bytes, object_name_len)?;
+    let shared = read_index_extensions(&mut bytes, object_name_len)?;
     for entry in &mut entries {
         if shared.is_none() && entry.name.is_empty() {
             return Err(damaged("an entry has no name"));
         }
-        if entry.kind == EntryKind::Folder && entry.name.ends_with(b"/") {
+        if entry.kind == GitIndexEntryKind::Folder && entry.name.ends_with(b"/") {
             entry.name.pop();
         }
     }
-    Ok(IndexEntries { entries, shared })
+    Ok(GitIndex { entries, shared })
 }
 
 /// Reads one entry, with the name as it is written. `before` is the name of the one before it.
-fn read_entry(
+fn read_index_entry(
     bytes: &mut ByteReader<'_>,
     version: u32,
     object_name_len: usize,
     before: &[u8],
-) -> Option<IndexEntry> {
-    let started = bytes.left();
+) -> Option<GitIndexEntry> {
+    let started = bytes.unread_byte_count();
     // Two times, device and inode.
-    bytes.take(24)?;
-    let mode = bytes.u32()?;
+    bytes.take_bytes(24)?;
+    let mode = bytes.read_u32()?;
     // Owner, group, size.
-    bytes.take(12)?;
-    bytes.take(object_name_len)?;
-    let flags = bytes.u16()?;
+    bytes.take_bytes(12)?;
+    bytes.take_bytes(object_name_len)?;
+    let flags = bytes.read_u16()?;
     if flags & 0x4000 != 0 {
         if version < 3 {
             return None;
         }
-        bytes.u16()?;
+        bytes.read_u16()?;
     }
     let name = match version {
         4 => {
-            let kept = before.len().checked_sub(bytes.varint()?)?;
+            let kept = before.len().checked_sub(bytes.read_varint()?)?;
             let end = bytes.take_until_nul()?;
             [before.get(..kept)?, end].concat()
         }
         _ => {
             let name = bytes.take_until_nul()?.to_vec();
             // Entries end at multiples of eight bytes, with one NUL at least.
-            let len = started - bytes.left();
-            bytes.take(len.next_multiple_of(8) - len)?;
+            let len = started - bytes.unread_byte_count();
+            bytes.take_bytes(len.next_multiple_of(8) - len)?;
             name
         }
     };
     let kind = match mode {
-        MODE_FOLDER => EntryKind::Folder,
-        MODE_SUBMODULE => EntryKind::Submodule,
-        _ => EntryKind::File,
+        MODE_FOLDER => GitIndexEntryKind::Folder,
+        MODE_SUBMODULE => GitIndexEntryKind::Submodule,
+        _ => GitIndexEntryKind::File,
     };
     // Only a folder's name may end so: what else would be read as one.
-    (kind == EntryKind::Folder || !name.ends_with(b"/")).then_some(IndexEntry { name, kind })
+    (kind == GitIndexEntryKind::Folder || !name.ends_with(b"/"))
+        .then_some(GitIndexEntry { name, kind })
 }
 
 /// Reads what follows the entries. What has a small first letter must be understood.
-fn read_extensions(
+fn read_index_extensions(
     bytes: &mut ByteReader<'_>,
     object_name_len: usize,
-) -> Result<Option<SharedPart>, GitReadError> {
+) -> Result<Option<SplitIndexLink>, GitReadError> {
     const DAMAGED: GitReadError = GitReadError::Index("an extension is damaged");
     let mut shared = None;
-    while !bytes.is_at_end() {
-        let kind = bytes.take(4).ok_or(DAMAGED)?;
-        let len = bytes.u32().ok_or(DAMAGED)?;
-        let data = bytes.take(len as usize).ok_or(DAMAGED)?;
+    while !bytes.has_no_bytes_left() {
+        let kind = bytes.take_bytes(4).ok_or(DAMAGED)?;
+        let len = bytes.read_u32().ok_or(DAMAGED)?;
+        let data = bytes.take_bytes(len as usize).ok_or(DAMAGED)?;
         match kind {
             b"link" => {
                 let (digest, bitmaps) = data.split_at_checked(object_name_len).ok_or(DAMAGED)?;
-                shared = Some(SharedPart {
+                shared = Some(SplitIndexLink {
                     digest: digest.to_vec(),
                     bitmaps: bitmaps.to_vec(),
                 });
@@ -233,29 +234,29 @@ impl<'b> ByteReader<'b> {
         Self { rest: bytes }
     }
 
-    fn left(&self) -> usize {
+    fn unread_byte_count(&self) -> usize {
         self.rest.len()
     }
 
-    pub(super) fn is_at_end(&self) -> bool {
+    pub(super) fn has_no_bytes_left(&self) -> bool {
         self.rest.is_empty()
     }
 
-    pub(super) fn take(&mut self, len: usize) -> Option<&'b [u8]> {
+    pub(super) fn take_bytes(&mut self, len: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.rest.split_at_checked(len)?;
         self.rest = rest;
         Some(taken)
     }
 
-    pub(super) fn u32(&mut self) -> Option<u32> {
-        Some(u32::from_be_bytes(self.take(4)?.try_into().ok()?))
+    pub(super) fn read_u32(&mut self) -> Option<u32> {
+        Some(u32::from_be_bytes(self.take_bytes(4)?.try_into().ok()?))
     }
 
-    fn u16(&mut self) -> Option<u16> {
-        Some(u16::from_be_bytes(self.take(2)?.try_into().ok()?))
+    fn read_u16(&mut self) -> Option<u16> {
+        Some(u16::from_be_bytes(self.take_bytes(2)?.try_into().ok()?))
     }
 
-    fn u8(&mut self) -> Option<u8> {
+    fn read_u8(&mut self) -> Option<u8> {
         let (first, rest) = self.rest.split_first()?;
         self.rest = rest;
         Some(*first)
@@ -264,18 +265,18 @@ impl<'b> ByteReader<'b> {
     /// What stands before the next NUL, which is taken too.
     fn take_until_nul(&mut self) -> Option<&'b [u8]> {
         let len = memchr::memchr(0, self.rest)?;
-        let taken = self.take(len)?;
-        self.u8()?;
+        let taken = self.take_bytes(len)?;
+        self.read_u8()?;
         Some(taken)
     }
 
     /// A number of seven bits a byte, the largest first; each further byte adds one, so that no
     /// number has two forms.
-    fn varint(&mut self) -> Option<usize> {
-        let mut byte = self.u8()?;
+    fn read_varint(&mut self) -> Option<usize> {
+        let mut byte = self.read_u8()?;
         let mut number = usize::from(byte & 0x7f);
         while byte & 0x80 != 0 {
-            byte = self.u8()?;
+            byte = self.read_u8()?;
             number = number
                 .checked_add(1)?
                 .checked_mul(128)?

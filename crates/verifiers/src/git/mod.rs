@@ -13,9 +13,11 @@ use std::io;
 use std::path::PathBuf;
 
 pub use environment::GitEnvironment;
-pub use index_format::{EntryKind, IndexEntries, IndexEntry, SharedPart, parse_index};
+pub use index_format::{
+    GitIndex, GitIndexEntry, GitIndexEntryKind, SplitIndexLink, parse_git_index,
+};
 pub use repository::GitRepository;
-pub use tracked::{TrackedNames, tracked_below};
+pub use tracked::{GitTrackedPaths, read_tracked_paths};
 
 /// Why a repository that is there cannot be read.
 #[derive(Debug, thiserror::Error)]
@@ -72,7 +74,7 @@ pub enum GitReadError {
 
 impl GitReadError {
     /// What a person or an agent does about it.
-    pub fn remedy(&self) -> String {
+    pub fn git_error_remedy(&self) -> String {
         match self {
             Self::File { .. } | Self::TooLarge { .. } => {
                 "make it a file that can be read; `git status` says what git makes of it".to_owned()

@@ -7,7 +7,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::GitReadError;
-use super::config::{ObjectFormat, RepositoryConfig};
+use super::config::{GitObjectFormat, GitRepositoryConfig};
 use crate::regular;
 
 /// Longer no file of git's is that names a folder, and no config.
@@ -29,13 +29,13 @@ pub struct GitRepository {
 /// What a repository's own settings say of how it is read.
 #[derive(Debug)]
 pub(super) struct RepositorySettings {
-    pub(super) object_format: ObjectFormat,
-    pub(super) worktree: Option<ConfiguredWorktree>,
+    pub(super) object_format: GitObjectFormat,
+    pub(super) worktree: Option<GitCoreWorktree>,
 }
 
 /// A `core.worktree`.
 #[derive(Debug)]
-pub(super) struct ConfiguredWorktree {
+pub(super) struct GitCoreWorktree {
     pub(super) folder: PathBuf,
     /// The file that says so.
     pub(super) config: PathBuf,
@@ -51,7 +51,7 @@ impl GitRepository {
             return Ok(None);
         };
         for worktree in folder.ancestors() {
-            if let Some(found) = Self::at(worktree, &worktree.join(".git"))? {
+            if let Some(found) = Self::open_repository_at(worktree, &worktree.join(".git"))? {
                 return Ok(Some(found));
             }
         }
@@ -62,12 +62,15 @@ impl GitRepository {
     ///
     /// # Errors
     /// If it is a file that leads to no repository.
-    pub(super) fn at(worktree: &Path, dot_git: &Path) -> Result<Option<Self>, GitReadError> {
+    pub(super) fn open_repository_at(
+        worktree: &Path,
+        dot_git: &Path,
+    ) -> Result<Option<Self>, GitReadError> {
         let Ok(metadata) = std::fs::metadata(dot_git) else {
             return Ok(None);
         };
         if metadata.is_dir() {
-            return Self::in_folder(worktree, dot_git.to_owned());
+            return Self::open_repository_from_git_dir(worktree, dot_git.to_owned());
         }
         if !metadata.is_file() {
             return Ok(None);
@@ -75,7 +78,10 @@ impl GitRepository {
         let pointer = read_small_file(dot_git)?.unwrap_or_default();
         let holder = dot_git.parent().unwrap_or(worktree);
         let found = match pointer.strip_prefix(b"gitdir: ") {
-            Some(target) => Self::in_folder(worktree, real_path(holder.join(to_path(target))))?,
+            Some(target) => Self::open_repository_from_git_dir(
+                worktree,
+                real_path(holder.join(path_from_git_pointer_file(target))),
+            )?,
             None => None,
         };
         let wrong = || GitReadError::Pointer {
@@ -85,9 +91,12 @@ impl GitRepository {
     }
 
     /// `None` if git would not take `git_dir` for a repository either.
-    fn in_folder(worktree: &Path, git_dir: PathBuf) -> Result<Option<Self>, GitReadError> {
+    fn open_repository_from_git_dir(
+        worktree: &Path,
+        git_dir: PathBuf,
+    ) -> Result<Option<Self>, GitReadError> {
         let common_dir = match read_small_file(&git_dir.join("commondir"))? {
-            Some(target) => real_path(git_dir.join(to_path(&target))),
+            Some(target) => real_path(git_dir.join(path_from_git_pointer_file(&target))),
             None => git_dir.clone(),
         };
         let is_repository = git_dir.join("HEAD").symlink_metadata().is_ok()
@@ -109,7 +118,7 @@ impl GitRepository {
     }
 
     /// How git names `folder`: relative to the worktree, with `/`; the top is empty.
-    pub(super) fn name_of(&self, folder: &Path) -> Option<Vec<u8>> {
+    pub(super) fn worktree_relative_path(&self, folder: &Path) -> Option<Vec<u8>> {
         let folder = folder.canonicalize().ok()?;
         let below = folder.strip_prefix(&self.worktree).ok()?;
         let mut name = Vec::new();
@@ -125,9 +134,9 @@ impl GitRepository {
     /// What the config says of how the index is read. The config of a worktree counts only where
     /// the shared one says so; without it, as in git, the shared config does not speak for linked
     /// worktrees.
-    pub(super) fn settings(&self) -> Result<RepositorySettings, GitReadError> {
+    pub(super) fn read_git_settings(&self) -> Result<RepositorySettings, GitReadError> {
         let shared_file = self.common_dir.join("config");
-        let shared = self.read_config(&shared_file)?;
+        let shared = self.read_git_config(&shared_file)?;
         let is_linked = self.git_dir != self.common_dir;
         let mut named = match is_linked && !shared.worktree_config {
             true => None,
@@ -135,12 +144,12 @@ impl GitRepository {
         };
         if shared.worktree_config {
             let own_file = self.git_dir.join("config.worktree");
-            let own = self.read_config(&own_file)?;
+            let own = self.read_git_config(&own_file)?;
             named = own.worktree.map(|named| (named, own_file)).or(named);
         }
         Ok(RepositorySettings {
             object_format: shared.object_format,
-            worktree: named.map(|(named, config)| ConfiguredWorktree {
+            worktree: named.map(|(named, config)| GitCoreWorktree {
                 folder: self.git_dir.join(named),
                 config,
             }),
@@ -149,8 +158,8 @@ impl GitRepository {
 
     /// The same, if it agrees with where `.git` is: otherwise the names in the index are those
     /// of other files.
-    pub(super) fn settings_of_this_worktree(&self) -> Result<RepositorySettings, GitReadError> {
-        let settings = self.settings()?;
+    pub(super) fn read_worktree_settings(&self) -> Result<RepositorySettings, GitReadError> {
+        let settings = self.read_git_settings()?;
         if let Some(configured) = &settings.worktree {
             let folder = configured.folder.canonicalize();
             if !folder.is_ok_and(|folder| folder == self.worktree) {
@@ -162,9 +171,11 @@ impl GitRepository {
         Ok(settings)
     }
 
-    fn read_config(&self, path: &Path) -> Result<RepositoryConfig, GitReadError> {
+    fn read_git_config(&self, path: &Path) -> Result<GitRepositoryConfig, GitReadError> {
         let text = read_small_file(path)?.unwrap_or_default();
-        Ok(RepositoryConfig::parse(&String::from_utf8_lossy(&text)))
+        Ok(GitRepositoryConfig::parse_git_config(
+            &String::from_utf8_lossy(&text),
+        ))
     }
 }
 
@@ -174,9 +185,9 @@ fn read_small_file(path: &Path) -> Result<Option<Vec<u8>>, GitReadError> {
         path: path.to_owned(),
         source,
     };
-    let file = match regular::open(path) {
+    let file = match regular::open_regular_file(path) {
         Ok(file) => file,
-        Err(error) if is_missing(&error) => return Ok(None),
+        Err(error) if is_not_found_error(&error) => return Ok(None),
         Err(error) => return Err(failed(error)),
     };
     let mut bytes = Vec::new();
@@ -198,12 +209,12 @@ pub(super) fn real_path(path: PathBuf) -> PathBuf {
 }
 
 /// The path in a file of git's, which ends with its line.
-fn to_path(bytes: &[u8]) -> PathBuf {
-    path_of(bytes.trim_ascii_end())
+fn path_from_git_pointer_file(bytes: &[u8]) -> PathBuf {
+    path_from_bytes(bytes.trim_ascii_end())
 }
 
 /// The path of these bytes.
-pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
+pub(super) fn path_from_bytes(bytes: &[u8]) -> PathBuf {
     #[cfg(unix)]
     {
         use std::os::unix::ffi::OsStrExt as _;
@@ -213,7 +224,7 @@ pub(super) fn path_of(bytes: &[u8]) -> PathBuf {
     PathBuf::from(String::from_utf8_lossy(bytes).into_owned())
 }
 
-pub(super) fn is_missing(error: &io::Error) -> bool {
+pub(super) fn is_not_found_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory

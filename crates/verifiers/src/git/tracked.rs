@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::config::ObjectFormat;
+use super::config::GitObjectFormat;
 use super::index_file::LARGEST;
-use super::repository::{GitRepository, path_of, real_path};
-use super::{EntryKind, GitEnvironment, GitReadError};
+use super::repository::{GitRepository, path_from_bytes, real_path};
+use super::{GitEnvironment, GitIndexEntryKind, GitReadError};
 
 /// Names that git tracks, as bytes relative to a folder.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct TrackedNames {
+pub struct GitTrackedPaths {
     /// Files, symlinks and submodules, with the files of submodules.
     pub files: BTreeSet<Vec<u8>>,
     /// Folders of a sparse index: git tracks everything in them, without naming it. The empty
@@ -25,36 +25,36 @@ pub struct TrackedNames {
 /// # Errors
 /// If there is a repository and its index, or that of a submodule, cannot be read by `until`:
 /// then nobody knows what is tracked.
-pub fn tracked_below(
+pub fn read_tracked_paths(
     folder: &Path,
     env: &GitEnvironment,
     until: Instant,
-) -> Result<TrackedNames, GitReadError> {
-    let mut tracked = TrackedReader {
+) -> Result<GitTrackedPaths, GitReadError> {
+    let mut tracked = TrackedPathsReader {
         files: Vec::new(),
         folders: Vec::new(),
         left: LARGEST as usize,
         until,
     };
     let Ok(folder) = folder.canonicalize() else {
-        return Ok(TrackedNames::default());
+        return Ok(GitTrackedPaths::default());
     };
     if let Some(repository) = GitRepository::discover(&folder)? {
-        let object_format = repository.settings_of_this_worktree()?.object_format;
-        tracked.read(&folder, &repository, object_format)?;
+        let object_format = repository.read_worktree_settings()?.object_format;
+        tracked.collect_git_tracked_paths(&folder, &repository, object_format)?;
     }
-    if let Some(repository) = env.repository(&folder)? {
-        let object_format = repository.settings()?.object_format;
-        tracked.read(&folder, &repository, object_format)?;
+    if let Some(repository) = env.repository_from_git_variables(&folder)? {
+        let object_format = repository.read_git_settings()?.object_format;
+        tracked.collect_git_tracked_paths(&folder, &repository, object_format)?;
     }
     // Sorted and made into sets in one go: an index is sorted already.
-    Ok(TrackedNames {
+    Ok(GitTrackedPaths {
         files: tracked.files.into_iter().collect(),
         folders: tracked.folders.into_iter().collect(),
     })
 }
 
-struct TrackedReader {
+struct TrackedPathsReader {
     files: Vec<Vec<u8>>,
     folders: Vec<Vec<u8>>,
     /// Bytes that further names may have together.
@@ -62,15 +62,15 @@ struct TrackedReader {
     until: Instant,
 }
 
-impl TrackedReader {
+impl TrackedPathsReader {
     /// Takes what this repository and its submodules track below `folder`.
-    fn read(
+    fn collect_git_tracked_paths(
         &mut self,
         folder: &Path,
         repository: &GitRepository,
-        object_format: ObjectFormat,
+        object_format: GitObjectFormat,
     ) -> Result<(), GitReadError> {
-        let Some(below) = repository.name_of(folder) else {
+        let Some(below) = repository.worktree_relative_path(folder) else {
             return Ok(());
         };
         let home = [
@@ -83,53 +83,56 @@ impl TrackedReader {
             let found = real_path(found.clone());
             home.iter().any(|home| found.starts_with(home))
         };
-        let mut found = self.take(repository, object_format, &below, &[])?;
+        let mut found = self.collect_index_paths(repository, object_format, &below, &[])?;
         let mut seen = BTreeSet::new();
         // Each is a real folder below the one that it is in, so this ends.
         while let Some(name) = found.pop() {
-            let Some(worktree) = folder_of(folder, &name).filter(|_| seen.insert(name.clone()))
+            let Some(worktree) =
+                submodule_checkout_folder(folder, &name).filter(|_| seen.insert(name.clone()))
             else {
                 continue;
             };
             let dot_git = worktree.join(".git");
-            let Some(submodule) = GitRepository::at(&worktree, &dot_git)? else {
+            let Some(submodule) = GitRepository::open_repository_at(&worktree, &dot_git)? else {
                 continue;
             };
             if !is_at_home(&submodule.git_dir) || !is_at_home(&submodule.common_dir) {
                 return Err(GitReadError::OutsideSubmodule { path: dot_git });
             }
-            let object_format = submodule.settings_of_this_worktree()?.object_format;
-            found.extend(self.take(&submodule, object_format, &[], &name)?);
+            let object_format = submodule.read_worktree_settings()?.object_format;
+            found.extend(self.collect_index_paths(&submodule, object_format, &[], &name)?);
         }
         Ok(())
     }
 
     /// Takes the names of one index that are below a folder of its worktree, with the name of the
     /// submodule that they are in before them. Returns the submodules among them.
-    fn take(
+    fn collect_index_paths(
         &mut self,
         repository: &GitRepository,
-        object_format: ObjectFormat,
+        object_format: GitObjectFormat,
         below: &[u8],
         submodule: &[u8],
     ) -> Result<Vec<Vec<u8>>, GitReadError> {
         let mut submodules = Vec::new();
-        for entry in repository.index_entries(object_format, self.left, self.until)? {
-            let inside = match name_inside(&entry.name, below) {
+        for entry in repository.read_index_entries(object_format, self.left, self.until)? {
+            let inside = match strip_folder_prefix(&entry.name, below) {
                 Some(inside) => inside,
-                None if entry.kind == EntryKind::Folder && is_at_or_inside(below, &entry.name) => {
+                None if entry.kind == GitIndexEntryKind::Folder
+                    && is_at_or_inside(below, &entry.name) =>
+                {
                     &[]
                 }
                 None => continue,
             };
-            let name = joined(submodule, inside);
+            let name = join_submodule_path(submodule, inside);
             self.left = self.left.saturating_sub(name.len());
-            if entry.kind == EntryKind::Submodule {
+            if entry.kind == GitIndexEntryKind::Submodule {
                 submodules.push(name.clone());
             }
             match entry.kind {
-                EntryKind::Folder => self.folders.push(name),
-                EntryKind::File | EntryKind::Submodule => self.files.push(name),
+                GitIndexEntryKind::Folder => self.folders.push(name),
+                GitIndexEntryKind::File | GitIndexEntryKind::Submodule => self.files.push(name),
             }
         }
         Ok(submodules)
@@ -138,13 +141,13 @@ impl TrackedReader {
 
 /// The folder of this name; `None` if there is none. Through a symlink it would not be in the
 /// tree, and the name may be anybody's.
-fn folder_of(top: &Path, name: &[u8]) -> Option<PathBuf> {
+fn submodule_checkout_folder(top: &Path, name: &[u8]) -> Option<PathBuf> {
     let mut folder = top.to_owned();
     for part in name.split(|byte| *byte == b'/') {
         if matches!(part, b"" | b"." | b"..") || part.eq_ignore_ascii_case(b".git") {
             return None;
         }
-        folder.push(path_of(part));
+        folder.push(path_from_bytes(part));
         if !folder.symlink_metadata().ok()?.is_dir() {
             return None;
         }
@@ -152,7 +155,7 @@ fn folder_of(top: &Path, name: &[u8]) -> Option<PathBuf> {
     Some(folder)
 }
 
-fn joined(submodule: &[u8], name: &[u8]) -> Vec<u8> {
+fn join_submodule_path(submodule: &[u8], name: &[u8]) -> Vec<u8> {
     match (submodule, name) {
         ([], name) => name.to_vec(),
         (submodule, []) => submodule.to_vec(),
@@ -161,7 +164,7 @@ fn joined(submodule: &[u8], name: &[u8]) -> Vec<u8> {
 }
 
 /// The part of `name` below `folder`; the empty folder is the top.
-fn name_inside<'n>(name: &'n [u8], folder: &[u8]) -> Option<&'n [u8]> {
+fn strip_folder_prefix<'n>(name: &'n [u8], folder: &[u8]) -> Option<&'n [u8]> {
     match folder {
         [] => Some(name),
         _ => name.strip_prefix(folder)?.strip_prefix(b"/"),
@@ -169,5 +172,5 @@ fn name_inside<'n>(name: &'n [u8], folder: &[u8]) -> Option<&'n [u8]> {
 }
 
 fn is_at_or_inside(name: &[u8], folder: &[u8]) -> bool {
-    name == folder || name_inside(name, folder).is_some()
+    name == folder || strip_folder_prefix(name, folder).is_some()
 }

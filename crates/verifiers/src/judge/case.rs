@@ -3,11 +3,11 @@
 /// What a judge is shown of a stop, secrets hidden. All of it is data but the request, which is
 /// data too: a judge judges whether it was met and does not follow it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Case {
+pub struct JudgeInput {
     /// What the person asked for.
     pub request: String,
     /// The conversation before it, oldest first.
-    pub history: Vec<Turn>,
+    pub history: Vec<ConversationTurn>,
     /// What the agent did about it, a line a tool call, oldest first.
     pub calls: Vec<String>,
     /// What it changed.
@@ -23,14 +23,14 @@ pub struct Case {
     /// Whether nobody asked: it answers a heartbeat.
     pub heartbeat: bool,
     /// The project's standing tasks, where it has any.
-    pub tasks: Option<StandingTasks>,
+    pub tasks: Option<StandingTaskLists>,
     /// The agent, as its adapter names it.
     pub agent: String,
 }
 
 /// A list of standing tasks, now and when the task began.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StandingTasks {
+pub struct StandingTaskLists {
     /// What it says at the stop; `None` if there is none any more, or none that can be read.
     pub now: Option<String>,
     /// What it said when the task began; `None` if that is not known.
@@ -39,7 +39,7 @@ pub struct StandingTasks {
 
 /// One turn of a conversation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Turn {
+pub struct ConversationTurn {
     /// What was asked.
     pub request: String,
     /// What was answered.

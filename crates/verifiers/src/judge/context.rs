@@ -7,8 +7,8 @@ use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, RULE, clip_text
 use checkrein_models::{ChatMessage, ModelRequest, OutputSchema};
 use serde_json::{Value, json};
 
-use super::case::{Case, StandingTasks};
-use super::definition::Definition;
+use super::case::{JudgeInput, StandingTaskLists};
+use super::definition::JudgeDefinition;
 
 /// Characters of the whole, unless the request itself is longer.
 const BUDGET: usize = 32_000;
@@ -57,15 +57,15 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 
 /// In which order a judge reads what it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Order {
+pub(super) enum JudgePromptOrder {
     /// The request first, the answer last.
-    Forth,
+    RequestFirst,
     /// The other way round.
-    Back,
+    AnswerFirst,
 }
 
 /// Blocks in the order in which they are read.
-struct Blocks {
+struct JudgePromptSections {
     request: String,
     rules: String,
     history: Vec<String>,
@@ -75,22 +75,22 @@ struct Blocks {
 }
 
 /// The request for a verdict about this case.
-pub(super) fn request(
-    judge: &Definition,
-    case: &Case,
+pub(super) fn verdict_request(
+    judge: &JudgeDefinition,
+    case: &JudgeInput,
     quotes: QuotedPromptBlocks,
-    order: Order,
+    order: JudgePromptOrder,
 ) -> ModelRequest {
     let mut system = format!("{INSTRUCTIONS}\n{RULE}");
     if let Some(rubric) = &judge.rubric {
         system.push_str("\nThe project asks you to look at this besides:\n");
         system.push_str(rubric);
     }
-    let mut blocks = Blocks::of(judge, case);
-    blocks.fit(BUDGET.saturating_sub(chars(&system)));
+    let mut blocks = JudgePromptSections::prompt_sections_from_case(judge, case);
+    blocks.trim_judge_prompt_to_budget(BUDGET.saturating_sub(char_count(&system)));
     ModelRequest {
         system: system.into(),
-        messages: vec![ChatMessage::User(blocks.write(quotes, order))],
+        messages: vec![ChatMessage::User(blocks.render_prompt(quotes, order))],
         tools: Vec::new(),
         output_schema: Some(OutputSchema {
             name: "verdict",
@@ -100,8 +100,8 @@ pub(super) fn request(
     }
 }
 
-impl Blocks {
-    fn of(judge: &Definition, case: &Case) -> Self {
+impl JudgePromptSections {
+    fn prompt_sections_from_case(judge: &JudgeDefinition, case: &JudgeInput) -> Self {
         // The standing tasks of a heartbeat are nobody's rules but its own. Earlier builds sealed
         // them with the rules.
         let tasks = case.tasks.as_ref().filter(|_| case.heartbeat);
@@ -113,9 +113,9 @@ impl Blocks {
         let mut rules: Vec<String> = meant
             .map(|rules| format!("{}:\n{}", rules.name, rules.text))
             .collect();
-        rules.extend(tasks.map(standing_tasks));
+        rules.extend(tasks.map(standing_tasks_text));
         let history = case.history.iter();
-        let turn = |turn: &super::case::Turn| {
+        let turn = |turn: &super::case::ConversationTurn| {
             format!("asked: {}\nanswered: {}", turn.request, turn.answer)
         };
         let mut about = case.about.join("\n");
@@ -147,7 +147,7 @@ impl Blocks {
         }
     }
 
-    fn chars(&self) -> usize {
+    fn prompt_char_count(&self) -> usize {
         let texts = [
             &self.request,
             &self.rules,
@@ -155,29 +155,29 @@ impl Blocks {
             &self.feedback,
             &self.answer,
         ];
-        let history = self.history.iter().map(|turn| chars(turn));
+        let history = self.history.iter().map(|turn| char_count(turn));
         texts
             .into_iter()
-            .map(|text| chars(text))
+            .map(|text| char_count(text))
             .chain(history)
             .sum()
     }
 
     /// Over the budget history goes first, oldest first, then rules, then the answer's end; what
     /// was asked is never cut.
-    fn fit(&mut self, budget: usize) {
-        while self.chars() > budget && !self.history.is_empty() {
+    fn trim_judge_prompt_to_budget(&mut self, budget: usize) {
+        while self.prompt_char_count() > budget && !self.history.is_empty() {
             self.history.remove(0);
         }
-        if self.chars() > budget {
-            cut(&mut self.rules, RULES_LEFT);
+        if self.prompt_char_count() > budget {
+            truncate_chars(&mut self.rules, RULES_LEFT);
         }
-        if self.chars() > budget {
-            cut(&mut self.answer, ANSWER_LEFT);
+        if self.prompt_char_count() > budget {
+            truncate_chars(&mut self.answer, ANSWER_LEFT);
         }
     }
 
-    fn write(&self, quotes: QuotedPromptBlocks, order: Order) -> String {
+    fn render_prompt(&self, quotes: QuotedPromptBlocks, order: JudgePromptOrder) -> String {
         let history = self.history.join("\n\n");
         let mut blocks = [
             ("request", self.request.as_str()),
@@ -187,7 +187,7 @@ impl Blocks {
             ("earlier feedback", &self.feedback),
             ("answer", &self.answer),
         ];
-        if order == Order::Back {
+        if order == JudgePromptOrder::AnswerFirst {
             blocks.reverse();
         }
         let mut text = quotes.answer_number_heading();
@@ -199,7 +199,7 @@ impl Blocks {
 }
 
 /// The standing tasks now, beside what they were: who ticks one says so, and proves nothing.
-fn standing_tasks(tasks: &StandingTasks) -> String {
+fn standing_tasks_text(tasks: &StandingTaskLists) -> String {
     let now = tasks
         .now
         .as_deref()
@@ -215,12 +215,12 @@ fn standing_tasks(tasks: &StandingTasks) -> String {
     )
 }
 
-fn cut(text: &mut String, most: usize) {
+fn truncate_chars(text: &mut String, most: usize) {
     if let Some((at, _)) = text.char_indices().nth(most) {
         *text = clip_text(text, at, KeptTextPart::Start).into_owned();
     }
 }
 
-fn chars(text: &str) -> usize {
+fn char_count(text: &str) -> usize {
     text.chars().count()
 }

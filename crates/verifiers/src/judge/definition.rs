@@ -5,18 +5,18 @@ use serde::{Deserialize, Serialize};
 /// A judge's definition, canonical JSON in the sealed policy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Definition {
+pub struct JudgeDefinition {
     /// `provider/model`; `None` takes one of another family than the agent's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// What calls for it.
-    pub trigger: Trigger,
+    pub trigger: JudgeTriggerMode,
     /// Words and phrases that call for it under `keywords`.
     pub keywords: Vec<String>,
     /// Whether it judges answers to heartbeats: all of them, whatever they say.
     pub heartbeat: bool,
     /// Whose answers it judges.
-    pub surfaces: Vec<Surface>,
+    pub surfaces: Vec<ConversationKind>,
     /// The least score that passes, in thousandths.
     pub min_score: u32,
     /// What to look at besides, in the project's own words.
@@ -24,13 +24,13 @@ pub struct Definition {
     pub rubric: Option<String>,
     /// Rules that the project gives its agents, by file, as they were when the session began.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub rules: Vec<Rules>,
+    pub rules: Vec<InstructionFile>,
 }
 
 /// `trigger`
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Trigger {
+pub enum JudgeTriggerMode {
     /// An answer that holds one of the keywords.
     #[default]
     Keywords,
@@ -41,7 +41,7 @@ pub enum Trigger {
 /// A kind of conversation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Surface {
+pub enum ConversationKind {
     /// The one that a person talks to.
     Main,
     /// A sub-agent's.
@@ -50,7 +50,7 @@ pub enum Surface {
 
 /// A file of rules.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Rules {
+pub struct InstructionFile {
     /// Its name.
     pub name: String,
     /// Its text.
@@ -58,7 +58,7 @@ pub struct Rules {
 }
 
 /// Keywords unless the config says otherwise (seed: OpenClaw pull request 21832).
-pub const KEYWORDS: [&str; 5] = ["done", "completed", "finished", "ready", "here you go"];
+pub const DEFAULT_KEYWORDS: [&str; 5] = ["done", "completed", "finished", "ready", "here you go"];
 
 /// Files that hold rules for agents, in the order in which a judge reads them.
-pub const RULES: [&str; 4] = ["AGENTS.md", "SOUL.md", "CLAUDE.md", "GEMINI.md"];
+pub const RULE_FILE_NAMES: [&str; 4] = ["AGENTS.md", "SOUL.md", "CLAUDE.md", "GEMINI.md"];

@@ -17,13 +17,18 @@ use checkrein_models::{
     block_on_unless_cancelled,
 };
 
-pub use case::{Case, StandingTasks, Turn};
-use context::Order;
-pub use definition::{Definition, KEYWORDS, RULES, Rules, Surface, Trigger};
-pub use trigger::calling;
-pub use verdict::{Category, Said, Unread, read};
+pub use case::{ConversationTurn, JudgeInput, StandingTaskLists};
+use context::JudgePromptOrder;
+pub use definition::{
+    ConversationKind, DEFAULT_KEYWORDS, InstructionFile, JudgeDefinition, JudgeTriggerMode,
+    RULE_FILE_NAMES,
+};
+pub use trigger::evaluate_judge_trigger;
+pub use verdict::{
+    JudgeVerdict, JudgeVerdictParseError, JudgedFailureCategory, parse_judge_verdict,
+};
 
-use crate::{DefinitionError, Job, Report, Verifier};
+use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
 
 /// So near the least score that passes, in thousandths, a judge is asked a second time, with what
 /// it is shown in the other order: a verdict that depends on the order is none.
@@ -35,26 +40,35 @@ const OF_OPENAI: &str = "openai/gpt-4.1";
 
 /// The `judge` kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Judge;
+pub struct JudgeVerifier;
 
-impl Verifier for Judge {
-    fn kind(&self) -> &'static str {
+impl VerifierKind for JudgeVerifier {
+    fn verifier_kind_name(&self) -> &'static str {
         "judge"
     }
 
-    fn check_definition(&self, definition: &str) -> Result<(), DefinitionError> {
-        parse(definition).map(drop)
+    fn validate_verifier_definition(
+        &self,
+        definition: &str,
+    ) -> Result<(), VerifierDefinitionError> {
+        parse_judge_definition(definition).map(drop)
     }
 
-    fn verify(&self, job: &Job<'_>) -> Report {
+    fn verify_and_report(&self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
-        let mut report = match (parse(&job.spec.definition), job.case) {
-            (Ok(judge), Some(case)) => ask(&hidden(judge, job), case, job, started),
+        let mut report = match (parse_judge_definition(&job.spec.definition), job.case) {
+            (Ok(judge), Some(case)) => {
+                run_judge(&redact_judge_definition(judge, job), case, job, started)
+            }
             (Ok(_), None) => {
                 let why = "a judge reads the answer of an agent: it is asked at a stop only";
-                Report::inconclusive(InconclusiveCause::NotAsked, Retryability::Yes, why)
+                VerifierReport::inconclusive_report(
+                    InconclusiveCause::NotAsked,
+                    Retryability::Yes,
+                    why,
+                )
             }
-            (Err(error), _) => Report::inconclusive(
+            (Err(error), _) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,
                 Retryability::No,
                 error.to_string(),
@@ -66,7 +80,7 @@ impl Verifier for Judge {
 }
 
 /// Without secrets in what the project tells its agents, nor in the rubric.
-fn hidden(mut judge: Definition, job: &Job<'_>) -> Definition {
+fn redact_judge_definition(mut judge: JudgeDefinition, job: &VerifierJob<'_>) -> JudgeDefinition {
     let rules = judge.rules.iter_mut().map(|rules| &mut rules.text);
     for text in rules.chain(&mut judge.rubric) {
         if let Some(hidden) = (job.redact)(text.as_bytes()) {
@@ -76,13 +90,13 @@ fn hidden(mut judge: Definition, job: &Job<'_>) -> Definition {
     judge
 }
 
-fn parse(definition: &str) -> Result<Definition, DefinitionError> {
-    let shape = |source| DefinitionError::Shape {
+fn parse_judge_definition(definition: &str) -> Result<JudgeDefinition, VerifierDefinitionError> {
+    let shape = |source| VerifierDefinitionError::Shape {
         kind: "judge",
         source,
     };
-    let judge: Definition = serde_json::from_str(definition).map_err(shape)?;
-    let wrong = |error: ModelError| DefinitionError::Judge {
+    let judge: JudgeDefinition = serde_json::from_str(definition).map_err(shape)?;
+    let wrong = |error: ModelError| VerifierDefinitionError::Judge {
         what: error.to_string(),
     };
     if let Some(model) = &judge.model {
@@ -95,12 +109,12 @@ fn parse(definition: &str) -> Result<Definition, DefinitionError> {
 ///
 /// # Errors
 /// What is wrong with the name, and what would be right.
-pub fn check_model(name: &str) -> Result<(), String> {
+pub fn check_model_name(name: &str) -> Result<(), String> {
     checkrein_models::validate_model_name(name).map_err(|error| error.to_string())
 }
 
 /// The model that judges an agent of this name, and whether it is of the agent's own family.
-pub fn model_for(judge: &Definition, agent: &str) -> (String, bool) {
+pub fn choose_judge_model(judge: &JudgeDefinition, agent: &str) -> (String, bool) {
     let family = match agent {
         "claude-code" => "anthropic",
         "codex" => "openai",
@@ -122,24 +136,29 @@ pub fn model_for(judge: &Definition, agent: &str) -> (String, bool) {
     (model, same)
 }
 
-impl Definition {
+impl JudgeDefinition {
     /// Whether a verdict is asked for a second time.
-    fn is_near(&self, said: &Said) -> bool {
+    fn is_near_min_score(&self, said: &JudgeVerdict) -> bool {
         let score = said.score.unwrap_or(if said.passes { 1000 } else { 0 });
         score.abs_diff(self.min_score) <= NEAR
     }
 }
 
 /// What came of asking.
-enum Heard {
-    Said(Said),
-    Unreadable(Unread),
+enum JudgeResponse {
+    Verdict(JudgeVerdict),
+    Unreadable(JudgeVerdictParseError),
     Failed(ModelError),
     Cancelled,
 }
 
-fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Report {
-    let (name, same) = model_for(judge, &case.agent);
+fn run_judge(
+    judge: &JudgeDefinition,
+    case: &JudgeInput,
+    job: &VerifierJob<'_>,
+    started: Instant,
+) -> VerifierReport {
+    let (name, same) = choose_judge_model(judge, &case.agent);
     let own = Duration::from_millis(job.spec.timeout_ms);
     let until = started + own;
     // What the agent waits for may be less.
@@ -149,41 +168,49 @@ fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Repo
         model: name.clone(),
         ..JudgeUsage::default()
     };
-    let mut heard = |order| hear(judge, case, (&name, until), order, job, &mut testimony);
-    let first = heard(Order::Forth);
+    let mut heard = |order| ask_judge(judge, case, (&name, until), order, job, &mut testimony);
+    let first = heard(JudgePromptOrder::RequestFirst);
     let second = match &first {
-        Heard::Said(said) if judge.is_near(said) => Some(heard(Order::Back)),
+        JudgeResponse::Verdict(said) if judge.is_near_min_score(said) => {
+            Some(heard(JudgePromptOrder::AnswerFirst))
+        }
         _ => None,
     };
-    let passes = |said: &Said| said.passes_at(judge.min_score);
+    let passes = |said: &JudgeVerdict| said.passes_min_score(judge.min_score);
     let said = match (first, second) {
-        (Heard::Said(one), None) => one,
-        (Heard::Said(one), Some(Heard::Said(other))) => {
+        (JudgeResponse::Verdict(one), None) => one,
+        (JudgeResponse::Verdict(one), Some(JudgeResponse::Verdict(other))) => {
             if passes(&one) != passes(&other) {
                 let why = "asked twice, what it was shown in the other order, it said yes and no";
-                let report = Report::inconclusive(
+                let report = VerifierReport::inconclusive_report(
                     InconclusiveCause::InconsistentJudge,
                     Retryability::Yes,
                     why,
                 );
-                return with(report, testimony);
+                return with_judge_usage(report, testimony);
             }
             one
         }
-        (Heard::Unreadable(why), _) | (_, Some(Heard::Unreadable(why))) => {
+        (JudgeResponse::Unreadable(why), _) | (_, Some(JudgeResponse::Unreadable(why))) => {
             let why = format!("{name}: {why}");
-            let report =
-                Report::inconclusive(InconclusiveCause::Unreadable, Retryability::Yes, why);
-            return with(report, testimony);
+            let report = VerifierReport::inconclusive_report(
+                InconclusiveCause::Unreadable,
+                Retryability::Yes,
+                why,
+            );
+            return with_judge_usage(report, testimony);
         }
-        (Heard::Failed(error), _) | (_, Some(Heard::Failed(error))) => {
-            return failed(&error, cut, testimony);
+        (JudgeResponse::Failed(error), _) | (_, Some(JudgeResponse::Failed(error))) => {
+            return model_error_report(&error, cut, testimony);
         }
-        (Heard::Cancelled, _) | (_, Some(Heard::Cancelled)) => {
+        (JudgeResponse::Cancelled, _) | (_, Some(JudgeResponse::Cancelled)) => {
             let why = "it was called off";
-            let report =
-                Report::inconclusive(InconclusiveCause::ReplyDeadline, Retryability::Yes, why);
-            return with(report, testimony);
+            let report = VerifierReport::inconclusive_report(
+                InconclusiveCause::ReplyDeadline,
+                Retryability::Yes,
+                why,
+            );
+            return with_judge_usage(report, testimony);
         }
     };
     testimony.score = said.score;
@@ -193,55 +220,59 @@ fn ask(judge: &Definition, case: &Case, job: &Job<'_>, started: Instant) -> Repo
     };
     let findings = match verdict {
         Verdict::Pass => Vec::new(),
-        Verdict::Fail | Verdict::Inconclusive => said.findings(),
+        Verdict::Fail | Verdict::Inconclusive => said.judge_findings(),
     };
     let mut excerpt = said.feedback.join("\n");
     if same {
         excerpt.push_str("\nThe judge is of the same family as the agent, which it may favour.");
     }
-    let report = Report {
+    let report = VerifierReport {
         verdict,
         cause: None,
         findings_total: u32::try_from(findings.len()).unwrap_or(u32::MAX),
         findings,
-        ..Report::inconclusive(InconclusiveCause::Internal, Retryability::Yes, excerpt)
+        ..VerifierReport::inconclusive_report(
+            InconclusiveCause::Internal,
+            Retryability::Yes,
+            excerpt,
+        )
     };
-    with(report, testimony)
+    with_judge_usage(report, testimony)
 }
 
-fn hear(
-    judge: &Definition,
-    case: &Case,
+fn ask_judge(
+    judge: &JudgeDefinition,
+    case: &JudgeInput,
     (name, until): (&str, Instant),
-    order: Order,
-    job: &Job<'_>,
+    order: JudgePromptOrder,
+    job: &VerifierJob<'_>,
     testimony: &mut JudgeUsage,
-) -> Heard {
+) -> JudgeResponse {
     let limits = ModelRequestLimits {
         total_timeout: until.saturating_duration_since(Instant::now()),
         ..ModelRequestLimits::default()
     };
-    let model = match RemoteModel::new(name, job.models, limits) {
+    let model = match RemoteModel::new(name, job.model_env, limits) {
         Ok(model) => model,
-        Err(error) => return Heard::Failed(error),
+        Err(error) => return JudgeResponse::Failed(error),
     };
     let quotes = QuotedPromptBlocks::with_random_quote_number();
-    let request = context::request(judge, case, quotes, order);
+    let request = context::verdict_request(judge, case, quotes, order);
     testimony.asked += 1;
     match block_on_unless_cancelled(job.cancelled, model.ask_model(&request)) {
-        None => Heard::Cancelled,
-        Some(Err(error)) => Heard::Failed(error),
+        None => JudgeResponse::Cancelled,
+        Some(Err(error)) => JudgeResponse::Failed(error),
         Some(Ok(reply)) => {
-            count(testimony, &reply);
-            match verdict::read(&reply.text, quotes.number_answer_must_repeat()) {
-                Ok(said) => Heard::Said(said),
-                Err(why) => Heard::Unreadable(why),
+            add_judge_usage(testimony, &reply);
+            match verdict::parse_judge_verdict(&reply.text, quotes.number_answer_must_repeat()) {
+                Ok(said) => JudgeResponse::Verdict(said),
+                Err(why) => JudgeResponse::Unreadable(why),
             }
         }
     }
 }
 
-fn count(testimony: &mut JudgeUsage, reply: &ModelReply) {
+fn add_judge_usage(testimony: &mut JudgeUsage, reply: &ModelReply) {
     let usage = &reply.usage;
     let add = |total: &mut Option<u64>, more: Option<u64>| {
         *total = more.map(|more| total.unwrap_or(0).saturating_add(more));
@@ -258,7 +289,7 @@ fn count(testimony: &mut JudgeUsage, reply: &ModelReply) {
     add(&mut testimony.cost, cost);
 }
 
-fn failed(error: &ModelError, cut: bool, testimony: JudgeUsage) -> Report {
+fn model_error_report(error: &ModelError, cut: bool, testimony: JudgeUsage) -> VerifierReport {
     let (cause, retryable) = match error {
         ModelError::Timeout { .. } if cut => (InconclusiveCause::ReplyDeadline, Retryability::Yes),
         ModelError::Timeout { .. } => (InconclusiveCause::Timeout, Retryability::Yes),
@@ -266,14 +297,14 @@ fn failed(error: &ModelError, cut: bool, testimony: JudgeUsage) -> Report {
         ModelError::NoKey { .. } => (InconclusiveCause::ModelUnavailable, Retryability::No),
         _ => (InconclusiveCause::ModelUnavailable, Retryability::Yes),
     };
-    with(
-        Report::inconclusive(cause, retryable, error.to_string()),
+    with_judge_usage(
+        VerifierReport::inconclusive_report(cause, retryable, error.to_string()),
         testimony,
     )
 }
 
-fn with(report: Report, testimony: JudgeUsage) -> Report {
-    Report {
+fn with_judge_usage(report: VerifierReport, testimony: JudgeUsage) -> VerifierReport {
+    VerifierReport {
         testimony: Some(testimony),
         ..report
     }

@@ -3,11 +3,16 @@
 
 use checkrein_core::input::{AgentAnswerFlags, JudgeTrigger};
 
-use super::definition::{Definition, Surface, Trigger};
+use super::definition::{ConversationKind, JudgeDefinition, JudgeTriggerMode};
 
 /// Whether this answer calls for this judge. First what can be told without any model says whether
 /// there is something to judge at all.
-pub fn calling(judge: &Definition, main: bool, fact: AgentAnswerFlags, text: &str) -> JudgeTrigger {
+pub fn evaluate_judge_trigger(
+    judge: &JudgeDefinition,
+    main: bool,
+    fact: AgentAnswerFlags,
+    text: &str,
+) -> JudgeTrigger {
     if fact.calls_pending {
         return JudgeTrigger::CallsPending;
     }
@@ -24,8 +29,8 @@ pub fn calling(judge: &Definition, main: bool, fact: AgentAnswerFlags, text: &st
         return JudgeTrigger::HeartbeatOff;
     }
     let surface = match main {
-        true => Surface::Main,
-        false => Surface::Subagent,
+        true => ConversationKind::Main,
+        false => ConversationKind::Subagent,
     };
     if !judge.surfaces.contains(&surface) {
         return JudgeTrigger::OtherSurface;
@@ -35,28 +40,33 @@ pub fn calling(judge: &Definition, main: bool, fact: AgentAnswerFlags, text: &st
         return JudgeTrigger::Heartbeat;
     }
     match judge.trigger {
-        Trigger::Always => JudgeTrigger::Always,
-        Trigger::Keywords if judge.keywords.iter().any(|word| holds(text, word)) => {
+        JudgeTriggerMode::Always => JudgeTrigger::Always,
+        JudgeTriggerMode::Keywords
+            if judge
+                .keywords
+                .iter()
+                .any(|word| contains_phrase(text, word)) =>
+        {
             JudgeTrigger::Keyword
         }
-        Trigger::Keywords => JudgeTrigger::Nothing,
+        JudgeTriggerMode::Keywords => JudgeTrigger::Nothing,
     }
 }
 
 /// Whether a text holds a word or phrase, whatever its letter case and blanks: "done" is not in
 /// "abandoned".
-fn holds(text: &str, phrase: &str) -> bool {
-    let words: Vec<String> = words(phrase).collect();
+fn contains_phrase(text: &str, phrase: &str) -> bool {
+    let words: Vec<String> = lowercase_words(phrase).collect();
     let Some(first) = words.first() else {
         return false;
     };
-    let text: Vec<String> = self::words(text).collect();
+    let text: Vec<String> = self::lowercase_words(text).collect();
     let at = |start: usize| text.get(start..start + words.len()) == Some(words.as_slice());
     let begins = text.iter().enumerate().filter(|(_, word)| *word == first);
     begins.map(|(start, _)| start).any(at)
 }
 
-fn words(text: &str) -> impl Iterator<Item = String> + '_ {
+fn lowercase_words(text: &str) -> impl Iterator<Item = String> + '_ {
     text.split(|c: char| !c.is_alphanumeric())
         .filter(|word| !word.is_empty())
         .map(str::to_lowercase)
@@ -65,15 +75,15 @@ fn words(text: &str) -> impl Iterator<Item = String> + '_ {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::judge::definition::KEYWORDS;
+    use crate::judge::definition::DEFAULT_KEYWORDS;
 
-    fn judge() -> Definition {
-        Definition {
+    fn judge() -> JudgeDefinition {
+        JudgeDefinition {
             model: None,
-            trigger: Trigger::Keywords,
-            keywords: KEYWORDS.map(str::to_owned).to_vec(),
+            trigger: JudgeTriggerMode::Keywords,
+            keywords: DEFAULT_KEYWORDS.map(str::to_owned).to_vec(),
             heartbeat: false,
-            surfaces: vec![Surface::Main, Surface::Subagent],
+            surfaces: vec![ConversationKind::Main, ConversationKind::Subagent],
             min_score: 700,
             rubric: None,
             rules: Vec::new(),
@@ -95,7 +105,11 @@ mod tests {
             (" \n", JudgeTrigger::Empty),
         ] {
             let plain = AgentAnswerFlags::default();
-            assert_eq!(calling(&judge(), true, plain, text), expected, "{text}");
+            assert_eq!(
+                evaluate_judge_trigger(&judge(), true, plain, text),
+                expected,
+                "{text}"
+            );
         }
     }
 
@@ -118,42 +132,51 @@ mod tests {
                 JudgeTrigger::HeartbeatOff,
             ),
         ] {
-            assert_eq!(calling(&judge(), true, fact, "Done."), expected);
+            assert_eq!(
+                evaluate_judge_trigger(&judge(), true, fact, "Done."),
+                expected
+            );
         }
-        let heartbeats = Definition {
+        let heartbeats = JudgeDefinition {
             heartbeat: true,
             ..judge()
         };
         let beat = fact(|fact| fact.heartbeat = true);
         let ok = "HEARTBEAT_OK";
         assert_eq!(
-            calling(&heartbeats, true, beat, ok),
+            evaluate_judge_trigger(&heartbeats, true, beat, ok),
             JudgeTrigger::Heartbeat
         );
         // The keywords go on counting for all else.
         let plain = AgentAnswerFlags::default();
-        assert_eq!(calling(&heartbeats, true, plain, ok), JudgeTrigger::Nothing);
+        assert_eq!(
+            evaluate_judge_trigger(&heartbeats, true, plain, ok),
+            JudgeTrigger::Nothing
+        );
     }
 
     #[test]
     fn surfaces_and_every_answer() {
-        let main_only = Definition {
-            surfaces: vec![Surface::Main],
+        let main_only = JudgeDefinition {
+            surfaces: vec![ConversationKind::Main],
             ..judge()
         };
         let plain = AgentAnswerFlags::default();
         assert_eq!(
-            calling(&main_only, false, plain, "Done."),
+            evaluate_judge_trigger(&main_only, false, plain, "Done."),
             JudgeTrigger::OtherSurface
         );
         assert_eq!(
-            calling(&judge(), false, plain, "Done."),
+            evaluate_judge_trigger(&judge(), false, plain, "Done."),
             JudgeTrigger::Keyword
         );
-        let always = Definition {
-            trigger: Trigger::Always,
+        let always = JudgeDefinition {
+            trigger: JudgeTriggerMode::Always,
             ..judge()
         };
-        assert_eq!(calling(&always, true, plain, "Hm."), JudgeTrigger::Always);
+        assert_eq!(
+            evaluate_judge_trigger(&always, true, plain, "Hm."),
+            JudgeTrigger::Always
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! Head and tail of an output: where a failing command says what it does and what is wrong.
 
-use super::plain;
+use super::strip_terminal_escapes;
 
 /// An excerpt is never longer.
 pub(crate) const EXCERPT_BYTES: usize = 16 * 1024;
@@ -11,15 +11,15 @@ const TAIL: usize = 11 * 1024;
 
 /// The two ends of a stream.
 #[derive(Debug, Default)]
-pub(crate) struct Ends {
+pub(crate) struct HeadTailBuffer {
     head: Vec<u8>,
     tail: Vec<u8>,
     total: u64,
 }
 
-impl Ends {
+impl HeadTailBuffer {
     /// Takes the next chunk.
-    pub(crate) fn feed(&mut self, chunk: &[u8]) {
+    pub(crate) fn push_output_chunk(&mut self, chunk: &[u8]) {
         self.total += chunk.len() as u64;
         let room = HEAD.saturating_sub(self.head.len());
         let (head, rest) = chunk.split_at_checked(room).unwrap_or((chunk, &[]));
@@ -32,12 +32,12 @@ impl Ends {
     }
 
     /// Counts bytes of the middle that were never fed.
-    pub(crate) fn skip(&mut self, bytes: u64) {
+    pub(crate) fn count_skipped_bytes(&mut self, bytes: u64) {
         self.total += bytes;
     }
 
     /// The text to show: notes first, then both ends with what lies between counted.
-    pub(crate) fn excerpt(&self, notes: &[String]) -> String {
+    pub(crate) fn render_excerpt(&self, notes: &[String]) -> String {
         let mut text = String::new();
         for note in notes {
             text.push_str("[checkrein: ");
@@ -47,27 +47,27 @@ impl Ends {
         let kept = (self.head.len() + self.tail.len()) as u64;
         if self.total <= kept {
             // One piece, so that a character or an escape at the seam stays whole.
-            text.push_str(&plain(
+            text.push_str(&strip_terminal_escapes(
                 &[self.head.as_slice(), self.tail.as_slice()].concat(),
             ));
         } else {
-            text.push_str(&plain(whole_lines_head(&self.head)));
+            text.push_str(&strip_terminal_escapes(trim_partial_last_line(&self.head)));
             text.push_str(&format!(
                 "\n[checkrein: about {} bytes left out]\n",
                 self.total - kept
             ));
-            text.push_str(&plain(whole_lines_tail(&self.tail)));
+            text.push_str(&strip_terminal_escapes(trim_partial_first_line(&self.tail)));
         }
-        bounded(text, EXCERPT_BYTES)
+        truncate_text_to_bytes(text, EXCERPT_BYTES)
     }
 }
 
-fn whole_lines_head(bytes: &[u8]) -> &[u8] {
+fn trim_partial_last_line(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().rposition(|byte| *byte == b'\n');
     end.and_then(|end| bytes.get(..end)).unwrap_or(bytes)
 }
 
-fn whole_lines_tail(bytes: &[u8]) -> &[u8] {
+fn trim_partial_first_line(bytes: &[u8]) -> &[u8] {
     let start = bytes
         .iter()
         .position(|byte| *byte == b'\n')
@@ -78,7 +78,7 @@ fn whole_lines_tail(bytes: &[u8]) -> &[u8] {
 }
 
 /// `text` cut to at most `limit` bytes, at a character's end.
-pub(crate) fn bounded(mut text: String, limit: usize) -> String {
+pub(crate) fn truncate_text_to_bytes(mut text: String, limit: usize) -> String {
     if text.len() > limit {
         text.truncate(text.floor_char_boundary(limit));
     }
@@ -91,24 +91,24 @@ mod tests {
 
     #[test]
     fn a_short_output_is_shown_whole() {
-        let mut ends = Ends::default();
-        ends.feed(b"\x1b[31mone\n");
-        ends.feed(b"two\n");
+        let mut ends = HeadTailBuffer::default();
+        ends.push_output_chunk(b"\x1b[31mone\n");
+        ends.push_output_chunk(b"two\n");
         assert_eq!(
-            ends.excerpt(&["odd".to_owned()]),
+            ends.render_excerpt(&["odd".to_owned()]),
             "[checkrein: odd]\none\ntwo\n"
         );
     }
 
     #[test]
     fn a_long_one_keeps_both_ends_and_the_bound() {
-        let mut ends = Ends::default();
-        ends.feed(b"first\n");
+        let mut ends = HeadTailBuffer::default();
+        ends.push_output_chunk(b"first\n");
         for number in 0..100_000 {
-            ends.feed(format!("line {number}\n").as_bytes());
+            ends.push_output_chunk(format!("line {number}\n").as_bytes());
         }
-        ends.feed(b"last\n");
-        let text = ends.excerpt(&[]);
+        ends.push_output_chunk(b"last\n");
+        let text = ends.render_excerpt(&[]);
         assert!(text.starts_with("first\nline 0\n"), "{text}");
         assert!(text.ends_with("\nline 99999\nlast\n"), "{text}");
         assert!(text.contains("bytes left out]"));
@@ -117,9 +117,9 @@ mod tests {
 
     #[test]
     fn bytes_that_grow_when_decoded_stay_within_the_bound() {
-        let mut ends = Ends::default();
+        let mut ends = HeadTailBuffer::default();
         // Each byte becomes a three-byte replacement character.
-        ends.feed(&vec![0xff; 1 << 20]);
-        assert!(ends.excerpt(&[]).len() <= EXCERPT_BYTES);
+        ends.push_output_chunk(&vec![0xff; 1 << 20]);
+        assert!(ends.render_excerpt(&[]).len() <= EXCERPT_BYTES);
     }
 }

@@ -5,13 +5,13 @@ const LINE_BYTES: usize = 4096;
 
 /// Cuts chunks into lines.
 #[derive(Debug, Default)]
-pub(crate) struct Lines {
+pub(crate) struct LineSplitter {
     begun: Vec<u8>,
 }
 
-impl Lines {
+impl LineSplitter {
     /// Takes the next chunk; `each` is given every line that is complete by now.
-    pub(crate) fn feed(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
+    pub(crate) fn split_chunk_into_lines(&mut self, chunk: &[u8], mut each: impl FnMut(&[u8])) {
         let mut pieces = chunk.split(|byte| *byte == b'\n').peekable();
         while let Some(piece) = pieces.next() {
             let complete = pieces.peek().is_some();
@@ -30,7 +30,7 @@ impl Lines {
     }
 
     /// Gives the last line if no line end followed it.
-    pub(crate) fn finish(&mut self, each: impl FnOnce(&[u8])) {
+    pub(crate) fn flush_unterminated_last_line(&mut self, each: impl FnOnce(&[u8])) {
         if !self.begun.is_empty() {
             each(&self.begun);
             self.begun.clear();
@@ -44,18 +44,20 @@ mod tests {
 
     fn lines(chunks: &[&[u8]]) -> Vec<String> {
         let mut found = Vec::new();
-        let mut lines = Lines::default();
+        let mut lines = LineSplitter::default();
         for chunk in chunks {
-            lines.feed(chunk, |line| {
+            lines.split_chunk_into_lines(chunk, |line| {
                 found.push(String::from_utf8_lossy(line).into_owned())
             });
         }
-        lines.finish(|line| found.push(String::from_utf8_lossy(line).into_owned()));
+        lines.flush_unterminated_last_line(|line| {
+            found.push(String::from_utf8_lossy(line).into_owned())
+        });
         found
     }
 
     #[test]
-    fn wherever_the_stream_is_cut() {
+    fn lines_do_not_depend_on_chunk_boundaries() {
         assert_eq!(lines(&[b"a\nbc\n\nd"]), ["a", "bc", "", "d"]);
         assert_eq!(lines(&[b"a", b"\nb", b"c\n", b"\nd"]), ["a", "bc", "", "d"]);
         assert_eq!(lines(&[b"", b"a\n", b""]), ["a"]);

@@ -4,6 +4,6 @@ mod excerpt;
 mod lines;
 mod plain;
 
-pub(crate) use excerpt::{Ends, bounded};
-pub(crate) use lines::Lines;
-pub(crate) use plain::plain;
+pub(crate) use excerpt::{HeadTailBuffer, truncate_text_to_bytes};
+pub(crate) use lines::LineSplitter;
+pub(crate) use plain::strip_terminal_escapes;

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 
 /// The text of `bytes`: lossy UTF-8, escape sequences removed, a carriage return ends a line.
-pub(crate) fn plain(bytes: &[u8]) -> Cow<'_, str> {
+pub(crate) fn strip_terminal_escapes(bytes: &[u8]) -> Cow<'_, str> {
     if bytes
         .iter()
         .all(|byte| *byte >= b' ' && *byte != 0x7f || matches!(byte, b'\n' | b'\t'))
@@ -15,7 +15,7 @@ pub(crate) fn plain(bytes: &[u8]) -> Cow<'_, str> {
     let mut rest = bytes.iter().copied().peekable();
     while let Some(byte) = rest.next() {
         match byte {
-            0x1b => skip_escape(&mut rest),
+            0x1b => skip_escape_sequence(&mut rest),
             b'\r' if rest.peek() == Some(&b'\n') => {}
             b'\r' => kept.push(b'\n'),
             b'\n' | b'\t' => kept.push(byte),
@@ -26,7 +26,7 @@ pub(crate) fn plain(bytes: &[u8]) -> Cow<'_, str> {
     Cow::Owned(String::from_utf8_lossy(&kept).into_owned())
 }
 
-fn skip_escape(rest: &mut std::iter::Peekable<impl Iterator<Item = u8>>) {
+fn skip_escape_sequence(rest: &mut std::iter::Peekable<impl Iterator<Item = u8>>) {
     match rest.next() {
         // CSI: parameters, then one final byte.
         Some(b'[') => {
@@ -71,7 +71,7 @@ mod tests {
     use super::*;
 
     fn check(bytes: &[u8], expected: &str) {
-        assert_eq!(plain(bytes), expected, "{bytes:?}");
+        assert_eq!(strip_terminal_escapes(bytes), expected, "{bytes:?}");
     }
 
     #[test]

@@ -1,47 +1,49 @@
 //! Lines by which shells, interpreters and package managers say that something that was
 //! to run is not there.
 
-use crate::patterns::{Gate, Pattern};
+use crate::patterns::{LazyRegex, LiteralPrefilter};
 
-static MISSING: [Pattern; 13] = [
-    Pattern::new(
+static MISSING: [LazyRegex; 13] = [
+    LazyRegex::new(
         "not found",
         r"\bcommand not found\b|^\S*sh(?:: \S+)*: .*: not found$|^\S+: not found$|error Command .* not found",
     ),
-    Pattern::new("No module named", r"No module named"),
-    Pattern::new(
+    LazyRegex::new("No module named", r"No module named"),
+    LazyRegex::new(
         "No such file or directory",
         r"^(?:\S*sh|\S*env|timeout|xargs|nice|time|stdbuf|exec|make(?:\[\d+\])?)\b.*: No such file or directory",
     ),
-    Pattern::new("Permission denied", r"^\S*sh\b.*: Permission denied"),
-    Pattern::new("sh: ", r"^\S*sh: .*[Cc]annot open "),
-    Pattern::new("can't open file", r"can't open file '"),
-    Pattern::new("failed to run command", r"failed to run command"),
-    Pattern::new("npm ", r"^npm (?:ERR!|error) "),
-    Pattern::new("ERR_PNPM_", r"ERR_PNPM_"),
-    Pattern::new(
+    LazyRegex::new("Permission denied", r"^\S*sh\b.*: Permission denied"),
+    LazyRegex::new("sh: ", r"^\S*sh: .*[Cc]annot open "),
+    LazyRegex::new("can't open file", r"can't open file '"),
+    LazyRegex::new("failed to run command", r"failed to run command"),
+    LazyRegex::new("npm ", r"^npm (?:ERR!|error) "),
+    LazyRegex::new("ERR_PNPM_", r"ERR_PNPM_"),
+    LazyRegex::new(
         "package.json",
         r"(?i)could(?:n't| not) find a package\.json|could not read package\.json",
     ),
-    Pattern::new(
+    LazyRegex::new(
         "error: ",
         r"^error: (?:could not find|rustup could not choose|toolchain .* is not installed|no such (?:sub)?command|no bin target|Script not found|Justfile does not contain|No justfile found|Recipe `)",
     ),
-    Pattern::new(
+    LazyRegex::new(
         "No rule to make target",
         r"No rule to make target|No targets specified",
     ),
-    Pattern::new(
+    LazyRegex::new(
         "annot find m",
         r"^(?:Error: )?Cannot find module '|cannot find main module",
     ),
 ];
 
 /// Whether the line says so.
-pub(super) fn missing_in(line: &str) -> bool {
-    static GATE: Gate = Gate::new();
-    GATE.opens(line, || MISSING.iter().collect())
-        && MISSING.iter().any(|pattern| pattern.matches(line))
+pub(super) fn reports_missing_dependency(line: &str) -> bool {
+    static PREFILTER: LiteralPrefilter = LiteralPrefilter::new();
+    PREFILTER.line_may_match_patterns(line, || MISSING.iter().collect())
+        && MISSING
+            .iter()
+            .any(|pattern| pattern.regex_matches_line(line))
 }
 
 #[cfg(test)]
@@ -74,7 +76,7 @@ mod tests {
             "make: *** No rule to make target 'test'.  Stop.",
             "Error: Cannot find module '/x/test.js'",
         ] {
-            assert!(missing_in(line), "{line}");
+            assert!(reports_missing_dependency(line), "{line}");
         }
         for line in [
             "test not_found ... ok",
@@ -83,7 +85,7 @@ mod tests {
             "warning: file not found, skipped",
             "ok - error: could not find it is reported",
         ] {
-            assert!(!missing_in(line), "{line}");
+            assert!(!reports_missing_dependency(line), "{line}");
         }
     }
 }

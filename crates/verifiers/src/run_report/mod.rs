@@ -11,12 +11,12 @@ use checkrein_core::evidence::{Finding, TestCounts};
 use checkrein_core::exit_status::TestRunner;
 
 use crate::findings::FindingReader;
-use missing::missing_in;
-use summaries::RunnerSummaries;
+use missing::reports_missing_dependency;
+use summaries::TestRunnerSummaries;
 
 /// What a run's output says.
 #[derive(Debug)]
-pub(crate) struct RunReport {
+pub(crate) struct CheckOutputReport {
     /// Tests by outcome, over all runners; `None` if no runner was recognised.
     pub(crate) counts: Option<TestCounts>,
     /// At most [`checkrein_core::evidence::MAX_FINDINGS`].
@@ -27,71 +27,73 @@ pub(crate) struct RunReport {
     pub(crate) complete: bool,
     /// The first line that says that a program, a module, a script or a manifest is not there.
     pub(crate) missing: Option<String>,
-    summaries: RunnerSummaries,
+    summaries: TestRunnerSummaries,
 }
 
-impl RunReport {
+impl CheckOutputReport {
     /// A runner was heard, and none of them ran a thing.
-    pub(crate) fn nothing_ran(&self) -> bool {
-        self.summaries.nothing_ran()
+    pub(crate) fn runner_ran_no_tests(&self) -> bool {
+        self.summaries.has_run_nothing()
     }
 
     /// A runner said in so many words that it had nothing to run, and none ran a thing.
-    pub(crate) fn said_nothing_ran(&self) -> bool {
-        self.summaries.said_nothing_ran()
+    pub(crate) fn reports_nothing_to_run(&self) -> bool {
+        self.summaries.reports_nothing_to_run()
     }
 
-    /// A runner says that it failed; see [`RunnerSummaries::failed`].
-    pub(crate) fn failed(&self, run: &str) -> bool {
-        self.summaries.failed(run)
+    /// A runner says that it failed; see [`TestRunnerSummaries::runner_reports_failure`].
+    pub(crate) fn runner_reports_failure(&self, run: &str) -> bool {
+        self.summaries.runner_reports_failure(run)
     }
 
     /// Whether this runner says that at least one test ran. `None`: whichever runner was heard.
-    pub(crate) fn ran(&self, runner: Option<TestRunner>) -> bool {
-        self.summaries.ran(runner)
+    pub(crate) fn output_shows_tests_ran(&self, runner: Option<TestRunner>) -> bool {
+        self.summaries.runner_ran_any_test(runner)
     }
 
     /// Whether the output alone shows that this runner ran at least one test, came to its end
     /// so many times and never failed. `None`: whichever runner was heard.
-    pub(crate) fn shows_success(&self, runner: Option<TestRunner>, times: u32) -> bool {
-        self.complete && self.missing.is_none() && self.summaries.shows_success(runner, times)
+    pub(crate) fn output_shows_tests_passed(&self, runner: Option<TestRunner>, times: u32) -> bool {
+        self.complete
+            && self.missing.is_none()
+            && self.summaries.runner_reports_passed_tests(runner, times)
     }
 }
 
 /// Reads the lines of an output.
-pub(crate) struct RunReportReader {
-    summaries: RunnerSummaries,
+pub(crate) struct CheckOutputParser {
+    summaries: TestRunnerSummaries,
     findings: FindingReader,
     missing: Option<String>,
 }
 
-impl RunReportReader {
+impl CheckOutputParser {
     /// A reader of output about the tree at `root`.
     pub(crate) fn new(root: &Path) -> Self {
         Self {
-            summaries: RunnerSummaries::default(),
+            summaries: TestRunnerSummaries::default(),
             findings: FindingReader::new(root),
             missing: None,
         }
     }
 
     /// Takes the next line.
-    pub(crate) fn line(&mut self, line: &str) {
-        self.summaries.line(line);
-        self.findings.line(line);
-        if self.missing.is_none() && missing_in(line) {
+    pub(crate) fn read_check_output_line(&mut self, line: &str) {
+        self.summaries.scan_test_summary_line(line);
+        self.findings.parse_finding_line(line);
+        if self.missing.is_none() && reports_missing_dependency(line) {
             self.missing = Some(line.trim().to_owned());
         }
     }
 
     /// What the lines came to. `whole`: none was left out.
-    pub(crate) fn finish(self, whole: bool) -> RunReport {
-        let (findings, findings_total) = self.findings.finish();
-        RunReport {
-            counts: self.summaries.counts(),
+    pub(crate) fn finish_run_report(self, whole: bool) -> CheckOutputReport {
+        let (findings, findings_total) = self.findings.into_findings_and_total();
+        CheckOutputReport {
+            counts: self.summaries.test_counts_of_all_runners(),
             findings,
             findings_total,
-            complete: whole && self.summaries.reconcile(),
+            complete: whole && self.summaries.has_consistent_test_counts(),
             missing: self.missing,
             summaries: self.summaries,
         }

@@ -2,18 +2,18 @@
 
 use checkrein_core::exit_status::TestRunner;
 
-use crate::patterns::Pattern;
+use crate::patterns::LazyRegex;
 
 /// A runner: its name, a line's pattern, and what the groups of that pattern mean.
-pub(super) struct Row(
+pub(super) struct RunnerLinePattern(
     pub(super) &'static str,
-    pub(super) Pattern,
-    pub(super) Meaning,
+    pub(super) LazyRegex,
+    pub(super) RunnerLineMeaning,
 );
 
 /// What a number counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
+pub(super) enum TestCountKind {
     Passed,
     Failed,
     Skipped,
@@ -25,17 +25,17 @@ pub(super) enum Part {
     Beyond,
 }
 
-use Part::{Beyond, Failed, Passed, Ran, Skipped, Total};
+use TestCountKind::{Beyond, Failed, Passed, Ran, Skipped, Total};
 
-pub(super) enum Meaning {
+pub(super) enum RunnerLineMeaning {
     /// A summary in words, `3 passed, 1 failed`: which word counts what.
-    Words(&'static [(&'static str, Part)]),
+    Words(&'static [(&'static str, TestCountKind)]),
     /// A summary: what each group counts.
-    Groups(&'static [Part]),
+    Groups(&'static [TestCountKind]),
     /// More of a summary that another line begins: what each group counts.
-    More(&'static [Part]),
+    More(&'static [TestCountKind]),
     /// The same in words, `errors=1, skipped=2`.
-    MoreWords(&'static [(&'static str, Part)]),
+    MoreWords(&'static [(&'static str, TestCountKind)]),
     /// One thing ran and was fine.
     One,
     /// It failed.
@@ -44,10 +44,10 @@ pub(super) enum Meaning {
     Empty,
 }
 
-use Meaning::{Empty, Fails, Groups, More, MoreWords, One, Words};
+use RunnerLineMeaning::{Empty, Fails, Groups, More, MoreWords, One, Words};
 
 /// The name by which a runner's rows go.
-pub(super) fn name_of(runner: TestRunner) -> &'static str {
+pub(super) fn runner_name(runner: TestRunner) -> &'static str {
     match runner {
         TestRunner::Bun => "bun",
         TestRunner::Cargo => "cargo",
@@ -71,18 +71,18 @@ pub(super) fn name_of(runner: TestRunner) -> &'static str {
 /// The name of what fails although all tests passed: limits of coverage.
 pub(super) const LIMITS: &str = "limits";
 
-pub(super) static ROWS: [Row; 57] = [
-    Row(
+pub(super) static RUNNER_LINES: [RunnerLinePattern; 57] = [
+    RunnerLinePattern(
         "make",
-        Pattern::new(
+        LazyRegex::new(
             "make",
             r"^g?make(?:\[\d+\])?: (?:Nothing to be done for |)['`\u{2018}](?:\S*[^\w'`])?(?:tests?|specs?|checks?|lint)(?:[^\w'\u{2019}]\S*)?['\u{2019}](?: is up to date|)\.$",
         ),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "cargo",
-        Pattern::new("test result: ", r"^\s*test result: \w+\. (.*)$"),
+        LazyRegex::new("test result: ", r"^\s*test result: \w+\. (.*)$"),
         Words(&[
             ("passed", Passed),
             ("measured", Passed),
@@ -90,35 +90,35 @@ pub(super) static ROWS: [Row; 57] = [
             ("ignored", Skipped),
         ]),
     ),
-    Row(
+    RunnerLinePattern(
         "cargo",
-        Pattern::new("running ", r"^running (\d+) tests?$"),
+        LazyRegex::new("running ", r"^running (\d+) tests?$"),
         More(&[Total]),
     ),
-    Row(
+    RunnerLinePattern(
         "cargo",
-        Pattern::new(
+        LazyRegex::new(
             "error: ",
             r"^error: (?:test failed|doctest failed|bench failed|could not compile|\d+ targets? failed)",
         ),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         "nextest",
-        Pattern::new(
+        LazyRegex::new(
             "Summary [",
             r"^\s*Summary \[[^\]]*\]\s+(?:\d+/)?(\d+) tests? run: (\d+) passed(?:.*?, (\d+) failed)?(?:.*?, (\d+) timed out)?(?:.*?, (\d+) skipped)?",
         ),
         Groups(&[Ran, Passed, Failed, Failed, Skipped]),
     ),
-    Row(
+    RunnerLinePattern(
         "nextest",
-        Pattern::new("no tests to run", r"^\s*error: no tests to run"),
+        LazyRegex::new("no tests to run", r"^\s*error: no tests to run"),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "pytest",
-        Pattern::new(
+        LazyRegex::new(
             " in ",
             r"^(?:=+ )?((?:\d+ (?:passed|failed|errors?|skipped|deselected|xfailed|xpassed|warnings?|rerun|subtests passed)(?:, )?)+) in [\d.]+s",
         ),
@@ -132,19 +132,19 @@ pub(super) static ROWS: [Row; 57] = [
             ("skipped", Skipped),
         ]),
     ),
-    Row(
+    RunnerLinePattern(
         "pytest",
-        Pattern::new("no tests ran", r"^(?:=+ )?no tests ran in "),
+        LazyRegex::new("no tests ran", r"^(?:=+ )?no tests ran in "),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "unittest",
-        Pattern::new("Ran ", r"^Ran (\d+) tests? in [\d.]+s$"),
+        LazyRegex::new("Ran ", r"^Ran (\d+) tests? in [\d.]+s$"),
         Groups(&[Total]),
     ),
-    Row(
+    RunnerLinePattern(
         "unittest",
-        Pattern::new(
+        LazyRegex::new(
             " (",
             r"^(?:OK|FAILED) \(((?:(?:failures|errors|unexpected successes|skipped|expected failures)=\d+(?:, )?)+)\)$",
         ),
@@ -155,32 +155,32 @@ pub(super) static ROWS: [Row; 57] = [
             ("skipped", Skipped),
         ]),
     ),
-    Row(
+    RunnerLinePattern(
         "unittest",
-        Pattern::new("NO TESTS RAN", r"^NO TESTS RAN"),
+        LazyRegex::new("NO TESTS RAN", r"^NO TESTS RAN"),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "go",
-        Pattern::new(
+        LazyRegex::new(
             "[no test",
             r"^(?:\?|ok)\s+\S+\s.*\[no test(?:s to run| files)\]",
         ),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "go",
-        Pattern::new("ok", r"^ok\s+\t?\S+\s+(?:[\d.]+s|\(cached\))"),
+        LazyRegex::new("ok", r"^ok\s+\t?\S+\s+(?:[\d.]+s|\(cached\))"),
         One,
     ),
-    Row(
+    RunnerLinePattern(
         "go",
-        Pattern::new("FAIL", r"^(?:--- FAIL: |FAIL\t|FAIL$)"),
+        LazyRegex::new("FAIL", r"^(?:--- FAIL: |FAIL\t|FAIL$)"),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         "jest",
-        Pattern::new("Tests:", r"^Tests:\s+(.*\btotal)$"),
+        LazyRegex::new("Tests:", r"^Tests:\s+(.*\btotal)$"),
         Words(&[
             ("passed", Passed),
             ("failed", Failed),
@@ -189,19 +189,19 @@ pub(super) static ROWS: [Row; 57] = [
             ("total", Total),
         ]),
     ),
-    Row(
+    RunnerLinePattern(
         "jest",
-        Pattern::new("Test Suites:", r"^Test Suites:\s+\d+ failed"),
+        LazyRegex::new("Test Suites:", r"^Test Suites:\s+\d+ failed"),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         "jest",
-        Pattern::new("No tests found", r"^No tests found"),
+        LazyRegex::new("No tests found", r"^No tests found"),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "vitest",
-        Pattern::new("Tests ", r"^\s*Tests  (.*\(\d+\))$"),
+        LazyRegex::new("Tests ", r"^\s*Tests  (.*\(\d+\))$"),
         Words(&[
             ("passed", Passed),
             ("failed", Failed),
@@ -210,238 +210,238 @@ pub(super) static ROWS: [Row; 57] = [
             ("", Total),
         ]),
     ),
-    Row(
+    RunnerLinePattern(
         "vitest",
-        Pattern::new("Errors  ", r"^\s*(?:Type )?Errors  [1-9]\d* errors?$"),
+        LazyRegex::new("Errors  ", r"^\s*(?:Type )?Errors  [1-9]\d* errors?$"),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         "vitest",
-        Pattern::new("No test files found", r"^\s*No test files found"),
+        LazyRegex::new("No test files found", r"^\s*No test files found"),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "mocha",
-        Pattern::new(" passing (", r"^\s*(\d+) passing \("),
+        LazyRegex::new(" passing (", r"^\s*(\d+) passing \("),
         Groups(&[Passed]),
     ),
-    Row(
+    RunnerLinePattern(
         "mocha",
-        Pattern::new(" failing", r"^\s*([1-9]\d*) failing$"),
+        LazyRegex::new(" failing", r"^\s*([1-9]\d*) failing$"),
         More(&[Failed]),
     ),
-    Row(
+    RunnerLinePattern(
         "mocha",
-        Pattern::new(" pending", r"^\s*(\d+) pending$"),
+        LazyRegex::new(" pending", r"^\s*(\d+) pending$"),
         More(&[Skipped]),
     ),
-    Row("tap", Pattern::new("1..0", r"^1\.\.0\b"), Empty),
-    Row(
+    RunnerLinePattern("tap", LazyRegex::new("1..0", r"^1\.\.0\b"), Empty),
+    RunnerLinePattern(
         "node",
-        Pattern::new(" tests ", r"^(?:#|\x{2139}) tests (\d+)$"),
+        LazyRegex::new(" tests ", r"^(?:#|\x{2139}) tests (\d+)$"),
         Groups(&[Total]),
     ),
-    Row(
+    RunnerLinePattern(
         "node",
-        Pattern::new(" pass ", r"^(?:#|\x{2139}) pass (\d+)$"),
+        LazyRegex::new(" pass ", r"^(?:#|\x{2139}) pass (\d+)$"),
         More(&[Passed]),
     ),
-    Row(
+    RunnerLinePattern(
         "node",
-        Pattern::new(" fail ", r"^(?:#|\x{2139}) fail (\d+)$"),
+        LazyRegex::new(" fail ", r"^(?:#|\x{2139}) fail (\d+)$"),
         More(&[Failed]),
     ),
-    Row(
+    RunnerLinePattern(
         "node",
-        Pattern::new(" cancelled ", r"^(?:#|\x{2139}) cancelled (\d+)$"),
+        LazyRegex::new(" cancelled ", r"^(?:#|\x{2139}) cancelled (\d+)$"),
         More(&[Failed]),
     ),
-    Row(
+    RunnerLinePattern(
         "node",
-        Pattern::new(" skipped ", r"^(?:#|\x{2139}) skipped (\d+)$"),
+        LazyRegex::new(" skipped ", r"^(?:#|\x{2139}) skipped (\d+)$"),
         More(&[Skipped]),
     ),
-    Row(
+    RunnerLinePattern(
         "node",
-        Pattern::new(" todo ", r"^(?:#|\x{2139}) todo (\d+)$"),
+        LazyRegex::new(" todo ", r"^(?:#|\x{2139}) todo (\d+)$"),
         More(&[Skipped]),
     ),
-    Row(
+    RunnerLinePattern(
         "bun",
-        Pattern::new(" pass", r"^\s*(\d+) pass$"),
+        LazyRegex::new(" pass", r"^\s*(\d+) pass$"),
         Groups(&[Passed]),
     ),
-    Row(
+    RunnerLinePattern(
         "bun",
-        Pattern::new(" skip", r"^\s*(\d+) skip$"),
+        LazyRegex::new(" skip", r"^\s*(\d+) skip$"),
         More(&[Skipped]),
     ),
-    Row(
+    RunnerLinePattern(
         "bun",
-        Pattern::new(" fail", r"^\s*([1-9]\d*) fail$"),
+        LazyRegex::new(" fail", r"^\s*([1-9]\d*) fail$"),
         More(&[Failed]),
     ),
-    Row(
+    RunnerLinePattern(
         "deno",
-        Pattern::new(
+        LazyRegex::new(
             " | ",
             r"^(?:ok|FAILED) \| (\d+) passed(?: \([^)]*\))? \| (\d+) failed",
         ),
         Groups(&[Passed, Failed]),
     ),
-    Row(
+    RunnerLinePattern(
         "rspec",
-        Pattern::new(
+        LazyRegex::new(
             " occurred outside of examples",
             r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?, (\d+) errors? occurred outside of examples",
         ),
         Groups(&[Total, Failed, Skipped, Beyond]),
     ),
-    Row(
+    RunnerLinePattern(
         "rspec",
-        Pattern::new(
+        LazyRegex::new(
             " example",
             r"^(\d+) examples?, (\d+) failures?(?:, (\d+) pending)?",
         ),
         Groups(&[Total, Failed, Skipped]),
     ),
-    Row(
+    RunnerLinePattern(
         "phpunit",
-        Pattern::new("No tests executed!", r"^No tests executed!"),
+        LazyRegex::new("No tests executed!", r"^No tests executed!"),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "phpunit",
-        Pattern::new("OK (", r"^OK \((\d+) tests?, \d+ assertions?\)"),
+        LazyRegex::new("OK (", r"^OK \((\d+) tests?, \d+ assertions?\)"),
         Groups(&[Passed]),
     ),
-    Row(
+    RunnerLinePattern(
         "maven",
-        Pattern::new(
+        LazyRegex::new(
             "Tests run: ",
             r"^(?:\[\w+\] )?Tests run: (\d+), Failures: (\d+), Errors: (\d+), Skipped: (\d+)$",
         ),
         Groups(&[Total, Failed, Failed, Skipped]),
     ),
-    Row(
+    RunnerLinePattern(
         "maven",
-        Pattern::new("BUILD FAILURE", r"^\[\w+\] BUILD FAILURE"),
+        LazyRegex::new("BUILD FAILURE", r"^\[\w+\] BUILD FAILURE"),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         "maven",
-        Pattern::new("No tests to run.", r"^(?:\[\w+\] )?No tests to run\.$"),
+        LazyRegex::new("No tests to run.", r"^(?:\[\w+\] )?No tests to run\.$"),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "gradle",
-        Pattern::new("BUILD FAILED", r"^BUILD FAILED in "),
+        LazyRegex::new("BUILD FAILED", r"^BUILD FAILED in "),
         Fails,
     ),
     // Also said where `ignoreFailures` lets the build go on.
-    Row(
+    RunnerLinePattern(
         "gradle",
-        Pattern::new(
+        LazyRegex::new(
             "There were failing tests",
             r"^There were failing tests\. See the (?:report|results) at",
         ),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         "gradle",
-        Pattern::new(
+        LazyRegex::new(
             "> Task :",
             r"^> Task :(?:\S+:)?(?:test|\w+Test)(?: UP-TO-DATE| FROM-CACHE)?$",
         ),
         One,
     ),
-    Row(
+    RunnerLinePattern(
         "gradle",
-        Pattern::new(
+        LazyRegex::new(
             " NO-SOURCE",
             r"^> Task :(?:\S+:)?(?:test|\w+Test) NO-SOURCE$",
         ),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "ctest",
-        Pattern::new("No tests were found", r"^No tests were found"),
+        LazyRegex::new("No tests were found", r"^No tests were found"),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "ctest",
-        Pattern::new(
+        LazyRegex::new(
             " tests failed out of ",
             r"tests passed, (?:[1-9]\d*) tests failed out of ",
         ),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         "ctest",
-        Pattern::new(
+        LazyRegex::new(
             " tests failed out of ",
             r"tests passed, 0 tests failed out of (\d+)",
         ),
         Groups(&[Total]),
     ),
-    Row(
+    RunnerLinePattern(
         "dotnet",
-        Pattern::new(
+        LazyRegex::new(
             "Failed: ",
             r"^\s*(?:Passed|Failed)!\s+- Failed:\s+(\d+), Passed:\s+(\d+), Skipped:\s+(\d+), Total:\s+(\d+)",
         ),
         Groups(&[Failed, Passed, Skipped, Total]),
     ),
-    Row(
+    RunnerLinePattern(
         "dotnet",
-        Pattern::new(
+        LazyRegex::new(
             "No test ",
             r"^\s*No test (?:is available in |matches the given testcase filter )",
         ),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "mypy",
-        Pattern::new("Found ", r"^Found [1-9]\d* errors? in \d+ files?"),
+        LazyRegex::new("Found ", r"^Found [1-9]\d* errors? in \d+ files?"),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         "npm",
-        Pattern::new("no test specified", r"^(?:Error: )?no test specified$"),
+        LazyRegex::new("no test specified", r"^(?:Error: )?no test specified$"),
         Empty,
     ),
-    Row(
+    RunnerLinePattern(
         "npm",
-        Pattern::new("npm ", r"^npm (?:ERR!|error) Test failed"),
+        LazyRegex::new("npm ", r"^npm (?:ERR!|error) Test failed"),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         LIMITS,
-        Pattern::new(
+        LazyRegex::new(
             "overage",
             r"^(?:FAIL )?Required test coverage of \S+ not reached|Coverage failure: total of \S+ is less than fail-under",
         ),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         LIMITS,
-        Pattern::new(
+        LazyRegex::new(
             "overage",
             r"^(?:Jest: .*coverage threshold for .* not met|Jest: Coverage data for .* was not found|ERROR: Coverage for \w+ \([\d.]+%\) does not meet )",
         ),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         LIMITS,
-        Pattern::new(
+        LazyRegex::new(
             "overage",
             r"^(?:(?:Line|Branch) coverage .* is below the expected minimum coverage|Error: Coverage is below the failure threshold)",
         ),
         Fails,
     ),
-    Row(
+    RunnerLinePattern(
         LIMITS,
-        Pattern::new(
+        LazyRegex::new(
             "coverage is below the specified",
             r"The (?:minimum|total) \w+ coverage is below the specified",
         ),

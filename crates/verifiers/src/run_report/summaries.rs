@@ -7,14 +7,16 @@ use std::collections::BTreeMap;
 use checkrein_core::evidence::TestCounts;
 use checkrein_core::exit_status::TestRunner;
 
-use super::runner_lines::Meaning::{Empty, Fails, Groups, More, MoreWords, One, Words};
-use super::runner_lines::Part::{Beyond, Failed, Passed, Ran, Skipped, Total};
-use super::runner_lines::{LIMITS, Meaning, Part, ROWS, Row, name_of};
-use crate::patterns::{Gate, group};
+use super::runner_lines::RunnerLineMeaning::{Empty, Fails, Groups, More, MoreWords, One, Words};
+use super::runner_lines::TestCountKind::{Beyond, Failed, Passed, Ran, Skipped, Total};
+use super::runner_lines::{
+    LIMITS, RUNNER_LINES, RunnerLineMeaning, RunnerLinePattern, TestCountKind, runner_name,
+};
+use crate::patterns::{LiteralPrefilter, capture_group_text};
 
 /// What one runner said in all.
 #[derive(Debug, Clone, Default)]
-struct RunnerTally {
+struct TestRunnerTally {
     passed: u64,
     failed: u64,
     skipped: u64,
@@ -33,9 +35,9 @@ struct RunnerTally {
     said_nothing: bool,
 }
 
-impl RunnerTally {
+impl TestRunnerTally {
     /// Takes a number; whether it is one of a failure.
-    fn add(&mut self, part: Part, number: u64) -> bool {
+    fn add_test_count(&mut self, part: TestCountKind, number: u64) -> bool {
         if part == Beyond {
             self.total = self.total.saturating_add(number);
         }
@@ -51,7 +53,7 @@ impl RunnerTally {
         matches!(part, Failed | Beyond) && number > 0
     }
 
-    fn counts(&self) -> TestCounts {
+    fn test_counts(&self) -> TestCounts {
         let there = self.total.max(self.ran);
         let others = self.failed.saturating_add(self.skipped);
         let passed = match self.counts_passed {
@@ -66,7 +68,7 @@ impl RunnerTally {
     }
 
     /// Whether its parts add up to what it says there was.
-    fn reconciles(&self) -> bool {
+    fn has_consistent_test_counts(&self) -> bool {
         let executed = self.passed.saturating_add(self.failed);
         let all = executed.saturating_add(self.skipped);
         let total = self.total == 0 || !self.counts_passed || self.total == all;
@@ -78,48 +80,56 @@ impl RunnerTally {
 
 /// Gathers what runners say over the lines of an output.
 #[derive(Debug, Default)]
-pub(crate) struct RunnerSummaries {
+pub(crate) struct TestRunnerSummaries {
     heard: bool,
     said_nothing: bool,
-    by_runner: BTreeMap<&'static str, RunnerTally>,
+    by_runner: BTreeMap<&'static str, TestRunnerTally>,
 }
 
-impl RunnerSummaries {
+impl TestRunnerSummaries {
     /// Takes the next line.
-    pub(crate) fn line(&mut self, line: &str) {
-        static GATE: Gate = Gate::new();
-        if !GATE.opens(line, || {
-            ROWS.iter().map(|Row(_, pattern, _)| pattern).collect()
+    pub(crate) fn scan_test_summary_line(&mut self, line: &str) {
+        static PREFILTER: LiteralPrefilter = LiteralPrefilter::new();
+        if !PREFILTER.line_may_match_patterns(line, || {
+            RUNNER_LINES
+                .iter()
+                .map(|RunnerLinePattern(_, pattern, _)| pattern)
+                .collect()
         }) {
             return;
         }
-        for Row(name, pattern, meaning) in &ROWS {
-            let Some(captures) = pattern.captures(line) else {
+        for RunnerLinePattern(name, pattern, meaning) in &RUNNER_LINES {
+            let Some(captures) = pattern.regex_captures(line) else {
                 continue;
             };
-            self.take(name, meaning, &captures);
+            self.tally_runner_summary_line(name, meaning, &captures);
             // One row per line: a later, wider pattern of the same runner must not count it twice.
             return;
         }
     }
 
-    fn take(&mut self, name: &'static str, meaning: &Meaning, captures: &regex::Captures<'_>) {
+    fn tally_runner_summary_line(
+        &mut self,
+        name: &'static str,
+        meaning: &RunnerLineMeaning,
+        captures: &regex::Captures<'_>,
+    ) {
         let tally = self.by_runner.entry(name).or_default();
         let mut failed = false;
         match meaning {
             Words(words) | MoreWords(words) => {
-                for (number, part) in numbers(group(captures, 1), words) {
-                    failed |= tally.add(part, number);
+                for (number, part) in parse_test_counts(capture_group_text(captures, 1), words) {
+                    failed |= tally.add_test_count(part, number);
                 }
             }
             Groups(parts) | More(parts) => {
                 for (at, part) in parts.iter().enumerate() {
-                    let number = group(captures, at + 1).parse().unwrap_or(0);
-                    failed |= tally.add(*part, number);
+                    let number = capture_group_text(captures, at + 1).parse().unwrap_or(0);
+                    failed |= tally.add_test_count(*part, number);
                 }
             }
             One => {
-                tally.add(Passed, 1);
+                tally.add_test_count(Passed, 1);
             }
             Fails => failed = true,
             Empty => {
@@ -142,35 +152,37 @@ impl RunnerSummaries {
     }
 
     /// Tests by outcome, over all runners; `None` if none was heard.
-    pub(crate) fn counts(&self) -> Option<TestCounts> {
-        let all = self.by_runner.values().map(RunnerTally::counts);
+    pub(crate) fn test_counts_of_all_runners(&self) -> Option<TestCounts> {
+        let all = self.by_runner.values().map(TestRunnerTally::test_counts);
         self.heard
             .then(|| all.fold(TestCounts::default(), TestCounts::add_test_counts))
     }
 
     /// Whether what each says adds up.
-    pub(crate) fn reconcile(&self) -> bool {
-        self.by_runner.values().all(RunnerTally::reconciles)
+    pub(crate) fn has_consistent_test_counts(&self) -> bool {
+        self.by_runner
+            .values()
+            .all(TestRunnerTally::has_consistent_test_counts)
     }
 
     /// A runner was heard, and none of them ran a thing.
-    pub(crate) fn nothing_ran(&self) -> bool {
-        self.heard && self.executed() == 0
+    pub(crate) fn has_run_nothing(&self) -> bool {
+        self.heard && self.executed_test_count() == 0
     }
 
     /// A runner said in so many words that it had nothing to run, and none ran a thing.
-    pub(crate) fn said_nothing_ran(&self) -> bool {
-        self.said_nothing && self.executed() == 0
+    pub(crate) fn reports_nothing_to_run(&self) -> bool {
+        self.said_nothing && self.executed_test_count() == 0
     }
 
-    fn executed(&self) -> u64 {
-        self.counts()
+    fn executed_test_count(&self) -> u64 {
+        self.test_counts_of_all_runners()
             .map_or(0, |counts| counts.executed_test_count())
     }
 
     /// A runner says that it failed. In a text like `a; b` an earlier failure is as good as
     /// masked; in one with `||` a later run of the same runner may have mended it.
-    pub(crate) fn failed(&self, run: &str) -> bool {
+    pub(crate) fn runner_reports_failure(&self, run: &str) -> bool {
         let sequence = run.contains([';', '\n']) && !run.contains("||");
         self.by_runner.values().any(|tally| match sequence {
             true => tally.ever_failed,
@@ -179,42 +191,46 @@ impl RunnerSummaries {
     }
 
     /// A runner said at any time that it failed.
-    pub(crate) fn ever_failed(&self) -> bool {
+    pub(crate) fn test_runner_ever_failed(&self) -> bool {
         self.by_runner.values().any(|tally| tally.ever_failed)
     }
 
     /// Whether this runner ran at least one test. `None`: whichever runner was heard.
-    pub(crate) fn ran(&self, runner: Option<TestRunner>) -> bool {
-        let tally = runner.map(|runner| self.by_runner.get(name_of(runner)));
+    pub(crate) fn runner_ran_any_test(&self, runner: Option<TestRunner>) -> bool {
+        let tally = runner.map(|runner| self.by_runner.get(runner_name(runner)));
         match tally {
-            Some(tally) => tally.is_some_and(|tally| tally.counts().executed_test_count() > 0),
-            None => self.executed() > 0,
+            Some(tally) => tally.is_some_and(|tally| tally.test_counts().executed_test_count() > 0),
+            None => self.executed_test_count() > 0,
         }
     }
 
     /// Whether this runner came to its end so many times, with at least one test in all and
     /// without a failure. `None`: whichever runner was heard.
-    pub(crate) fn shows_success(&self, runner: Option<TestRunner>, times: u32) -> bool {
+    pub(crate) fn runner_reports_passed_tests(
+        &self,
+        runner: Option<TestRunner>,
+        times: u32,
+    ) -> bool {
         // Whose limit it is nobody says.
         if self.by_runner.contains_key(LIMITS) {
             return false;
         }
-        let tally = runner.and_then(|runner| self.by_runner.get(name_of(runner)));
+        let tally = runner.and_then(|runner| self.by_runner.get(runner_name(runner)));
         match (runner, tally) {
             (Some(_), Some(tally)) => {
                 !tally.ever_failed
                     && !tally.said_nothing
                     && tally.summaries >= times
-                    && tally.counts().executed_test_count() > 0
+                    && tally.test_counts().executed_test_count() > 0
             }
             (Some(_), None) => false,
-            (None, _) => !self.ever_failed() && self.executed() > 0,
+            (None, _) => !self.test_runner_ever_failed() && self.executed_test_count() > 0,
         }
     }
 }
 
 /// Pairs of a number and what it counts: `3 passed`, `skipped=2`, `(4)`.
-fn numbers(text: &str, words: &[(&str, Part)]) -> Vec<(u64, Part)> {
+fn parse_test_counts(text: &str, words: &[(&str, TestCountKind)]) -> Vec<(u64, TestCountKind)> {
     let pieces: Vec<&str> = text
         .split(|c: char| !c.is_alphanumeric())
         .filter(|piece| !piece.is_empty())

@@ -4,10 +4,15 @@ use super::*;
 
 /// What is made of an output: nothing ran / failed / neither.
 fn check(run: &str, output: &str, expected: (bool, bool)) {
-    let mut runners = RunnerSummaries::default();
-    output.lines().for_each(|line| runners.line(line));
+    let mut runners = TestRunnerSummaries::default();
+    output
+        .lines()
+        .for_each(|line| runners.scan_test_summary_line(line));
     assert_eq!(
-        (runners.nothing_ran(), runners.failed(run)),
+        (
+            runners.has_run_nothing(),
+            runners.runner_reports_failure(run)
+        ),
         expected,
         "{run}: {output}"
     );
@@ -79,10 +84,10 @@ const LINES: &[&str] = &[
 ];
 
 #[test]
-fn every_row_hears_its_own_line() {
-    assert_eq!(LINES.len(), ROWS.len());
-    for (Row(name, pattern, _), line) in ROWS.iter().zip(LINES) {
-        assert!(pattern.matches(line), "{name}: {line}");
+fn every_runner_line_matches_its_sample() {
+    assert_eq!(LINES.len(), RUNNER_LINES.len());
+    for (RunnerLinePattern(name, pattern, _), line) in RUNNER_LINES.iter().zip(LINES) {
+        assert!(pattern.regex_matches_line(line), "{name}: {line}");
     }
 }
 
@@ -201,7 +206,7 @@ fn go_and_javascript() {
 }
 
 #[test]
-fn others_and_strangers() {
+fn other_runners_and_unknown_output() {
     check("rspec", "0 examples, 0 failures", EMPTY);
     check("rspec | cat", "3 examples, 1 failure", FAILED);
     check(
@@ -311,16 +316,22 @@ fn failures_beside_tests() {
 #[test]
 fn counts() {
     let check = |output: &str, expected: (u64, u64, u64), reconciles: bool| {
-        let mut runners = RunnerSummaries::default();
-        output.lines().for_each(|line| runners.line(line));
+        let mut runners = TestRunnerSummaries::default();
+        output
+            .lines()
+            .for_each(|line| runners.scan_test_summary_line(line));
         let (passed, failed, skipped) = expected;
         let expected = TestCounts {
             passed,
             failed,
             skipped,
         };
-        assert_eq!(runners.counts(), Some(expected), "{output}");
-        assert_eq!(runners.reconcile(), reconciles, "{output}");
+        assert_eq!(
+            runners.test_counts_of_all_runners(),
+            Some(expected),
+            "{output}"
+        );
+        assert_eq!(runners.has_consistent_test_counts(), reconciles, "{output}");
     };
     check(
         "running 4 tests\ntest result: ok. 2 passed; 0 failed; 1 ignored; 1 measured; 3 filtered out",
@@ -405,8 +416,13 @@ fn every_runner_that_a_command_is_taken_for_has_rows() {
         Bun, Cargo, Ctest, Deno, Dotnet, Go, Jest, Maven, Mocha, Nextest, Node, Phpunit, Pytest,
         Rspec, Unittest, Vitest,
     ] {
-        let name = name_of(runner);
-        assert!(ROWS.iter().any(|Row(row, ..)| *row == name), "{name}");
+        let name = runner_name(runner);
+        assert!(
+            RUNNER_LINES
+                .iter()
+                .any(|RunnerLinePattern(row, ..)| *row == name),
+            "{name}"
+        );
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
-use super::budget::Budget;
-use crate::Job;
+use super::budget::ValidationBudget;
+use crate::VerifierJob;
 
 /// Only what is used of it is taken from the machine.
 const STACK: usize = 256 << 20;
@@ -16,7 +16,7 @@ const STACK: usize = 256 << 20;
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// What became of it.
-pub(super) enum Ended<T> {
+pub(super) enum BoundedValidationOutcome<T> {
     Done(T),
     /// Its own time was over.
     Timeout,
@@ -29,11 +29,11 @@ pub(super) enum Ended<T> {
 }
 
 /// Runs `work` until the job's time is over.
-pub(super) fn within<T: Send + 'static>(
-    job: &Job<'_>,
-    budget: &Budget,
+pub(super) fn run_closure_until_deadline<T: Send + 'static>(
+    job: &VerifierJob<'_>,
+    budget: &ValidationBudget,
     work: impl FnOnce() -> T + Send + 'static,
-) -> Ended<T> {
+) -> BoundedValidationOutcome<T> {
     let timeout = Instant::now().checked_add(Duration::from_millis(job.spec.timeout_ms));
     let (sender, receiver) = channel();
     let started = Builder::new().stack_size(STACK).spawn(move || {
@@ -41,31 +41,33 @@ pub(super) fn within<T: Send + 'static>(
         let _ = sender.send(work());
     });
     if started.is_err() {
-        return Ended::Lost("no thread could be started for it");
+        return BoundedValidationOutcome::Lost("no thread could be started for it");
     }
     loop {
         match receiver.recv_timeout(LOOK_AGAIN) {
-            Ok(done) => return Ended::Done(done),
-            Err(RecvTimeoutError::Disconnected) => return Ended::Lost("it panicked"),
+            Ok(done) => return BoundedValidationOutcome::Done(done),
+            Err(RecvTimeoutError::Disconnected) => {
+                return BoundedValidationOutcome::Lost("it panicked");
+            }
             Err(RecvTimeoutError::Timeout) => {}
         }
         let now = Instant::now();
         let over = if job.cancelled.load(Ordering::Relaxed) {
-            Ended::Cancelled
+            BoundedValidationOutcome::Cancelled
         } else if job.deadline.is_some_and(|deadline| now >= deadline) {
-            Ended::ReplyDeadline
+            BoundedValidationOutcome::ReplyDeadline
         } else if timeout.is_some_and(|timeout| now >= timeout) {
-            Ended::Timeout
+            BoundedValidationOutcome::Timeout
         } else {
             continue;
         };
-        budget.give_up();
+        budget.cancel_schema_validation();
         return over;
     }
 }
 
 /// Runs `work` to its end.
-pub(super) fn on_a_deep_stack<T: Send + 'static>(
+pub(super) fn run_on_deep_stack<T: Send + 'static>(
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Result<T, &'static str> {
     let started = Builder::new().stack_size(STACK).spawn(work);

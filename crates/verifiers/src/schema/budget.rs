@@ -13,35 +13,35 @@ use jsonschema::{Keyword, ValidationError};
 use serde_json::{Map, Value};
 
 /// The counting keyword. No schema of anybody's has it.
-pub(super) const KEYWORD: &str = "$checkrein:step";
+pub(super) const COUNTING_KEYWORD: &str = "$checkrein:step";
 
 /// Questions that are left.
 #[derive(Debug, Default)]
-pub(super) struct Budget {
+pub(super) struct ValidationBudget {
     left: AtomicU64,
     given_up: AtomicBool,
 }
 
 /// There was nothing left, or nobody waited any more.
 #[derive(Debug)]
-pub(super) struct Exhausted;
+pub(super) struct ValidationBudgetExhausted;
 
-impl Budget {
+impl ValidationBudget {
     /// Whoever validates is to stop at its next question.
-    pub(super) fn give_up(&self) {
+    pub(super) fn cancel_schema_validation(&self) {
         self.given_up.store(true, Ordering::Relaxed);
     }
 
     /// Runs a validation of at most so many questions.
-    pub(super) fn within<T>(
+    pub(super) fn validate_within_budget<T>(
         &self,
         questions: u64,
         work: impl FnOnce() -> T,
-    ) -> Result<T, Exhausted> {
+    ) -> Result<T, ValidationBudgetExhausted> {
         self.left.store(questions, Ordering::Relaxed);
         // What is unwound through holds nothing that is used again.
         catch_unwind(AssertUnwindSafe(work)).map_err(|payload| {
-            match payload.downcast::<Exhausted>() {
+            match payload.downcast::<ValidationBudgetExhausted>() {
                 Ok(exhausted) => *exhausted,
                 // A panic is another matter.
                 Err(other) => resume_unwind(other),
@@ -49,10 +49,10 @@ impl Budget {
         })
     }
 
-    fn spend(&self) {
+    fn spend_validation_step(&self) {
         let left = self.left.load(Ordering::Relaxed);
         if left == 0 || self.given_up.load(Ordering::Relaxed) {
-            resume_unwind(Box::new(Exhausted));
+            resume_unwind(Box::new(ValidationBudgetExhausted));
         }
         // One thread validates: nothing is lost between the two.
         self.left.store(left - 1, Ordering::Relaxed);
@@ -60,16 +60,16 @@ impl Budget {
 }
 
 /// The keyword, as it is compiled.
-pub(super) struct Step(pub(super) Arc<Budget>);
+pub(super) struct SchemaStepCountingKeyword(pub(super) Arc<ValidationBudget>);
 
-impl<'i> Keyword<'i> for Step {
+impl<'i> Keyword<'i> for SchemaStepCountingKeyword {
     fn validate(&self, _: &'i Value) -> Result<(), ValidationError<'i>> {
-        self.0.spend();
+        self.0.spend_validation_step();
         Ok(())
     }
 
     fn is_valid(&self, _: &'i Value) -> bool {
-        self.0.spend();
+        self.0.spend_validation_step();
         true
     }
 }
@@ -108,36 +108,39 @@ const MAPS: &[&str] = &[
 const LITERALS: &[&str] = &["const", "default", "enum", "examples"];
 
 /// The schema with the counting keyword in each of its parts.
-pub(super) fn counted(schema: &Value) -> Value {
+pub(super) fn add_step_counter_to_schema(schema: &Value) -> Value {
     let mut counted = schema.clone();
-    mark(&mut counted);
+    add_keyword_to_subschemas(&mut counted);
     // Schemas may stand anywhere, if a reference leads there.
     let mut pointers = Vec::new();
-    referred(schema, &mut pointers);
+    collect_schema_references(schema, &mut pointers);
     for pointer in pointers {
         let literal = pointer.split('/').any(|token| LITERALS.contains(&token));
         if !literal && let Some(part) = counted.pointer_mut(pointer) {
-            mark(part);
+            add_keyword_to_subschemas(part);
         }
     }
     counted
 }
 
-fn mark(schema: &mut Value) {
+fn add_keyword_to_subschemas(schema: &mut Value) {
     let Value::Object(keywords) = schema else {
         return;
     };
-    if keywords.get("allOf").is_some_and(is_marked) {
+    if keywords
+        .get("allOf")
+        .is_some_and(has_inserted_counting_keyword)
+    {
         return;
     }
     for (keyword, value) in keywords.iter_mut() {
         match value {
             Value::Array(many) if SCHEMAS.contains(&keyword.as_str()) => {
-                many.iter_mut().for_each(mark);
+                many.iter_mut().for_each(add_keyword_to_subschemas);
             }
-            value if SCHEMAS.contains(&keyword.as_str()) => mark(value),
+            value if SCHEMAS.contains(&keyword.as_str()) => add_keyword_to_subschemas(value),
             Value::Object(map) if MAPS.contains(&keyword.as_str()) => {
-                map.values_mut().for_each(mark);
+                map.values_mut().for_each(add_keyword_to_subschemas);
             }
             _ => {}
         }
@@ -146,28 +149,32 @@ fn mark(schema: &mut Value) {
         .entry("allOf")
         .or_insert_with(|| Value::Array(Vec::new()));
     if let Value::Array(all) = all {
-        all.push(serde_json::json!({ KEYWORD: true }));
+        all.push(serde_json::json!({ COUNTING_KEYWORD: true }));
     }
 }
 
-fn is_marked(all: &Value) -> bool {
+fn has_inserted_counting_keyword(all: &Value) -> bool {
     let last = all.as_array().and_then(|all| all.last());
-    last.is_some_and(|last| last.get(KEYWORD).is_some())
+    last.is_some_and(|last| last.get(COUNTING_KEYWORD).is_some())
 }
 
 /// The pointers of all references within the schema.
-fn referred<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
+fn collect_schema_references<'a>(schema: &'a Value, found: &mut Vec<&'a str>) {
     match schema {
         Value::Object(keywords) => {
-            found.extend(reference(keywords));
-            keywords.values().for_each(|value| referred(value, found));
+            found.extend(local_schema_reference(keywords));
+            keywords
+                .values()
+                .for_each(|value| collect_schema_references(value, found));
         }
-        Value::Array(items) => items.iter().for_each(|item| referred(item, found)),
+        Value::Array(items) => items
+            .iter()
+            .for_each(|item| collect_schema_references(item, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
     }
 }
 
-fn reference(keywords: &Map<String, Value>) -> Option<&str> {
+fn local_schema_reference(keywords: &Map<String, Value>) -> Option<&str> {
     let (_, pointer) = keywords.get("$ref")?.as_str()?.split_once('#')?;
     Some(pointer)
 }
@@ -186,9 +193,9 @@ mod tests {
             "else where": { "x": { "items": {} }, "y": {} },
             "dependencies": { "a": ["b"] },
         });
-        let step = json!({ KEYWORD: true });
+        let step = json!({ COUNTING_KEYWORD: true });
         assert_eq!(
-            counted(&schema),
+            add_step_counter_to_schema(&schema),
             json!({
                 "properties": {
                     "a": { "const": { "items": {} }, "allOf": [step] },

@@ -4,13 +4,13 @@
 use serde::Deserialize;
 
 use super::MAX_SCHEMA;
-use super::target::Target;
-use crate::DefinitionError;
+use super::target::SchemaTarget;
+use crate::VerifierDefinitionError;
 
 /// `{"schema": "weekly.schema.json", "text": "{...}", "target": "out/report.json"}`
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Written {
+struct RawSchemaDefinition {
     schema: String,
     #[serde(default)]
     text: Option<String>,
@@ -19,24 +19,24 @@ struct Written {
 
 /// The same, read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Definition {
+pub(super) struct SchemaVerifierDefinition {
     /// The schema's file, as messages call it.
     pub(super) schema: String,
     /// What was in it; `None` if it was not there.
     pub(super) text: Option<String>,
-    pub(super) target: Target,
+    pub(super) target: SchemaTarget,
 }
 
-impl Definition {
+impl SchemaVerifierDefinition {
     /// Reads all but the schema itself.
-    pub(super) fn parse(text: &str) -> Result<Self, DefinitionError> {
-        let written: Written =
-            serde_json::from_str(text).map_err(|source| DefinitionError::Shape {
+    pub(super) fn parse_definition(text: &str) -> Result<Self, VerifierDefinitionError> {
+        let written: RawSchemaDefinition =
+            serde_json::from_str(text).map_err(|source| VerifierDefinitionError::Shape {
                 kind: "schema",
                 source,
             })?;
         if written.schema.trim().is_empty() {
-            return Err(DefinitionError::Empty { key: "schema" });
+            return Err(VerifierDefinitionError::Empty { key: "schema" });
         }
         let size = written.text.as_ref().map_or(0, String::len);
         if size > MAX_SCHEMA {
@@ -45,10 +45,10 @@ impl Definition {
                 written.schema,
                 MAX_SCHEMA >> 10
             );
-            return Err(DefinitionError::Schema { what });
+            return Err(VerifierDefinitionError::Schema { what });
         }
         Ok(Self {
-            target: Target::parse(&written.target)?,
+            target: SchemaTarget::parse_schema_target(&written.target)?,
             schema: written.schema,
             text: written.text,
         })

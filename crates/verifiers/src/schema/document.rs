@@ -3,20 +3,20 @@
 
 use serde_json::Value;
 
-use super::json::{Doubt, Places};
-use super::markdown::{self, Outline};
-use super::target::Target;
+use super::json::{JsonAmbiguity, JsonLineMap};
+use super::markdown::{self, MarkdownOutline};
+use super::target::SchemaTarget;
 
 /// Why there is nothing to judge, as a finding says it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Unfit {
+pub(super) struct UncheckableDocumentError {
     /// Part of the finding's id.
     pub(super) id: &'static str,
     pub(super) line: Option<u32>,
     pub(super) what: String,
 }
 
-impl Unfit {
+impl UncheckableDocumentError {
     pub(super) fn new(id: &'static str, what: String) -> Self {
         Self {
             id,
@@ -28,65 +28,73 @@ impl Unfit {
 
 /// How a document was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum SchemaDocumentFormat {
     Json,
     Sections,
 }
 
 /// A document and where its parts stand.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(super) struct TargetDocument {
     pub(super) value: Value,
-    pub(super) form: Form,
-    places: Where,
+    pub(super) form: SchemaDocumentFormat,
+    places: PointerLineFinder,
 }
 
 /// The line of a JSON pointer.
-pub(super) type Lines<'a> = dyn Fn(&str) -> Option<u32> + 'a;
+pub(super) type PointerLineFunction<'a> = dyn Fn(&str) -> Option<u32> + 'a;
 
 #[derive(Debug)]
-enum Where {
+enum PointerLineFinder {
     /// A JSON text that begins on this line of the target.
     Json(String, u32),
-    Outline(Outline),
+    Outline(MarkdownOutline),
 }
 
-impl Document {
+impl TargetDocument {
     /// Says on which lines these JSON pointers stand.
-    pub(super) fn lines(&self) -> Box<Lines<'_>> {
+    pub(super) fn pointer_line_lookup(&self) -> Box<PointerLineFunction<'_>> {
         match &self.places {
-            Where::Json(text, first) => {
-                let places = Places::of(text);
-                Box::new(move |pointer| Some(places.line(pointer)? + first - 1))
+            PointerLineFinder::Json(text, first) => {
+                let places = JsonLineMap::parse_json_with_lines(text);
+                Box::new(move |pointer| Some(places.pointer_line(pointer)? + first - 1))
             }
-            Where::Outline(outline) => Box::new(|pointer| outline.line(pointer)),
+            PointerLineFinder::Outline(outline) => {
+                Box::new(|pointer| outline.json_pointer_line_number(pointer))
+            }
         }
     }
 }
 
 /// Reads a target's text.
-pub(super) fn read(target: &Target, text: String) -> Result<Document, Unfit> {
+pub(super) fn parse_schema_checked_document(
+    target: &SchemaTarget,
+    text: String,
+) -> Result<TargetDocument, UncheckableDocumentError> {
     match target {
-        Target::File(_) if target.is_markdown() => Ok(sections(&text)),
-        Target::File(name) => json(name, text, 1),
-        Target::Message => message(text),
+        SchemaTarget::File(_) if target.is_markdown() => Ok(parse_markdown_document(&text)),
+        SchemaTarget::File(name) => parse_json_document(name, text, 1),
+        SchemaTarget::Message => parse_final_message_document(text),
     }
 }
 
-fn message(text: String) -> Result<Document, Unfit> {
+fn parse_final_message_document(text: String) -> Result<TargetDocument, UncheckableDocumentError> {
     const NAME: &str = "the final message";
     if text.trim().is_empty() {
-        return Err(Unfit::new("empty", format!("{NAME} is empty")));
+        return Err(UncheckableDocumentError::new(
+            "empty",
+            format!("{NAME} is empty"),
+        ));
     }
     // Leading blank lines count as lines and mean nothing to a JSON reader.
     if text.trim_start().starts_with(['{', '[']) {
-        return json(NAME, text, 1);
+        return parse_json_document(NAME, text, 1);
     }
-    let mut fenced = markdown::json_blocks(&text);
+    let mut fenced = markdown::json_code_blocks(&text);
     match (fenced.pop(), fenced.len()) {
-        (None, _) => Ok(sections(&text)),
-        (Some((block, line)), 0) => json(NAME, block, line),
-        (Some(_), more) => Err(Unfit::new(
+        (None, _) => Ok(parse_markdown_document(&text)),
+        (Some((block, line)), 0) => parse_json_document(NAME, block, line),
+        (Some(_), more) => Err(UncheckableDocumentError::new(
             "json-blocks",
             format!(
                 "{NAME} holds {} ```json blocks: leave only the one that is meant",
@@ -96,27 +104,31 @@ fn message(text: String) -> Result<Document, Unfit> {
     }
 }
 
-fn sections(text: &str) -> Document {
-    let outline = Outline::of(text);
-    Document {
-        value: outline.value(),
-        form: Form::Sections,
-        places: Where::Outline(outline),
+fn parse_markdown_document(text: &str) -> TargetDocument {
+    let outline = MarkdownOutline::parse_outline(text);
+    TargetDocument {
+        value: outline.to_json(),
+        form: SchemaDocumentFormat::Sections,
+        places: PointerLineFinder::Outline(outline),
     }
 }
 
-fn json(name: &str, text: String, first: u32) -> Result<Document, Unfit> {
+fn parse_json_document(
+    name: &str,
+    text: String,
+    first: u32,
+) -> Result<TargetDocument, UncheckableDocumentError> {
     match serde_json::from_str(&text) {
-        Ok(value) => match Places::of(&text).doubt() {
-            Some(Doubt { id, line, what }) => Err(Unfit {
+        Ok(value) => match JsonLineMap::parse_json_with_lines(&text).first_ambiguity() {
+            Some(JsonAmbiguity { id, line, what }) => Err(UncheckableDocumentError {
                 id,
                 line: Some(line.saturating_add(first - 1)),
                 what: format!("{name}: {what}"),
             }),
-            None => Ok(Document {
+            None => Ok(TargetDocument {
                 value,
-                form: Form::Json,
-                places: Where::Json(text, first),
+                form: SchemaDocumentFormat::Json,
+                places: PointerLineFinder::Json(text, first),
             }),
         },
         Err(error) => {
@@ -124,7 +136,7 @@ fn json(name: &str, text: String, first: u32) -> Result<Document, Unfit> {
             let said = error.to_string();
             // The place is told as a place.
             let said = said.split(" at line ").next().unwrap_or(&said);
-            Err(Unfit {
+            Err(UncheckableDocumentError {
                 id: "json",
                 line: Some(line.saturating_add(first - 1)),
                 what: format!("{name} is not JSON: {said} (column {})", error.column()),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::bounded;
-use super::budget::Exhausted;
+use super::budget::ValidationBudgetExhausted;
 use super::sense;
-use super::validator::{self, Compiled};
-use super::words::shorten;
+use super::validator::{self, CompiledSchema};
+use super::words::shorten_text;
 
 /// Questions that one set of arguments may take.
 const TO_JUDGE: u64 = 200_000;
@@ -17,25 +17,25 @@ const MAX_TOLD: usize = 3;
 const MAX_MESSAGE: usize = 160;
 
 /// A tool's schema, compiled.
-pub(crate) struct Fitting(Compiled);
+pub(crate) struct CompiledToolSchema(CompiledSchema);
 
-impl std::fmt::Debug for Fitting {
+impl std::fmt::Debug for CompiledToolSchema {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_tuple("Fitting").field(&self.0.schema).finish()
     }
 }
 
-impl Fitting {
+impl CompiledToolSchema {
     /// `None` if the schema asks for nothing.
     ///
     /// # Errors
     /// What is wrong with it.
     pub(crate) fn new(name: &str, text: String) -> Result<Option<Self>, String> {
         let name = format!("the schema of '{name}'");
-        let compiled = bounded::on_a_deep_stack(move || {
+        let compiled = bounded::run_on_deep_stack(move || {
             let schema: Value = serde_json::from_str(&text).unwrap_or_default();
-            if sense::asks(&schema) {
-                validator::compile(&name, &text, Arc::default()).map(Some)
+            if sense::schema_can_reject(&schema) {
+                validator::compile_schema(&name, &text, Arc::default()).map(Some)
             } else {
                 Ok(None)
             }
@@ -47,8 +47,8 @@ impl Fitting {
     ///
     /// # Errors
     /// What does not, in words for the agent.
-    pub(crate) fn fit(&mut self, arguments: &Value) -> Result<(), String> {
-        let Compiled {
+    pub(crate) fn check_arguments(&mut self, arguments: &Value) -> Result<(), String> {
+        let CompiledSchema {
             validator, budget, ..
         } = &self.0;
         let tell = || -> Vec<String> {
@@ -57,17 +57,21 @@ impl Fitting {
                 .map(|error| {
                     let place = error.instance_path().as_str().to_owned();
                     let blank = if place.is_empty() { "" } else { ": " };
-                    shorten(&format!("{place}{blank}{error}"), MAX_MESSAGE)
+                    shorten_text(&format!("{place}{blank}{error}"), MAX_MESSAGE)
                 })
                 .collect()
         };
-        match budget.within(TO_JUDGE, || validator.is_valid(arguments)) {
+        match budget.validate_within_budget(TO_JUDGE, || validator.is_valid(arguments)) {
             Ok(true) => Ok(()),
-            Ok(false) => match budget.within(TO_JUDGE, tell) {
+            Ok(false) => match budget.validate_within_budget(TO_JUDGE, tell) {
                 Ok(told) => Err(told.join("; ")),
-                Err(Exhausted) => Err("more is wrong than can be listed".to_owned()),
+                Err(ValidationBudgetExhausted) => {
+                    Err("more is wrong than can be listed".to_owned())
+                }
             },
-            Err(Exhausted) => Err("they ask more of the schema than can be answered".to_owned()),
+            Err(ValidationBudgetExhausted) => {
+                Err("they ask more of the schema than can be answered".to_owned())
+            }
         }
     }
 }

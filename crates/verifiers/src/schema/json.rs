@@ -6,21 +6,21 @@ use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::words::shorten;
+use super::words::shorten_text;
 
 /// More digits no number of a program's comes with, unless it is a whole one of 64 bits.
 const MAX_DIGITS: usize = 17;
 
 /// Something that is read in more than one way.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Doubt {
+pub(super) struct JsonAmbiguity {
     pub(super) id: &'static str,
     pub(super) line: u32,
     pub(super) what: String,
 }
 
 /// A text that serde_json has read, with places.
-pub(super) struct Places<'a> {
+pub(super) struct JsonLineMap<'a> {
     root: Option<Value<'a>>,
     /// Where each line begins.
     lines: Vec<usize>,
@@ -40,8 +40,8 @@ const STRICT: ParseOptions = ParseOptions {
     allow_extended_string_escapes: false,
 };
 
-impl<'a> Places<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
+impl<'a> JsonLineMap<'a> {
+    pub(super) fn parse_json_with_lines(text: &'a str) -> Self {
         let read = parse_to_ast(text, &CollectOptions::default(), &STRICT);
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
@@ -52,29 +52,29 @@ impl<'a> Places<'a> {
     }
 
     /// The first thing in it that two readers may take for two things.
-    pub(super) fn doubt(&self) -> Option<Doubt> {
+    pub(super) fn first_ambiguity(&self) -> Option<JsonAmbiguity> {
         let Some(root) = &self.root else {
-            return Some(Doubt {
+            return Some(JsonAmbiguity {
                 id: "json",
                 line: 1,
                 what: "is not read by every reader of JSON".to_owned(),
             });
         };
-        let (id, at, what) = doubt(root)?;
-        Some(Doubt {
+        let (id, at, what) = find_ambiguity_in_json(root)?;
+        Some(JsonAmbiguity {
             id,
-            line: self.line_at(at),
+            line: self.line_number_at_offset(at),
             what,
         })
     }
 
-    fn line_at(&self, at: usize) -> u32 {
+    fn line_number_at_offset(&self, at: usize) -> u32 {
         let line = self.lines.partition_point(|start| *start <= at);
         u32::try_from(line).unwrap_or(u32::MAX)
     }
 
     /// The line of what the pointer names, from 1: a property's is that of its name.
-    pub(super) fn line(&self, pointer: &str) -> Option<u32> {
+    pub(super) fn pointer_line(&self, pointer: &str) -> Option<u32> {
         let mut value = self.root.as_ref()?;
         let mut at = value.range().start;
         for token in pointer.split('/').skip(1) {
@@ -95,12 +95,12 @@ impl<'a> Places<'a> {
                 _ => return None,
             };
         }
-        Some(self.line_at(at))
+        Some(self.line_number_at_offset(at))
     }
 }
 
 /// What is in doubt, where, and its id.
-fn doubt(value: &Value<'_>) -> Option<(&'static str, usize, String)> {
+fn find_ambiguity_in_json(value: &Value<'_>) -> Option<(&'static str, usize, String)> {
     match value {
         Value::Object(object) => {
             let mut names = BTreeSet::new();
@@ -110,14 +110,14 @@ fn doubt(value: &Value<'_>) -> Option<(&'static str, usize, String)> {
                     let what = format!("'{name}' is named twice in one object: keep one of them");
                     return Some(("twice", prop.range.start, what));
                 }
-                doubt(&prop.value)
+                find_ambiguity_in_json(&prop.value)
             })
         }
-        Value::Array(array) => array.elements.iter().find_map(doubt),
-        Value::NumberLit(number) if is_inexact(number.value) => {
+        Value::Array(array) => array.elements.iter().find_map(find_ambiguity_in_json),
+        Value::NumberLit(number) if number_loses_precision(number.value) => {
             let what = format!(
                 "the number {} has more digits than can be compared: write it as a string",
-                shorten(number.value, 60)
+                shorten_text(number.value, 60)
             );
             Some(("digits", number.range.start, what))
         }
@@ -126,7 +126,7 @@ fn doubt(value: &Value<'_>) -> Option<(&'static str, usize, String)> {
 }
 
 /// Whether the number is one of many that would be taken for the same.
-fn is_inexact(number: &str) -> bool {
+fn number_loses_precision(number: &str) -> bool {
     if number.parse::<i64>().is_ok() || number.parse::<u64>().is_ok() {
         return false;
     }
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn what_two_readers_take_for_two_things_is_in_doubt() {
         let check = |text: &str, expected: Option<(&str, u32)>| {
-            let doubt = Places::of(text).doubt();
+            let doubt = JsonLineMap::parse_json_with_lines(text).first_ambiguity();
             let found = doubt.as_ref().map(|doubt| (doubt.id, doubt.line));
             assert_eq!(found, expected, "{text}: {doubt:?}");
         };
@@ -180,8 +180,9 @@ mod tests {
     #[test]
     fn pointers_have_lines() {
         let text = "\n{\n \"a\": [\n  1,\n  {\"b/c\":\n   2}\n ],\n \"a~b\": {}, \"x\": 1,\n \"x\": 2\n}\n";
-        let places = Places::of(text);
-        let check = |pointer: &str, line| assert_eq!(places.line(pointer), line, "{pointer}");
+        let places = JsonLineMap::parse_json_with_lines(text);
+        let check =
+            |pointer: &str, line| assert_eq!(places.pointer_line(pointer), line, "{pointer}");
         check("", Some(2));
         check("/a", Some(3));
         check("/a/0", Some(4));

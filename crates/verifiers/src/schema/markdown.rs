@@ -16,12 +16,12 @@ use serde_json::{Map, Value, json};
 
 /// Sections, and where their parts stand.
 #[derive(Debug)]
-pub(super) struct Outline {
-    sections: BTreeMap<String, Section>,
+pub(super) struct MarkdownOutline {
+    sections: BTreeMap<String, MarkdownSection>,
 }
 
 #[derive(Debug, Default)]
-struct Section {
+struct MarkdownSection {
     line: u32,
     /// Blocks of text, a line each.
     text: Vec<String>,
@@ -33,7 +33,7 @@ struct Section {
     rows: Vec<(Map<String, Value>, u32)>,
 }
 
-fn options() -> Options {
+fn markdown_parser_options() -> Options {
     Options::ENABLE_TABLES
         | Options::ENABLE_STRIKETHROUGH
         | Options::ENABLE_TASKLISTS
@@ -41,16 +41,16 @@ fn options() -> Options {
 }
 
 /// The ```` ```json ```` blocks of a text, each with its first line.
-pub(super) fn json_blocks(text: &str) -> Vec<(String, u32)> {
-    let lines = Lines::of(text);
+pub(super) fn json_code_blocks(text: &str) -> Vec<(String, u32)> {
+    let lines = LineStarts::line_starts_of_text(text);
     let mut blocks = Vec::new();
     let mut open: Option<(String, u32)> = None;
-    for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
+    for (event, range) in Parser::new_ext(text, markdown_parser_options()).into_offset_iter() {
         match event {
             Event::Start(Tag::CodeBlock(CodeBlockKind::Fenced(info))) => {
                 let json = info.split_whitespace().next();
                 if json.is_some_and(|word| word.eq_ignore_ascii_case("json")) {
-                    open = Some((String::new(), lines.line(range.start) + 1));
+                    open = Some((String::new(), lines.line_number_at_offset(range.start) + 1));
                 }
             }
             Event::Text(text) => {
@@ -65,10 +65,10 @@ pub(super) fn json_blocks(text: &str) -> Vec<(String, u32)> {
     blocks
 }
 
-impl Outline {
-    pub(super) fn of(text: &str) -> Self {
-        let mut reader = Reader {
-            lines: Lines::of(text),
+impl MarkdownOutline {
+    pub(super) fn parse_outline(text: &str) -> Self {
+        let mut reader = MarkdownReader {
+            lines: LineStarts::line_starts_of_text(text),
             sections: BTreeMap::new(),
             open: Vec::new(),
             block: String::new(),
@@ -82,20 +82,20 @@ impl Outline {
             item: None,
             table: None,
         };
-        for (event, range) in Parser::new_ext(text, options()).into_offset_iter() {
-            reader.event(event, range);
+        for (event, range) in Parser::new_ext(text, markdown_parser_options()).into_offset_iter() {
+            reader.read_markdown_event(event, range);
         }
-        reader.end_block();
+        reader.end_markdown_block();
         Self {
             sections: reader.sections,
         }
     }
 
-    pub(super) fn value(&self) -> Value {
+    pub(super) fn to_json(&self) -> Value {
         let texts = |many: &[(String, u32)]| -> Vec<Value> {
             many.iter().map(|(one, _)| json!(one)).collect()
         };
-        let section = |section: &Section| {
+        let section = |section: &MarkdownSection| {
             let rows = section.rows.iter();
             let rows: Vec<Value> = rows.map(|(row, _)| Value::Object(row.clone())).collect();
             json!({
@@ -110,7 +110,7 @@ impl Outline {
     }
 
     /// The line of what the pointer names, or of what it is in.
-    pub(super) fn line(&self, pointer: &str) -> Option<u32> {
+    pub(super) fn json_pointer_line_number(&self, pointer: &str) -> Option<u32> {
         let mut tokens = pointer.split('/').skip(1);
         let name = tokens.next()?.replace("~1", "/").replace("~0", "~");
         let section = self.sections.get(&name)?;
@@ -126,9 +126,9 @@ impl Outline {
     }
 }
 
-struct Reader {
-    lines: Lines,
-    sections: BTreeMap<String, Section>,
+struct MarkdownReader {
+    lines: LineStarts,
+    sections: BTreeMap<String, MarkdownSection>,
     /// Rank and name of the headings above.
     open: Vec<(u8, String)>,
     /// The text of the block that is being read, and the same without links and code.
@@ -143,29 +143,29 @@ struct Reader {
     lists: usize,
     /// An outermost item: its text so far, its line.
     item: Option<(String, u32)>,
-    table: Option<Table>,
+    table: Option<MarkdownTableReader>,
 }
 
 /// A table that is being read.
 #[derive(Default)]
-struct Table {
+struct MarkdownTableReader {
     columns: Vec<String>,
     cells: Vec<String>,
     row_at: u32,
 }
 
-impl Reader {
-    fn event(&mut self, event: Event<'_>, range: Range<usize>) {
+impl MarkdownReader {
+    fn read_markdown_event(&mut self, event: Event<'_>, range: Range<usize>) {
         match event {
-            Event::Start(tag) => self.start(tag, &range),
-            Event::End(tag) => self.end(tag),
+            Event::Start(tag) => self.read_markdown_tag_start(tag, &range),
+            Event::End(tag) => self.end_markdown_tag(tag),
             Event::Text(text) if !self.skipped => {
-                self.say(&text, range.start);
+                self.collect_markdown_text(&text, range.start);
                 let shown = self.in_link == 0 && !self.in_code;
                 self.bare.push_str(if shown { &text } else { " " });
             }
             Event::Code(text) => {
-                self.say(&text, range.start);
+                self.collect_markdown_text(&text, range.start);
                 self.bare.push(' ');
             }
             Event::SoftBreak | Event::HardBreak => {
@@ -177,26 +177,26 @@ impl Reader {
         }
     }
 
-    fn say(&mut self, text: &str, at: usize) {
+    fn collect_markdown_text(&mut self, text: &str, at: usize) {
         if self.block.is_empty() {
             self.block_at = at;
         }
         self.block.push_str(text);
     }
 
-    fn start(&mut self, tag: Tag<'_>, range: &Range<usize>) {
-        let line = self.lines.line(range.start);
+    fn read_markdown_tag_start(&mut self, tag: Tag<'_>, range: &Range<usize>) {
+        let line = self.lines.line_number_at_offset(range.start);
         match tag {
             Tag::Heading { level, .. } => {
-                self.end_block();
+                self.end_markdown_block();
                 self.heading = Some((level as u8, line));
             }
             Tag::List(_) => {
-                self.end_block();
+                self.end_markdown_block();
                 self.lists += 1;
             }
             Tag::Item => {
-                self.end_block();
+                self.end_markdown_block();
                 if self.lists == 1 {
                     self.item = Some((String::new(), line));
                 }
@@ -208,12 +208,12 @@ impl Reader {
             } => {
                 self.in_link += 1;
                 if link_type != LinkType::Email {
-                    self.link(&dest_url, line);
+                    self.collect_markdown_link(&dest_url, line);
                 }
             }
             Tag::Table(_) => {
-                self.end_block();
-                self.table = Some(Table::default());
+                self.end_markdown_block();
+                self.table = Some(MarkdownTableReader::default());
             }
             Tag::TableHead | Tag::TableRow => {
                 if let Some(table) = &mut self.table {
@@ -222,60 +222,64 @@ impl Reader {
                 }
             }
             Tag::CodeBlock(_) => {
-                self.end_block();
+                self.end_markdown_block();
                 self.in_code = true;
             }
             Tag::MetadataBlock(_) => self.skipped = true,
-            Tag::Paragraph | Tag::BlockQuote(_) => self.end_block(),
+            Tag::Paragraph | Tag::BlockQuote(_) => self.end_markdown_block(),
             _ => {}
         }
     }
 
-    fn end(&mut self, tag: TagEnd) {
+    fn end_markdown_tag(&mut self, tag: TagEnd) {
         match tag {
-            TagEnd::Heading(_) => self.end_heading(),
+            TagEnd::Heading(_) => self.end_parsed_markdown_heading(),
             TagEnd::List(_) => {
-                self.end_block();
+                self.end_markdown_block();
                 self.lists = self.lists.saturating_sub(1);
             }
             TagEnd::Item => {
-                self.end_block();
+                self.end_markdown_block();
                 if self.lists == 1
                     && let Some((text, line)) = self.item.take()
                 {
-                    self.each(|section| section.items.push((text.clone(), line)));
+                    self.for_each_open_section(|section| section.items.push((text.clone(), line)));
                 }
             }
             TagEnd::Link => self.in_link = self.in_link.saturating_sub(1),
             TagEnd::TableCell => {
-                let cell = collapsed(&self.block);
-                self.end_block();
+                let cell = collapse_whitespace(&self.block);
+                self.end_markdown_block();
                 if let Some(table) = &mut self.table {
                     table.cells.push(cell);
                 }
             }
             TagEnd::TableHead => {
                 if let Some(table) = &mut self.table {
-                    table.columns = table.cells.iter().map(|cell| name(cell)).collect();
+                    table.columns = table
+                        .cells
+                        .iter()
+                        .map(|cell| normalized_heading_or_column(cell))
+                        .collect();
                 }
             }
-            TagEnd::TableRow => self.end_row(),
+            TagEnd::TableRow => self.end_table_row(),
             TagEnd::Table => self.table = None,
             TagEnd::CodeBlock => {
-                self.end_block();
+                self.end_markdown_block();
                 self.in_code = false;
             }
             TagEnd::MetadataBlock(_) => self.skipped = false,
-            TagEnd::Paragraph | TagEnd::BlockQuote(_) => self.end_block(),
+            TagEnd::Paragraph | TagEnd::BlockQuote(_) => self.end_markdown_block(),
             _ => {}
         }
     }
 
-    fn end_heading(&mut self) {
+    fn end_parsed_markdown_heading(&mut self) {
         let Some((rank, line)) = self.heading.take() else {
             return;
         };
-        let name = name(&self.block);
+        let name = normalized_heading_or_column(&self.block);
         self.bare.clear();
         self.block.clear();
         self.open.retain(|(above, _)| *above < rank);
@@ -287,7 +291,7 @@ impl Reader {
         self.open.push((rank, name));
     }
 
-    fn end_row(&mut self) {
+    fn end_table_row(&mut self) {
         let Some(table) = &mut self.table else { return };
         let cells = std::mem::take(&mut table.cells);
         let row: Map<String, Value> = table
@@ -297,11 +301,11 @@ impl Reader {
             .zip(cells.into_iter().map(Value::String))
             .collect();
         let line = table.row_at;
-        self.each(|section| section.rows.push((row.clone(), line)));
+        self.for_each_open_section(|section| section.rows.push((row.clone(), line)));
     }
 
     /// What was said since the last block belongs to all sections that are open.
-    fn end_block(&mut self) {
+    fn end_markdown_block(&mut self) {
         let block = std::mem::take(&mut self.block);
         let bare = std::mem::take(&mut self.bare);
         if self.heading.is_some() {
@@ -309,11 +313,11 @@ impl Reader {
             self.block = block;
             return;
         }
-        let text = collapsed(&block);
+        let text = collapse_whitespace(&block);
         if text.is_empty() {
             return;
         }
-        let line = self.lines.line(self.block_at);
+        let line = self.lines.line_number_at_offset(self.block_at);
         if let Some((item, _)) = &mut self.item {
             if !item.is_empty() {
                 item.push(' ');
@@ -321,15 +325,15 @@ impl Reader {
             item.push_str(&text);
         }
         for word in bare.split_whitespace() {
-            if let Some(url) = bare_link(word) {
-                self.link(url, line);
+            if let Some(url) = find_bare_url(word) {
+                self.collect_markdown_link(url, line);
             }
         }
-        self.each(|section| section.text.push(text.clone()));
+        self.for_each_open_section(|section| section.text.push(text.clone()));
     }
 
-    fn link(&mut self, url: &str, line: u32) {
-        self.each(|section| {
+    fn collect_markdown_link(&mut self, url: &str, line: u32) {
+        self.for_each_open_section(|section| {
             if section.links.iter().all(|(known, _)| known != url) {
                 section.links.push((url.to_owned(), line));
             }
@@ -337,7 +341,7 @@ impl Reader {
     }
 
     /// Every section that is open; without one, what stands before the first heading.
-    fn each(&mut self, mut what: impl FnMut(&mut Section)) {
+    fn for_each_open_section(&mut self, mut what: impl FnMut(&mut MarkdownSection)) {
         if self.open.is_empty() {
             let before = self.sections.entry(String::new()).or_default();
             before.line = before.line.max(1);
@@ -357,7 +361,7 @@ impl Reader {
 }
 
 /// A link that is only written out.
-fn bare_link(word: &str) -> Option<&str> {
+fn find_bare_url(word: &str) -> Option<&str> {
     let start = word.find("https://").or_else(|| word.find("http://"))?;
     let url = word.get(start..)?;
     let end = url.find(['<', '>', '"', '|']).unwrap_or(url.len());
@@ -372,30 +376,30 @@ fn bare_link(word: &str) -> Option<&str> {
 }
 
 /// As a section or a column is known.
-fn name(text: &str) -> String {
-    let text = collapsed(text);
+fn normalized_heading_or_column(text: &str) -> String {
+    let text = collapse_whitespace(text);
     text.trim_end_matches([':', ' ']).to_lowercase()
 }
 
-fn collapsed(text: &str) -> String {
+fn collapse_whitespace(text: &str) -> String {
     let words: Vec<&str> = text.split_whitespace().collect();
     words.join(" ")
 }
 
 /// Where each line begins.
-struct Lines {
+struct LineStarts {
     starts: Vec<usize>,
 }
 
-impl Lines {
-    fn of(text: &str) -> Self {
+impl LineStarts {
+    fn line_starts_of_text(text: &str) -> Self {
         let breaks = text.match_indices('\n').map(|(at, _)| at + 1);
         Self {
             starts: std::iter::once(0).chain(breaks).collect(),
         }
     }
 
-    fn line(&self, at: usize) -> u32 {
+    fn line_number_at_offset(&self, at: usize) -> u32 {
         let line = self.starts.partition_point(|start| *start <= at);
         u32::try_from(line).unwrap_or(u32::MAX)
     }
@@ -409,7 +413,7 @@ mod tests {
 
     #[test]
     fn sections_are_read() {
-        let outline = Outline::of(REPORT);
+        let outline = MarkdownOutline::parse_outline(REPORT);
         let weekly = json!({
             "text": "shipped it\nnested\nwrote more\nName\nValue\nbugs\n3\nthird (x)\nhttps://b.example/ https://c.example/d and (https://c.example/d).\ncurl https://code.example/",
             "items": ["shipped it nested", "wrote more", "third (x)"],
@@ -417,7 +421,7 @@ mod tests {
             "rows": [{"name": "bugs", "value": "3"}],
         });
         assert_eq!(
-            outline.value(),
+            outline.to_json(),
             json!({
                 "": {
                     "text": "Intro, see https://a.example/x_y.",
@@ -446,7 +450,9 @@ mod tests {
                 },
             })
         );
-        let line = |pointer: &str, line| assert_eq!(outline.line(pointer), line, "{pointer}");
+        let line = |pointer: &str, line| {
+            assert_eq!(outline.json_pointer_line_number(pointer), line, "{pointer}")
+        };
         line("", None);
         line("/done", Some(8));
         line("/done/items", Some(8));
@@ -458,7 +464,7 @@ mod tests {
 
     #[test]
     fn bare_links_end_where_the_sentence_goes_on() {
-        let check = |word: &str, url: Option<&str>| assert_eq!(bare_link(word), url, "{word}");
+        let check = |word: &str, url: Option<&str>| assert_eq!(find_bare_url(word), url, "{word}");
         check("https://a.example/b.", Some("https://a.example/b"));
         check("(http://a.example),", Some("http://a.example"));
         check("https://a.example/b_(c)", Some("https://a.example/b_(c)"));
@@ -472,7 +478,7 @@ mod tests {
         let text =
             "Here:\n\n```json\n{\n \"a\": 1}\n```\n\n> ```JSON x\n> [2]\n> ```\n\n```\n{}\n```\n";
         assert_eq!(
-            json_blocks(text),
+            json_code_blocks(text),
             [("{\n \"a\": 1}\n".to_owned(), 4), ("[2]\n".to_owned(), 9)]
         );
     }

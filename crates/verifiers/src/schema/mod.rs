@@ -22,13 +22,13 @@ use checkrein_core::evidence::{
     Finding, FindingBaselineState, InconclusiveCause, MAX_FINDINGS, Retryability, Verdict,
 };
 
-use crate::{DefinitionError, Job, Report, Verifier, logs};
-use bounded::Ended;
-use budget::Budget;
-use definition::Definition;
-use document::Unfit;
-use problems::Problem;
-use target::Target;
+use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport, logs};
+use bounded::BoundedValidationOutcome;
+use budget::ValidationBudget;
+use definition::SchemaVerifierDefinition;
+use document::UncheckableDocumentError;
+use problems::SchemaViolation;
+use target::SchemaTarget;
 
 /// Larger than this no schema is.
 pub const MAX_SCHEMA: usize = 256 * 1024;
@@ -37,13 +37,13 @@ pub(crate) const MAX_DOCUMENT: usize = 1024 * 1024;
 
 /// The `schema` kind.
 #[derive(Debug, Clone, Copy)]
-pub struct Schema;
+pub struct SchemaVerifier;
 
-impl Schema {
+impl SchemaVerifier {
     /// What a schema of this text most likely does not say as it was meant, for who wrote it.
-    pub fn slips(name: &str, text: &str) -> Vec<String> {
+    pub fn unknown_keyword_warnings(name: &str, text: &str) -> Vec<String> {
         let schema: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-        let slips = sense::slips(&schema).into_iter();
+        let slips = sense::misspelled_schema_keywords(&schema).into_iter();
         slips
             .map(|(word, known)| {
                 format!("{name}: unknown keyword '{word}' is ignored; did you mean '{known}'?")
@@ -52,50 +52,58 @@ impl Schema {
     }
 }
 
-impl Verifier for Schema {
-    fn kind(&self) -> &'static str {
+impl VerifierKind for SchemaVerifier {
+    fn verifier_kind_name(&self) -> &'static str {
         "schema"
     }
 
-    fn check_definition(&self, definition: &str) -> Result<(), DefinitionError> {
-        let definition = Definition::parse(definition)?;
+    fn validate_verifier_definition(
+        &self,
+        definition: &str,
+    ) -> Result<(), VerifierDefinitionError> {
+        let definition = SchemaVerifierDefinition::parse_definition(definition)?;
         let Some(text) = definition.text else {
             return Ok(());
         };
         let name = definition.schema;
-        let wrong = |what| DefinitionError::Schema { what };
-        match bounded::on_a_deep_stack(move || {
-            validator::compile(&name, &text, Arc::default()).map(drop)
+        let wrong = |what| VerifierDefinitionError::Schema { what };
+        match bounded::run_on_deep_stack(move || {
+            validator::compile_schema(&name, &text, Arc::default()).map(drop)
         }) {
             Ok(compiled) => compiled.map_err(wrong),
             Err(what) => Err(wrong(what.to_owned())),
         }
     }
 
-    fn named_files(&self, definition: &str) -> Vec<String> {
-        match Definition::parse(definition).map(|definition| definition.target) {
-            Ok(Target::File(name)) => vec![name],
-            Ok(Target::Message) | Err(_) => Vec::new(),
+    fn files_named_in_definition(&self, definition: &str) -> Vec<String> {
+        match SchemaVerifierDefinition::parse_definition(definition)
+            .map(|definition| definition.target)
+        {
+            Ok(SchemaTarget::File(name)) => vec![name],
+            Ok(SchemaTarget::Message) | Err(_) => Vec::new(),
         }
     }
 
-    fn verify(&self, job: &Job<'_>) -> Report {
+    fn verify_and_report(&self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
-        let mut report = match Definition::parse(&job.spec.definition) {
-            Ok(definition) => judge(definition, job),
-            Err(error) => Report::inconclusive(
+        let mut report = match SchemaVerifierDefinition::parse_definition(&job.spec.definition) {
+            Ok(definition) => check_target_against_schema(definition, job),
+            Err(error) => VerifierReport::inconclusive_report(
                 InconclusiveCause::Internal,
                 Retryability::No,
                 error.to_string(),
             ),
         };
-        report.duration_ms = milliseconds(started.elapsed());
+        report.duration_ms = duration_millis(started.elapsed());
         report
     }
 }
 
-fn judge(definition: Definition, job: &Job<'_>) -> Report {
-    let Definition {
+fn check_target_against_schema(
+    definition: SchemaVerifierDefinition,
+    job: &VerifierJob<'_>,
+) -> VerifierReport {
+    let SchemaVerifierDefinition {
         schema,
         text,
         target,
@@ -104,75 +112,95 @@ fn judge(definition: Definition, job: &Job<'_>) -> Report {
         let why = format!(
             "{schema} was not there when the session began; only a person can mend that, by putting it there and sealing anew: checkrein seal"
         );
-        return Report::inconclusive(InconclusiveCause::MissingFile, Retryability::No, why);
+        return VerifierReport::inconclusive_report(
+            InconclusiveCause::MissingFile,
+            Retryability::No,
+            why,
+        );
     };
     let message = job.message.map(str::to_owned);
-    if target == Target::Message && message.is_none() {
+    if target == SchemaTarget::Message && message.is_none() {
         let why = "it judges the final message, which is there at a stop only";
-        return Report::inconclusive(InconclusiveCause::Internal, Retryability::Yes, why);
+        return VerifierReport::inconclusive_report(
+            InconclusiveCause::Internal,
+            Retryability::Yes,
+            why,
+        );
     }
     let form = target.clone();
     let name = schema.clone();
-    let budget = Arc::<Budget>::default();
+    let budget = Arc::<ValidationBudget>::default();
     let ours = budget.clone();
     let root = job.root.to_owned();
     // A file is opened there as well: a file system that does not answer takes only its time.
-    let ended = bounded::within(job, &budget, move || {
+    let ended = bounded::run_closure_until_deadline(job, &budget, move || {
         let source = match &form {
-            Target::File(name) => target::read(&root, name),
-            Target::Message => target::message(&message.unwrap_or_default()),
+            SchemaTarget::File(name) => target::read_schema_target(&root, name),
+            SchemaTarget::Message => target::check_final_message_size(&message.unwrap_or_default()),
         };
         let source = match source {
             Ok(source) => source,
             Err(unfit) => return Ok(Err(unfit)),
         };
-        let compiled = validator::compile(&name, &text, ours)?;
-        let document = document::read(&form, source);
-        Ok::<_, String>(document.map(|document| problems::problems(&compiled, &document)))
+        let compiled = validator::compile_schema(&name, &text, ours)?;
+        let document = document::parse_schema_checked_document(&form, source);
+        Ok::<_, String>(
+            document.map(|document| problems::find_schema_violations(&compiled, &document)),
+        )
     });
     match ended {
-        Ended::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => Report {
-            excerpt: format!("{target} fits {schema}"),
-            ..plain(Verdict::Pass)
-        },
-        Ended::Done(Ok(Ok(Ok(problems)))) => failed(&target, &schema, problems, job),
-        Ended::Done(Ok(Ok(Err(_)))) => Report::inconclusive(
+        BoundedValidationOutcome::Done(Ok(Ok(Ok(problems)))) if problems.is_empty() => {
+            VerifierReport {
+                excerpt: format!("{target} fits {schema}"),
+                ..report_with_verdict(Verdict::Pass)
+            }
+        }
+        BoundedValidationOutcome::Done(Ok(Ok(Ok(problems)))) => {
+            schema_violations_report(&target, &schema, problems, job)
+        }
+        BoundedValidationOutcome::Done(Ok(Ok(Err(_)))) => VerifierReport::inconclusive_report(
             InconclusiveCause::Timeout,
             Retryability::Yes,
             format!("{schema} asks more of {target} than can be answered: make it simpler"),
         ),
-        Ended::Done(Ok(Err(unfit))) => refused(&target, unfit, &schema),
-        Ended::Done(Err(what)) => {
-            Report::inconclusive(InconclusiveCause::Internal, Retryability::No, what)
+        BoundedValidationOutcome::Done(Ok(Err(unfit))) => {
+            unusable_schema_target_report(&target, unfit, &schema)
         }
-        Ended::Timeout => Report::inconclusive(
+        BoundedValidationOutcome::Done(Err(what)) => {
+            VerifierReport::inconclusive_report(InconclusiveCause::Internal, Retryability::No, what)
+        }
+        BoundedValidationOutcome::Timeout => VerifierReport::inconclusive_report(
             InconclusiveCause::Timeout,
             Retryability::Yes,
             format!("not judged after {} ms", job.spec.timeout_ms),
         ),
-        Ended::ReplyDeadline => Report::inconclusive(
+        BoundedValidationOutcome::ReplyDeadline => VerifierReport::inconclusive_report(
             InconclusiveCause::ReplyDeadline,
             Retryability::Yes,
             "cut: the agent had to be answered",
         ),
-        Ended::Cancelled => Report::inconclusive(
+        BoundedValidationOutcome::Cancelled => VerifierReport::inconclusive_report(
             InconclusiveCause::ReplyDeadline,
             Retryability::Yes,
             "cut: Checkrein was told to stop",
         ),
-        Ended::Lost(what) => {
-            Report::inconclusive(InconclusiveCause::Crash, Retryability::Yes, what)
+        BoundedValidationOutcome::Lost(what) => {
+            VerifierReport::inconclusive_report(InconclusiveCause::Crash, Retryability::Yes, what)
         }
     }
 }
 
 /// It is not there, or is nothing that a schema could be about.
-fn refused(target: &Target, unfit: Unfit, schema: &str) -> Report {
+fn unusable_schema_target_report(
+    target: &SchemaTarget,
+    unfit: UncheckableDocumentError,
+    schema: &str,
+) -> VerifierReport {
     let message = format!("{}; what is wanted is described in {schema}", unfit.what);
-    Report {
+    VerifierReport {
         findings: vec![Finding {
-            id: format!("{} {}", target.name(), unfit.id),
-            file: target.file(),
+            id: format!("{} {}", target.schema_target_name(), unfit.id),
+            file: target.schema_target_file(),
             line: unfit.line,
             rule: None,
             message,
@@ -180,33 +208,38 @@ fn refused(target: &Target, unfit: Unfit, schema: &str) -> Report {
         }],
         findings_total: 1,
         excerpt: unfit.what,
-        ..plain(Verdict::Fail)
+        ..report_with_verdict(Verdict::Fail)
     }
 }
 
-fn failed(target: &Target, schema: &str, problems: Vec<Problem>, job: &Job<'_>) -> Report {
+fn schema_violations_report(
+    target: &SchemaTarget,
+    schema: &str,
+    problems: Vec<SchemaViolation>,
+    job: &VerifierJob<'_>,
+) -> VerifierReport {
     let total = problems.len();
     let excerpt = format!("{target} does not fit {schema} (findings: {total})");
     let findings: Vec<Finding> = problems
         .into_iter()
         .map(|problem| Finding {
             id: problem.id,
-            file: target.file(),
+            file: target.schema_target_file(),
             line: problem.line,
             rule: Some(problem.keyword),
             message: problem.message,
             state: FindingBaselineState::New,
         })
         .collect();
-    let mut report = Report {
+    let mut report = VerifierReport {
         findings_total: u32::try_from(total).unwrap_or(u32::MAX),
         excerpt,
-        ..plain(Verdict::Fail)
+        ..report_with_verdict(Verdict::Fail)
     };
     if total > MAX_FINDINGS {
-        let lines: String = findings.iter().map(line).collect();
+        let lines: String = findings.iter().map(format_finding_line).collect();
         let bytes = (job.redact)(lines.as_bytes()).unwrap_or_else(|| lines.into_bytes());
-        match logs::keep(job, &bytes) {
+        match logs::write_check_run_log(job, &bytes) {
             Ok(log) => {
                 report.log = Some(log);
                 report.output_bytes = bytes.len() as u64;
@@ -220,7 +253,7 @@ fn failed(target: &Target, schema: &str, problems: Vec<Problem>, job: &Job<'_>) 
     report
 }
 
-fn line(finding: &Finding) -> String {
+fn format_finding_line(finding: &Finding) -> String {
     let file = finding.file.as_deref().unwrap_or("message");
     let rule = finding.rule.as_deref().unwrap_or_default();
     match finding.line {
@@ -229,11 +262,11 @@ fn line(finding: &Finding) -> String {
     }
 }
 
-fn plain(verdict: Verdict) -> Report {
-    Report {
+fn report_with_verdict(verdict: Verdict) -> VerifierReport {
+    VerifierReport {
         verdict,
         cause: None,
-        ..Report::inconclusive(
+        ..VerifierReport::inconclusive_report(
             InconclusiveCause::Internal,
             Retryability::Yes,
             String::new(),
@@ -241,6 +274,6 @@ fn plain(verdict: Verdict) -> Report {
     }
 }
 
-fn milliseconds(duration: Duration) -> u64 {
+fn duration_millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -4,10 +4,10 @@
 use jsonschema::ValidationError;
 use jsonschema::error::ValidationErrorKind as Kind;
 
-use super::budget::Exhausted;
-use super::document::{Document, Form, Lines};
-use super::validator::Compiled;
-use super::words::{self, shorten};
+use super::budget::ValidationBudgetExhausted;
+use super::document::{PointerLineFunction, SchemaDocumentFormat, TargetDocument};
+use super::validator::CompiledSchema;
+use super::words::{self, shorten_text};
 
 /// Questions that a verdict may take, and those that the list of what is wrong may: each of
 /// these may leave an error behind.
@@ -22,7 +22,7 @@ const MAX_ID: usize = 160;
 
 /// Something that does not fit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Problem {
+pub(super) struct SchemaViolation {
     pub(super) id: String,
     pub(super) keyword: String,
     pub(super) line: Option<u32>,
@@ -30,31 +30,32 @@ pub(super) struct Problem {
 }
 
 /// All of them; none, and the document fits.
-pub(super) fn problems(
-    compiled: &Compiled,
-    document: &Document,
-) -> Result<Vec<Problem>, Exhausted> {
-    let Compiled {
+pub(super) fn find_schema_violations(
+    compiled: &CompiledSchema,
+    document: &TargetDocument,
+) -> Result<Vec<SchemaViolation>, ValidationBudgetExhausted> {
+    let CompiledSchema {
         validator, budget, ..
     } = compiled;
     let value = &document.value;
-    if budget.within(TO_JUDGE, || validator.is_valid(value))? {
+    if budget.validate_within_budget(TO_JUDGE, || validator.is_valid(value))? {
         return Ok(Vec::new());
     }
-    let line = document.lines();
+    let line = document.pointer_line_lookup();
     let all = || {
         let errors = validator.iter_errors(value).take(MAX_COUNTED);
         errors
-            .map(|error| problem(compiled, document.form, &error, &*line))
+            .map(|error| violation_from_error(compiled, document.form, &error, &*line))
             .collect()
     };
-    let mut problems: Vec<Problem> = match budget.within(TO_LIST, all) {
+    let mut problems: Vec<SchemaViolation> = match budget.validate_within_budget(TO_LIST, all) {
         Ok(problems) => problems,
-        Err(Exhausted) => {
+        Err(ValidationBudgetExhausted) => {
             let first = || validator.validate(value).err();
-            let first = budget.within(TO_LIST, first).ok().flatten();
-            let first = first.map(|error| problem(compiled, document.form, &error, &*line));
-            vec![too_many(first)]
+            let first = budget.validate_within_budget(TO_LIST, first).ok().flatten();
+            let first =
+                first.map(|error| violation_from_error(compiled, document.form, &error, &*line));
+            vec![too_many_errors_violation(first)]
         }
     };
     problems.sort_by(|one, other| {
@@ -65,51 +66,54 @@ pub(super) fn problems(
 }
 
 /// Where the list would have no end.
-fn too_many(first: Option<Problem>) -> Problem {
+fn too_many_errors_violation(first: Option<SchemaViolation>) -> SchemaViolation {
     let what = "it does not fit, and more is wrong than can be listed";
     let message = match &first {
         Some(first) => format!("{what}: {}", first.message),
         None => what.to_owned(),
     };
-    Problem {
+    SchemaViolation {
         id: "/ too much".to_owned(),
         keyword: first
             .as_ref()
             .map_or_else(String::new, |first| first.keyword.clone()),
         line: first.and_then(|first| first.line),
-        message: shorten(&message, MAX_MESSAGE),
+        message: shorten_text(&message, MAX_MESSAGE),
     }
 }
 
-fn problem(
-    compiled: &Compiled,
-    form: Form,
+fn violation_from_error(
+    compiled: &CompiledSchema,
+    form: SchemaDocumentFormat,
     error: &ValidationError<'_>,
-    line: &Lines<'_>,
-) -> Problem {
+    line: &PointerLineFunction<'_>,
+) -> SchemaViolation {
     let pointer = error.instance_path().as_str();
     let keyword = error.kind().keyword();
     let shown = if pointer.is_empty() { "/" } else { pointer };
-    let asked = words::asked(error.kind());
+    let asked = words::format_constraint_for_finding_id(error.kind());
     let id = format!("{shown} {keyword}{asked}");
-    let place = words::place(form, pointer);
-    let what = words::what(compiled, form, error);
+    let place = words::describe_document_place(form, pointer);
+    let what = words::describe_schema_violation(compiled, form, error);
     let colon = if place.is_empty() { "" } else { ": " };
     let mut message = format!("{place}{colon}{what}");
-    if let Some(said) = said_of_it(compiled, error) {
+    if let Some(said) = description_of_violated_schema(compiled, error) {
         message = format!("{message} ({said})");
     }
-    Problem {
-        id: shorten(&id, MAX_ID),
+    SchemaViolation {
+        id: shorten_text(&id, MAX_ID),
         keyword: keyword.to_owned(),
         line: line(pointer),
-        message: shorten(&message, MAX_MESSAGE),
+        message: shorten_text(&message, MAX_MESSAGE),
     }
 }
 
 /// What the schema's author says of the part that does not fit.
-fn said_of_it<'a>(compiled: &'a Compiled, error: &ValidationError<'_>) -> Option<&'a str> {
-    let of = words::parent(compiled, error)?;
+fn description_of_violated_schema<'a>(
+    compiled: &'a CompiledSchema,
+    error: &ValidationError<'_>,
+) -> Option<&'a str> {
+    let of = words::schema_object_with_keyword(compiled, error)?;
     let of = match error.kind() {
         Kind::Required { property } => of.get("properties")?.get(property.as_str()?)?,
         _ => of,

@@ -104,30 +104,30 @@ const LITERALS: &[&str] = &[
 const MAX_PARTS: u32 = 20_000;
 
 /// Whether there could be a document that does not fit. Where that is not plain, there could.
-pub(super) fn asks(schema: &Value) -> bool {
-    let asking = Asking {
+pub(super) fn schema_can_reject(schema: &Value) -> bool {
+    let asking = SchemaConstraintSearch {
         root: schema,
-        alone: is_old(schema),
+        alone: is_draft_7_or_older(schema),
         left: Cell::new(MAX_PARTS),
     };
-    asking.asks(schema, &mut Vec::new())
+    asking.subschema_can_reject(schema, &mut Vec::new())
 }
 
 /// Up to draft 7 nothing counts beside a reference.
-fn is_old(schema: &Value) -> bool {
+fn is_draft_7_or_older(schema: &Value) -> bool {
     let draft = schema.get("$schema").and_then(Value::as_str);
     draft.is_some_and(|draft| draft.contains("/draft-0"))
 }
 
-struct Asking<'a> {
+struct SchemaConstraintSearch<'a> {
     root: &'a Value,
     alone: bool,
     left: Cell<u32>,
 }
 
-impl<'a> Asking<'a> {
+impl<'a> SchemaConstraintSearch<'a> {
     /// `through` are the references that lead here.
-    fn asks(&self, schema: &'a Value, through: &mut Vec<&'a str>) -> bool {
+    fn subschema_can_reject(&self, schema: &'a Value, through: &mut Vec<&'a str>) -> bool {
         let Some(left) = self.left.get().checked_sub(1) else {
             return true;
         };
@@ -140,7 +140,7 @@ impl<'a> Asking<'a> {
         let refers = ["$ref", "$dynamicRef", "$recursiveRef"]
             .iter()
             .filter_map(|word| keywords.get(*word)?.as_str())
-            .any(|to| self.there_asks(to, through));
+            .any(|to| self.schema_reference_can_reject(to, through));
         if refers || (self.alone && keywords.contains_key("$ref")) {
             return refers;
         }
@@ -148,24 +148,24 @@ impl<'a> Asking<'a> {
             let word = word.as_str();
             match value {
                 _ if ASKING.contains(&word) => true,
-                value if ASKING_UNLESS_EMPTY.contains(&word) => !is_empty(value),
+                value if ASKING_UNLESS_EMPTY.contains(&word) => !is_falsy_json_value(value),
                 // One that asks for nothing is enough.
-                Value::Array(any) if word == "anyOf" => {
-                    any.iter().all(|one| self.asks(one, through))
-                }
-                Value::Array(all) if BELOW.contains(&word) => {
-                    all.iter().any(|one| self.asks(one, through))
-                }
+                Value::Array(any) if word == "anyOf" => any
+                    .iter()
+                    .all(|one| self.subschema_can_reject(one, through)),
+                Value::Array(all) if BELOW.contains(&word) => all
+                    .iter()
+                    .any(|one| self.subschema_can_reject(one, through)),
                 Value::Object(named) if BELOW.contains(&word) && NAMES.contains(&word) => named
                     .values()
-                    .any(|one| self.asks(one, through) || !is_empty_list(one)),
-                value if BELOW.contains(&word) => self.asks(value, through),
+                    .any(|one| self.subschema_can_reject(one, through) || !is_empty_list(one)),
+                value if BELOW.contains(&word) => self.subschema_can_reject(value, through),
                 _ => false,
             }
         })
     }
 
-    fn there_asks(&self, to: &'a str, through: &mut Vec<&'a str>) -> bool {
+    fn schema_reference_can_reject(&self, to: &'a str, through: &mut Vec<&'a str>) -> bool {
         // What leads back here asks for nothing more.
         if through.contains(&to) {
             return false;
@@ -178,13 +178,13 @@ impl<'a> Asking<'a> {
             return true;
         };
         through.push(to);
-        let asks = self.asks(there, through);
+        let asks = self.subschema_can_reject(there, through);
         through.pop();
         asks
     }
 }
 
-fn is_empty(value: &Value) -> bool {
+fn is_falsy_json_value(value: &Value) -> bool {
     match value {
         Value::Null | Value::Bool(false) => true,
         Value::Bool(true) | Value::String(_) => false,
@@ -203,35 +203,41 @@ fn is_empty_list(value: &Value) -> bool {
 }
 
 /// Keywords that nobody knows and that are nearly one that everybody does: both, each once.
-pub(super) fn slips(schema: &Value) -> Vec<(String, &'static str)> {
+pub(super) fn misspelled_schema_keywords(schema: &Value) -> Vec<(String, &'static str)> {
     let mut found = Vec::new();
-    look(schema, &mut found);
+    collect_misspelt_schema_keywords(schema, &mut found);
     found.sort();
     found.dedup();
     found
 }
 
-fn look(schema: &Value, found: &mut Vec<(String, &'static str)>) {
+fn collect_misspelt_schema_keywords(schema: &Value, found: &mut Vec<(String, &'static str)>) {
     let keywords: &Map<String, Value> = match schema {
         Value::Object(keywords) => keywords,
-        Value::Array(all) => return all.iter().for_each(|one| look(one, found)),
+        Value::Array(all) => {
+            return all
+                .iter()
+                .for_each(|one| collect_misspelt_schema_keywords(one, found));
+        }
         _ => return,
     };
     for (word, value) in keywords {
-        if let Some(known) = nearly(word) {
+        if let Some(known) = nearest_schema_keyword(word) {
             found.push((word.clone(), known));
         }
         match value {
             _ if LITERALS.contains(&word.as_str()) => {}
             Value::Object(named) if NAMES.contains(&word.as_str()) => {
-                named.values().for_each(|one| look(one, found));
+                named
+                    .values()
+                    .for_each(|one| collect_misspelt_schema_keywords(one, found));
             }
-            value => look(value, found),
+            value => collect_misspelt_schema_keywords(value, found),
         }
     }
 }
 
-fn nearly(word: &str) -> Option<&'static str> {
+fn nearest_schema_keyword(word: &str) -> Option<&'static str> {
     let known = [ASKING, ASKING_UNLESS_EMPTY, BELOW, SAYING].concat();
     if known.contains(&word) {
         return None;
@@ -265,7 +271,7 @@ mod tests {
             json!({"if": {"type": "string"}}),
             json!({"$schema": "http://json-schema.org/draft-07/schema#", "$ref": "#/definitions/a", "type": "object", "definitions": {"a": {}}}),
         ] {
-            assert!(!asks(&schema), "{schema}");
+            assert!(!schema_can_reject(&schema), "{schema}");
         }
         for schema in [
             json!(false),
@@ -279,7 +285,7 @@ mod tests {
             json!({"if": {"type": "string"}, "then": {"minLength": 2}}),
             json!({"not": {}}),
         ] {
-            assert!(asks(&schema), "{schema}");
+            assert!(schema_can_reject(&schema), "{schema}");
         }
     }
 
@@ -292,7 +298,7 @@ mod tests {
             "x-mine": 1,
             "names": 1,
         });
-        let found = slips(&schema);
+        let found = misspelled_schema_keywords(&schema);
         let found: Vec<(&str, &str)> = found.iter().map(|(a, b)| (a.as_str(), *b)).collect();
         let expected = [
             ("minLenght", "minLength"),
@@ -300,6 +306,9 @@ mod tests {
             ("typ", "type"),
         ];
         assert_eq!(found, expected);
-        assert_eq!(slips(&json!({"type": "object", "$comment": "x"})), []);
+        assert_eq!(
+            misspelled_schema_keywords(&json!({"type": "object", "$comment": "x"})),
+            []
+        );
     }
 }

@@ -6,38 +6,38 @@ use std::io::{ErrorKind, Read as _};
 use std::path::Path;
 
 use super::MAX_DOCUMENT;
-use super::document::Unfit;
-use crate::tree::is_ours_to_count;
-use crate::{DefinitionError, regular};
+use super::document::UncheckableDocumentError;
+use crate::tree::is_valid_tree_path;
+use crate::{VerifierDefinitionError, regular};
 
 /// The word for the final message.
 const MESSAGE: &str = "message";
 
-/// See [`Target::parse`].
+/// See [`SchemaTarget::parse_schema_target`].
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Target {
+pub(super) enum SchemaTarget {
     /// A file, `/`-separated, below the root.
     File(String),
     Message,
 }
 
-impl Target {
-    pub(super) fn parse(text: &str) -> Result<Self, DefinitionError> {
+impl SchemaTarget {
+    pub(super) fn parse_schema_target(text: &str) -> Result<Self, VerifierDefinitionError> {
         if text == MESSAGE {
             return Ok(Self::Message);
         }
         let wrong = |what: &str| {
-            Err(DefinitionError::Target {
+            Err(VerifierDefinitionError::Target {
                 what: format!("'{text}' {what}"),
             })
         };
         if text.trim().is_empty() {
-            return Err(DefinitionError::Empty { key: "target" });
+            return Err(VerifierDefinitionError::Empty { key: "target" });
         }
         if text.contains(['*', '?', '[', ']', '{', '}', '\\']) {
             return wrong("is a pattern; write the name of one file, or \"message\"");
         }
-        if !is_ours_to_count(text) {
+        if !is_valid_tree_path(text) {
             return wrong(
                 "is no name of a file of the tree; write it from the config's folder on, without . and ..",
             );
@@ -45,14 +45,14 @@ impl Target {
         Ok(Self::File(text.to_owned()))
     }
 
-    pub(super) fn file(&self) -> Option<String> {
+    pub(super) fn schema_target_file(&self) -> Option<String> {
         match self {
             Self::File(name) => Some(name.clone()),
             Self::Message => None,
         }
     }
 
-    pub(super) fn name(&self) -> &str {
+    pub(super) fn schema_target_name(&self) -> &str {
         match self {
             Self::File(name) => name,
             Self::Message => MESSAGE,
@@ -61,13 +61,13 @@ impl Target {
 
     /// By its ending.
     pub(super) fn is_markdown(&self) -> bool {
-        let ending = Path::new(self.name()).extension();
+        let ending = Path::new(self.schema_target_name()).extension();
         let ending = ending.map(|ending| ending.to_string_lossy().to_lowercase());
         matches!(self, Self::File(_)) && matches!(ending.as_deref(), Some("md" | "markdown"))
     }
 }
 
-impl fmt::Display for Target {
+impl fmt::Display for SchemaTarget {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(name) => formatter.write_str(name),
@@ -77,21 +77,24 @@ impl fmt::Display for Target {
 }
 
 /// The file's text.
-pub(super) fn read(root: &Path, name: &str) -> Result<String, Unfit> {
+pub(super) fn read_schema_target(
+    root: &Path,
+    name: &str,
+) -> Result<String, UncheckableDocumentError> {
     let mut path = root.to_owned();
     let mut parts = name.split('/').peekable();
     while let Some(part) = parts.next() {
         path.push(part);
         let found = match std::fs::symlink_metadata(&path) {
             Ok(found) => found,
-            Err(error) if is_missing(&error) => {
-                return Err(Unfit::new(
+            Err(error) if is_not_found_error(&error) => {
+                return Err(UncheckableDocumentError::new(
                     "missing",
                     format!("{name} is not there: write it"),
                 ));
             }
             Err(error) => {
-                return Err(Unfit::new(
+                return Err(UncheckableDocumentError::new(
                     "unreadable",
                     format!("{name} cannot be read: {error}"),
                 ));
@@ -106,23 +109,27 @@ pub(super) fn read(root: &Path, name: &str) -> Result<String, Unfit> {
         } else {
             continue;
         };
-        return Err(Unfit::new("no-file", format!("{name} {what}")));
+        return Err(UncheckableDocumentError::new(
+            "no-file",
+            format!("{name} {what}"),
+        ));
     }
-    let unreadable =
-        |error: std::io::Error| Unfit::new("unreadable", format!("{name} cannot be read: {error}"));
-    let file = regular::open_itself(&path).map_err(unreadable)?;
+    let unreadable = |error: std::io::Error| {
+        UncheckableDocumentError::new("unreadable", format!("{name} cannot be read: {error}"))
+    };
+    let file = regular::open_no_follow(&path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(MAX_DOCUMENT as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(unreadable)?;
     if bytes.len() > MAX_DOCUMENT {
-        return Err(too_large(name));
+        return Err(schema_target_too_large_error(name));
     }
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let before = error.as_bytes().get(..good).unwrap_or_default();
         let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
-        Unfit {
+        UncheckableDocumentError {
             id: "utf-8",
             line: u32::try_from(line).ok(),
             what: format!("{name} is not UTF-8 text"),
@@ -131,22 +138,22 @@ pub(super) fn read(root: &Path, name: &str) -> Result<String, Unfit> {
 }
 
 /// The final message, if it can be judged.
-pub(super) fn message(text: &str) -> Result<String, Unfit> {
+pub(super) fn check_final_message_size(text: &str) -> Result<String, UncheckableDocumentError> {
     if text.len() > MAX_DOCUMENT {
-        return Err(too_large("the final message"));
+        return Err(schema_target_too_large_error("the final message"));
     }
     Ok(text.to_owned())
 }
 
-fn too_large(name: &str) -> Unfit {
+fn schema_target_too_large_error(name: &str) -> UncheckableDocumentError {
     let limit = MAX_DOCUMENT >> 20;
-    Unfit::new(
+    UncheckableDocumentError::new(
         "too-large",
         format!("{name} is larger than {limit} MiB: make it shorter"),
     )
 }
 
-fn is_missing(error: &std::io::Error) -> bool {
+fn is_not_found_error(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
@@ -156,9 +163,12 @@ mod tests {
 
     #[test]
     fn targets_are_plain_names() {
-        assert_eq!(Target::parse("message").unwrap(), Target::Message);
-        let file = Target::parse("out/report.json").unwrap();
-        assert_eq!(file, Target::File("out/report.json".to_owned()));
+        assert_eq!(
+            SchemaTarget::parse_schema_target("message").unwrap(),
+            SchemaTarget::Message
+        );
+        let file = SchemaTarget::parse_schema_target("out/report.json").unwrap();
+        assert_eq!(file, SchemaTarget::File("out/report.json".to_owned()));
         for bad in [
             "",
             " ",
@@ -173,7 +183,7 @@ mod tests {
             ".git/config",
             ".checkrein/a.json",
         ] {
-            assert!(Target::parse(bad).is_err(), "{bad}");
+            assert!(SchemaTarget::parse_schema_target(bad).is_err(), "{bad}");
         }
     }
 
@@ -181,7 +191,9 @@ mod tests {
     fn markdown_is_told_by_the_name() {
         let check = |name: &str, expected| {
             assert_eq!(
-                Target::parse(name).unwrap().is_markdown(),
+                SchemaTarget::parse_schema_target(name)
+                    .unwrap()
+                    .is_markdown(),
                 expected,
                 "{name}"
             );

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use jsonschema::{PatternOptions, Validator};
 use serde_json::Value;
 
-use super::budget::{self, Budget, Step};
-use super::json::{Doubt, Places};
+use super::budget::{self, SchemaStepCountingKeyword, ValidationBudget};
+use super::json::{JsonAmbiguity, JsonLineMap};
 use super::sense;
-use super::words::shorten;
+use super::words::shorten_text;
 
 /// References within one schema: with the depth of a document they bound how deep validation
 /// can nest.
@@ -21,10 +21,10 @@ const MAX_STEPS_BACK: usize = 100_000;
 /// Longest message of what is wrong with a schema, in characters.
 const MAX_MESSAGE: usize = 300;
 
-pub(super) struct Compiled {
+pub(super) struct CompiledSchema {
     pub(super) validator: Validator,
     /// What a validation may spend.
-    pub(super) budget: Arc<Budget>,
+    pub(super) budget: Arc<ValidationBudget>,
     /// As it was written, for what it says of its parts.
     pub(super) schema: Value,
 }
@@ -33,14 +33,18 @@ pub(super) struct Compiled {
 ///
 /// # Errors
 /// What is wrong with it and where, for who wrote it.
-pub(super) fn compile(name: &str, text: &str, budget: Arc<Budget>) -> Result<Compiled, String> {
+pub(super) fn compile_schema(
+    name: &str,
+    text: &str,
+    budget: Arc<ValidationBudget>,
+) -> Result<CompiledSchema, String> {
     let schema: Value =
         serde_json::from_str(text).map_err(|error| format!("{name}: is not JSON: {error}"))?;
-    let places = Places::of(text);
-    if let Some(Doubt { line, what, .. }) = places.doubt() {
+    let places = JsonLineMap::parse_json_with_lines(text);
+    if let Some(JsonAmbiguity { line, what, .. }) = places.first_ambiguity() {
         return Err(format!("{name}:{line}: {what}"));
     }
-    if references(&schema) > MAX_REFERENCES {
+    if count_schema_references(&schema) > MAX_REFERENCES {
         return Err(format!(
             "{name}: holds more than {MAX_REFERENCES} references"
         ));
@@ -51,27 +55,27 @@ pub(super) fn compile(name: &str, text: &str, budget: Arc<Budget>) -> Result<Com
         .dfa_size_limit(MAX_PATTERN);
     let spent = budget.clone();
     let built = jsonschema::options()
-        .with_keyword(budget::KEYWORD, move |_, _, _| {
-            Ok(Box::new(Step(spent.clone())))
+        .with_keyword(budget::COUNTING_KEYWORD, move |_, _, _| {
+            Ok(Box::new(SchemaStepCountingKeyword(spent.clone())))
         })
         .offline()
         .should_validate_formats(true)
         .with_pattern_options(patterns)
-        .build(&budget::counted(&schema));
+        .build(&budget::add_step_counter_to_schema(&schema));
     match built {
-        Ok(_) if !sense::asks(&schema) => Err(format!(
+        Ok(_) if !sense::schema_can_reject(&schema) => Err(format!(
             "{name}: asks for nothing: whatever there is would fit it"
         )),
-        Ok(validator) => Ok(Compiled {
+        Ok(validator) => Ok(CompiledSchema {
             validator,
             budget,
             schema,
         }),
         Err(error) => {
             let pointer = error.instance_path().as_str();
-            let line = places.line(pointer).unwrap_or(1);
+            let line = places.pointer_line(pointer).unwrap_or(1);
             let place = if pointer.is_empty() { "" } else { " at " };
-            let what = shorten(&error.masked().to_string(), MAX_MESSAGE);
+            let what = shorten_text(&error.masked().to_string(), MAX_MESSAGE);
             let hint = match error.kind() {
                 jsonschema::error::ValidationErrorKind::Referencing(_) => {
                     "; only references within the file are followed"
@@ -85,15 +89,15 @@ pub(super) fn compile(name: &str, text: &str, budget: Arc<Budget>) -> Result<Com
     }
 }
 
-fn references(schema: &Value) -> usize {
+fn count_schema_references(schema: &Value) -> usize {
     match schema {
         Value::Object(object) => {
             let own = ["$ref", "$dynamicRef", "$recursiveRef"]
                 .iter()
                 .filter(|key| object.contains_key(**key));
-            own.count() + object.values().map(references).sum::<usize>()
+            own.count() + object.values().map(count_schema_references).sum::<usize>()
         }
-        Value::Array(items) => items.iter().map(references).sum(),
+        Value::Array(items) => items.iter().map(count_schema_references).sum(),
         Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => 0,
     }
 }
@@ -103,7 +107,9 @@ mod tests {
     use super::*;
 
     fn check(text: &str, expected: &str) {
-        let what = compile("s.json", text, Arc::default()).err().unwrap();
+        let what = compile_schema("s.json", text, Arc::default())
+            .err()
+            .unwrap();
         assert!(what.starts_with("s.json:"), "{what}");
         assert!(what.contains(expected), "{what}");
     }
@@ -161,9 +167,14 @@ mod tests {
             "https://json-schema.org/draft/2020-12/schema",
         ] {
             let text = serde_json::json!({ "$schema": draft, "type": "object" }).to_string();
-            let compiled = compile("s.json", &text, Arc::default()).ok().unwrap();
+            let compiled = compile_schema("s.json", &text, Arc::default())
+                .ok()
+                .unwrap();
             let valid = || compiled.validator.is_valid(&Value::Null);
-            assert!(!compiled.budget.within(9, valid).unwrap(), "{draft}");
+            assert!(
+                !compiled.budget.validate_within_budget(9, valid).unwrap(),
+                "{draft}"
+            );
         }
     }
 }

@@ -5,8 +5,8 @@ use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind as Kind};
 use serde_json::Value;
 
-use super::document::Form;
-use super::validator::Compiled;
+use super::document::SchemaDocumentFormat;
+use super::validator::CompiledSchema;
 
 /// Longest value that is quoted, in characters.
 const MAX_QUOTED: usize = 60;
@@ -14,7 +14,7 @@ const MAX_QUOTED: usize = 60;
 const MAX_CHOICES: usize = 120;
 
 /// What was asked for, as part of an identity: two demands on one place are two findings.
-pub(super) fn asked(kind: &Kind) -> String {
+pub(super) fn format_constraint_for_finding_id(kind: &Kind) -> String {
     let of = |limit: &dyn std::fmt::Display| format!(" {limit}");
     match kind {
         Kind::MinItems { limit }
@@ -35,16 +35,16 @@ pub(super) fn asked(kind: &Kind) -> String {
 }
 
 /// Where, as who wrote the document calls it; empty for the whole.
-pub(super) fn place(form: Form, pointer: &str) -> String {
+pub(super) fn describe_document_place(form: SchemaDocumentFormat, pointer: &str) -> String {
     let tokens: Vec<String> = pointer
         .split('/')
         .skip(1)
         .map(|token| token.replace("~1", "/").replace("~0", "~"))
         .collect();
     let (section, inner) = match (form, tokens.split_first()) {
-        (Form::Json, _) => return one_line(pointer),
-        (Form::Sections, None) => return String::new(),
-        (Form::Sections, Some(split)) => split,
+        (SchemaDocumentFormat::Json, _) => return one_line(pointer),
+        (SchemaDocumentFormat::Sections, None) => return String::new(),
+        (SchemaDocumentFormat::Sections, Some(split)) => split,
     };
     let mut place = match section.as_str() {
         "" => "before the first heading".to_owned(),
@@ -66,23 +66,43 @@ pub(super) fn place(form: Form, pointer: &str) -> String {
 }
 
 /// What is there, and what is wanted.
-pub(super) fn what(compiled: &Compiled, form: Form, error: &ValidationError<'_>) -> String {
+pub(super) fn describe_schema_violation(
+    compiled: &CompiledSchema,
+    form: SchemaDocumentFormat,
+    error: &ValidationError<'_>,
+) -> String {
     let value = error.instance().as_ref();
-    let here = quoted(value);
+    let here = quote_json_value(value);
     match error.kind() {
-        Kind::MinItems { limit } => at_least(entries(value), *limit, "item"),
-        Kind::MaxItems { limit } => at_most(entries(value), *limit, "item"),
-        Kind::MinLength { limit } => at_least(characters(value), *limit, "character"),
-        Kind::MaxLength { limit } => at_most(characters(value), *limit, "character"),
-        Kind::MinProperties { limit } => at_least(entries(value), *limit, noun(form, error)),
-        Kind::MaxProperties { limit } => at_most(entries(value), *limit, noun(form, error)),
+        Kind::MinItems { limit } => {
+            count_below_minimum_text(json_entry_count(value), *limit, "item")
+        }
+        Kind::MaxItems { limit } => describe_too_many(json_entry_count(value), *limit, "item"),
+        Kind::MinLength { limit } => {
+            count_below_minimum_text(json_string_char_count(value), *limit, "character")
+        }
+        Kind::MaxLength { limit } => {
+            describe_too_many(json_string_char_count(value), *limit, "character")
+        }
+        Kind::MinProperties { limit } => count_below_minimum_text(
+            json_entry_count(value),
+            *limit,
+            section_or_property_noun(form, error),
+        ),
+        Kind::MaxProperties { limit } => describe_too_many(
+            json_entry_count(value),
+            *limit,
+            section_or_property_noun(form, error),
+        ),
         Kind::Required { property } => {
             let name = one_line(property.as_str().unwrap_or_default());
             match form {
-                Form::Sections if error.instance_path().as_str().is_empty() => {
+                SchemaDocumentFormat::Sections if error.instance_path().as_str().is_empty() => {
                     format!("the section '{name}' is missing: add a heading of that name")
                 }
-                Form::Sections | Form::Json => format!("'{name}' is missing"),
+                SchemaDocumentFormat::Sections | SchemaDocumentFormat::Json => {
+                    format!("'{name}' is missing")
+                }
             }
         }
         Kind::Type { kind } => {
@@ -100,15 +120,18 @@ pub(super) fn what(compiled: &Compiled, form: Form, error: &ValidationError<'_>)
         Kind::Enum { options } => {
             let choices = match options.as_array() {
                 Some(options) => {
-                    let options: Vec<String> = options.iter().map(quoted).collect();
+                    let options: Vec<String> = options.iter().map(quote_json_value).collect();
                     options.join(", ")
                 }
-                None => quoted(options),
+                None => quote_json_value(options),
             };
-            format!("{here} is none of {}", shorten(&choices, MAX_CHOICES))
+            format!("{here} is none of {}", shorten_text(&choices, MAX_CHOICES))
         }
         Kind::Constant { expected_value } => {
-            format!("{here} where {} is wanted", quoted(expected_value))
+            format!(
+                "{here} where {} is wanted",
+                quote_json_value(expected_value)
+            )
         }
         Kind::Minimum { limit } => format!("{here} is less than {limit}"),
         Kind::Maximum { limit } => format!("{here} is more than {limit}"),
@@ -117,13 +140,15 @@ pub(super) fn what(compiled: &Compiled, form: Form, error: &ValidationError<'_>)
         Kind::MultipleOf { multiple_of } => format!("{here} is no multiple of {multiple_of}"),
         Kind::AdditionalProperties { unexpected } | Kind::UnevaluatedProperties { unexpected } => {
             let names: Vec<String> = unexpected.iter().map(|name| format!("'{name}'")).collect();
-            let names = shorten(&names.join(", "), MAX_CHOICES);
+            let names = shorten_text(&names.join(", "), MAX_CHOICES);
             format!("may not have {}", names)
         }
-        Kind::AdditionalItems { limit } => at_most(entries(value), *limit as u64, "item"),
+        Kind::AdditionalItems { limit } => {
+            describe_too_many(json_entry_count(value), *limit as u64, "item")
+        }
         Kind::UnevaluatedItems { .. } => format!("has more items than may be: {here}"),
         Kind::UniqueItems => "has the same item twice".to_owned(),
-        Kind::Contains => contains(compiled, error),
+        Kind::Contains => describe_contains_violation(compiled, error),
         // Of an object that may hold nothing the library speaks as a whole.
         Kind::FalseSchema
             if error
@@ -131,14 +156,20 @@ pub(super) fn what(compiled: &Compiled, form: Form, error: &ValidationError<'_>)
                 .as_str()
                 .ends_with("/additionalProperties") =>
         {
-            format!("may not have any {}", plural(noun(form, error)))
+            format!(
+                "may not have any {}",
+                pluralize(section_or_property_noun(form, error))
+            )
         }
         Kind::FalseSchema => "may not be there".to_owned(),
         Kind::Not { .. } => {
             // As it was written: the library knows it with our own keyword.
-            let not = parent(compiled, error).and_then(|of| of.get("not"));
+            let not = schema_object_with_keyword(compiled, error).and_then(|of| of.get("not"));
             let not = not.map_or_else(String::new, |not| format!(": {not}"));
-            format!("{here} fits what it may not{}", shorten(&not, MAX_CHOICES))
+            format!(
+                "{here} fits what it may not{}",
+                shorten_text(&not, MAX_CHOICES)
+            )
         }
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => {
             let here = error.instance_path();
@@ -152,9 +183,12 @@ pub(super) fn what(compiled: &Compiled, form: Form, error: &ValidationError<'_>)
             let nearest = nearest.and_then(|errors| errors.first()).map(|nearest| {
                 let place = match nearest.instance_path() {
                     there if there == here => String::new(),
-                    there => format!("{}: ", place(form, there.as_str())),
+                    there => format!("{}: ", describe_document_place(form, there.as_str())),
                 };
-                format!("; the nearest: {place}{}", what(compiled, form, nearest))
+                format!(
+                    "; the nearest: {place}{}",
+                    describe_schema_violation(compiled, form, nearest)
+                )
             });
             let count = context.len();
             let nearest = nearest.unwrap_or_default();
@@ -163,7 +197,10 @@ pub(super) fn what(compiled: &Compiled, form: Form, error: &ValidationError<'_>)
         Kind::OneOfMultipleValid { .. } => {
             "fits more than one of the alternatives, where it is to fit exactly one".to_owned()
         }
-        Kind::PropertyNames { error } => format!("the name {}", what(compiled, form, error)),
+        Kind::PropertyNames { error } => format!(
+            "the name {}",
+            describe_schema_violation(compiled, form, error)
+        ),
         Kind::BacktrackLimitExceeded { .. } | Kind::RegexEngineFailure { .. } => {
             format!(
                 "{here} could not be matched within bounds: make it shorter, or the pattern simpler"
@@ -177,58 +214,73 @@ pub(super) fn what(compiled: &Compiled, form: Form, error: &ValidationError<'_>)
     }
 }
 
-fn contains(compiled: &Compiled, error: &ValidationError<'_>) -> String {
-    let keywords = parent(compiled, error);
+fn describe_contains_violation(compiled: &CompiledSchema, error: &ValidationError<'_>) -> String {
+    let keywords = schema_object_with_keyword(compiled, error);
     let number = |key: &str| keywords.and_then(|of| of.get(key)?.as_u64());
     let wanted = keywords.and_then(|of| of.get("contains"));
     let wanted = wanted.map_or_else(String::new, |wanted| {
-        format!(" {}", shorten(&wanted.to_string(), MAX_CHOICES))
+        format!(" {}", shorten_text(&wanted.to_string(), MAX_CHOICES))
     });
     let least = number("minContains").unwrap_or(1);
     let bounds = match number("maxContains") {
         Some(most) => format!("not {least} to {most}"),
         None => format!("fewer than {least}"),
     };
-    let count = entries(error.instance());
-    format!("{bounds} of its {} fit{wanted}", counted(count, "item"))
+    let count = json_entry_count(error.instance());
+    format!(
+        "{bounds} of its {} fit{wanted}",
+        count_with_noun(count, "item")
+    )
 }
 
 /// The object of the schema that holds the keyword.
-pub(super) fn parent<'a>(compiled: &'a Compiled, error: &ValidationError<'_>) -> Option<&'a Value> {
+pub(super) fn schema_object_with_keyword<'a>(
+    compiled: &'a CompiledSchema,
+    error: &ValidationError<'_>,
+) -> Option<&'a Value> {
     let (parent, _) = error.schema_path().as_str().rsplit_once('/')?;
     compiled.schema.pointer(parent)
 }
 
-fn noun(form: Form, error: &ValidationError<'_>) -> &'static str {
+fn section_or_property_noun(
+    form: SchemaDocumentFormat,
+    error: &ValidationError<'_>,
+) -> &'static str {
     match form {
-        Form::Sections if error.instance_path().as_str().is_empty() => "section",
-        Form::Sections | Form::Json => "property",
+        SchemaDocumentFormat::Sections if error.instance_path().as_str().is_empty() => "section",
+        SchemaDocumentFormat::Sections | SchemaDocumentFormat::Json => "property",
     }
 }
 
-fn at_least(there: u64, limit: u64, noun: &str) -> String {
-    format!("{} where at least {limit} must be", counted(there, noun))
+fn count_below_minimum_text(there: u64, limit: u64, noun: &str) -> String {
+    format!(
+        "{} where at least {limit} must be",
+        count_with_noun(there, noun)
+    )
 }
 
-fn at_most(there: u64, limit: u64, noun: &str) -> String {
-    format!("{} where at most {limit} may be", counted(there, noun))
+fn describe_too_many(there: u64, limit: u64, noun: &str) -> String {
+    format!(
+        "{} where at most {limit} may be",
+        count_with_noun(there, noun)
+    )
 }
 
-fn counted(count: u64, noun: &str) -> String {
+fn count_with_noun(count: u64, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
-        count => format!("{count} {}", plural(noun)),
+        count => format!("{count} {}", pluralize(noun)),
     }
 }
 
-fn plural(noun: &str) -> String {
+fn pluralize(noun: &str) -> String {
     match noun.strip_suffix('y') {
         Some(stem) => format!("{stem}ies"),
         None => format!("{noun}s"),
     }
 }
 
-fn entries(value: &Value) -> u64 {
+fn json_entry_count(value: &Value) -> u64 {
     match value {
         Value::Array(items) => items.len() as u64,
         Value::Object(object) => object.len() as u64,
@@ -236,26 +288,26 @@ fn entries(value: &Value) -> u64 {
     }
 }
 
-fn characters(value: &Value) -> u64 {
+fn json_string_char_count(value: &Value) -> u64 {
     value.as_str().map_or(0, |text| text.chars().count() as u64)
 }
 
 /// A value as it stands in JSON; of what holds more, its kind alone.
-fn quoted(value: &Value) -> String {
+fn quote_json_value(value: &Value) -> String {
     match value {
         Value::Array(items) if !items.is_empty() => "an array".to_owned(),
         Value::Object(object) if !object.is_empty() => "an object".to_owned(),
         Value::String(text) => {
             // Whatever it is cut to, it is not written out whole before.
             let head: String = text.chars().take(MAX_QUOTED + 1).collect();
-            shorten(&Value::String(head).to_string(), MAX_QUOTED)
+            shorten_text(&Value::String(head).to_string(), MAX_QUOTED)
         }
-        value => shorten(&value.to_string(), MAX_QUOTED),
+        value => shorten_text(&value.to_string(), MAX_QUOTED),
     }
 }
 
 /// On one line, and no longer than that.
-pub(super) fn shorten(text: &str, limit: usize) -> String {
+pub(super) fn shorten_text(text: &str, limit: usize) -> String {
     let line = one_line(text);
     if line.chars().count() <= limit {
         return line;

@@ -8,11 +8,11 @@ use std::time::SystemTime;
 
 use checkrein_core::digest::Digest;
 
-use super::found::{Found, FoundList, What};
+use super::found::{TreeEntry, TreeEntryKind, TreeEntryList};
 use super::stat_cache::StatCache;
-use super::walk::os_name;
-use super::{Time, TreeError};
-use crate::file_system::{FileKind, FileSystem, Links, OpenFile, Stamp};
+use super::walk::os_str_from_bytes;
+use super::{TreeReadDeadline, TreeReaderError};
+use crate::file_system::{FileKind, FileStamp, FileSystem, OpenFile, SymlinkMode};
 
 /// Files to read from which on a second thread is worth its start.
 const WORTH_A_THREAD: usize = 32;
@@ -35,51 +35,51 @@ const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
 
 /// What counts of a tree, sorted by path.
 #[derive(Debug)]
-pub(crate) struct Leaves {
-    found: FoundList,
+pub(crate) struct SortedPathDigests {
+    found: TreeEntryList,
     /// Of each.
     digests: Vec<Digest>,
 }
 
 /// A path and the digest of all that counts of it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Leaf<'l> {
+pub(crate) struct TreeEntryDigest<'l> {
     pub(crate) path: &'l [u8],
     pub(crate) digest: Digest,
-    /// See [`Found::named`].
+    /// See [`TreeEntry::named`].
     pub(crate) named: bool,
     /// Not an empty folder.
     pub(crate) is_file: bool,
     /// Of a file, what the file system says of it.
-    pub(crate) stamp: Option<Stamp>,
+    pub(crate) stamp: Option<FileStamp>,
 }
 
-impl Leaves {
-    pub(crate) fn iter(&self) -> impl Iterator<Item = Leaf<'_>> {
+impl SortedPathDigests {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = TreeEntryDigest<'_>> {
         let pairs = self.found.iter().zip(&self.digests);
-        pairs.map(|((path, found), digest)| Leaf {
+        pairs.map(|((path, found), digest)| TreeEntryDigest {
             path,
             digest: *digest,
             named: found.named,
-            is_file: found.what != What::EmptyFolder,
-            stamp: match found.what {
-                What::File(stamp) => Some(stamp),
+            is_file: found.kind != TreeEntryKind::EmptyFolder,
+            stamp: match found.kind {
+                TreeEntryKind::File(stamp) => Some(stamp),
                 _ => None,
             },
         })
     }
 }
 
-pub(crate) struct Contents {
+pub(crate) struct TreeContentResult {
     /// An error if there was no time to read them all.
-    pub(crate) leaves: Result<Leaves, TreeError>,
+    pub(crate) leaves: Result<SortedPathDigests, TreeReaderError>,
     /// What to remember, if that is worth its writing.
     pub(crate) cache: Option<StatCache>,
 }
 
 /// What came of reading a file or a link.
 #[derive(Clone, Copy)]
-enum Content {
+enum FileReadOutcome {
     /// The leaf's digest, and whether the file held still.
     Read(Digest, bool),
     Gone,
@@ -87,73 +87,78 @@ enum Content {
 }
 
 /// Whether the file counts by its size and its times.
-pub(crate) fn is_too_large(entry: &Found) -> bool {
-    match &entry.what {
+pub(crate) fn is_too_large_to_read(entry: &TreeEntry) -> bool {
+    match &entry.kind {
         #[cfg(unix)]
-        What::File(stamp) => stamp.size > LARGEST_READ,
+        TreeEntryKind::File(stamp) => stamp.size > LARGEST_READ,
         #[cfg(not(unix))]
-        What::File(_) => false,
-        What::Link | What::EmptyFolder | What::Special | What::Unreadable(_) => false,
+        TreeEntryKind::File(_) => false,
+        TreeEntryKind::Link
+        | TreeEntryKind::EmptyFolder
+        | TreeEntryKind::Special
+        | TreeEntryKind::Unreadable(_) => false,
     }
 }
 
-pub(crate) fn contents(
+pub(crate) fn digest_tree_contents(
     file_system: &dyn FileSystem,
     root: &Path,
-    mut found: FoundList,
+    mut found: TreeEntryList,
     cache: &StatCache,
     now: SystemTime,
-    time: &Time<'_>,
-) -> Contents {
-    let mut remembered = cache.entries();
+    time: &TreeReadDeadline<'_>,
+) -> TreeContentResult {
+    let mut remembered = cache.cached_entries();
     let mut unread = Vec::new();
     let mut digests: Vec<Option<Digest>> = Vec::with_capacity(found.len());
     for (at, (path, entry)) in found.iter().enumerate() {
-        let known = match &entry.what {
+        let known = match &entry.kind {
             // What was remembered by a clock that was ahead may be young yet.
-            What::File(stamp) => remembered.find(path, stamp).filter(|_| !stamp.racy(now)),
-            What::Link => None,
-            What::EmptyFolder => Some(Digest::hash_parts([b"folder".as_slice()])),
-            What::Special => Some(Digest::hash_parts([b"special".as_slice()])),
-            What::Unreadable(kind) => Some(unreadable(*kind)),
+            TreeEntryKind::File(stamp) => remembered
+                .find_cached_digest(path, stamp)
+                .filter(|_| !stamp.is_racy(now)),
+            TreeEntryKind::Link => None,
+            TreeEntryKind::EmptyFolder => Some(Digest::hash_parts([b"folder".as_slice()])),
+            TreeEntryKind::Special => Some(Digest::hash_parts([b"special".as_slice()])),
+            TreeEntryKind::Unreadable(kind) => Some(unreadable_digest(*kind)),
         };
         if known.is_none() {
-            unread.push((at, path, &entry.what));
+            unread.push((at, path, &entry.kind));
         }
         digests.push(known);
     }
-    let (read, cut) = read_all(file_system, root, &unread, time);
-    let mut learnt = Learnt::default();
+    let (read, cut) = read_files_until_deadline(file_system, root, &unread, time);
+    let mut learnt = StatCacheUpdate::default();
     for ((at, _, what), content) in unread.iter().zip(&read) {
         let digest = match content {
-            Some(Content::Read(digest, _)) => Some(*digest),
-            Some(Content::Unreadable(kind)) => Some(unreadable(*kind)),
-            Some(Content::Gone) | None => None,
+            Some(FileReadOutcome::Read(digest, _)) => Some(*digest),
+            Some(FileReadOutcome::Unreadable(kind)) => Some(unreadable_digest(*kind)),
+            Some(FileReadOutcome::Gone) | None => None,
         };
         if let Some(place) = digests.get_mut(*at) {
             *place = digest;
         }
-        learnt.take(*at, what, content.as_ref(), now);
+        learnt.record_file_for_stat_cache(*at, what, content.as_ref(), now);
     }
     let cache = learnt
-        .is_worth_saving(cache.len(), found.len(), cut.is_some())
-        .then(|| learnt.with_known(&found, &digests));
+        .is_stat_cache_worth_saving(cache.len(), found.len(), cut.is_some())
+        .then(|| learnt.build_stat_cache(&found, &digests));
     let leaves = cut.map_or(Ok(()), Err).map(|()| {
         if digests.contains(&None) {
             let mut digests = digests.iter();
-            found.retain(|_, _| digests.next().is_some_and(Option::is_some));
+            found.retain_tree_entries(|_, _| digests.next().is_some_and(Option::is_some));
         }
-        Leaves {
+        SortedPathDigests {
             found,
             digests: digests.into_iter().flatten().collect(),
         }
     });
-    Contents { leaves, cache }
+    TreeContentResult { leaves, cache }
 }
 
 /// What was read and may be remembered.
 #[derive(Default)]
-struct Learnt {
+struct StatCacheUpdate {
     /// Of those files that were not known, in their order: where they are in the list, and whether they may
     /// be.
     files: Vec<(usize, bool)>,
@@ -161,13 +166,20 @@ struct Learnt {
     bytes: u64,
 }
 
-impl Learnt {
-    fn take(&mut self, at: usize, what: &What, content: Option<&Content>, now: SystemTime) {
-        let What::File(stamp) = what else {
+impl StatCacheUpdate {
+    fn record_file_for_stat_cache(
+        &mut self,
+        at: usize,
+        what: &TreeEntryKind,
+        content: Option<&FileReadOutcome>,
+        now: SystemTime,
+    ) {
+        let TreeEntryKind::File(stamp) = what else {
             return;
         };
         // It is what the file holds, now and as long as the stamp stays.
-        let is_settled = matches!(content, Some(Content::Read(_, true))) && !stamp.racy(now);
+        let is_settled =
+            matches!(content, Some(FileReadOutcome::Read(_, true))) && !stamp.is_racy(now);
         self.files.push((at, is_settled));
         if is_settled {
             self.count += 1;
@@ -177,7 +189,7 @@ impl Learnt {
 
     /// Whether reading this again would take longer than to write the whole cache. What is out of date in it
     /// does no harm, but for its size.
-    fn is_worth_saving(&self, remembered: usize, found: usize, is_cut: bool) -> bool {
+    fn is_stat_cache_worth_saving(&self, remembered: usize, found: usize, is_cut: bool) -> bool {
         let is_much =
             self.count > remembered / FILES_WORTH_SAVING || self.bytes > BYTES_WORTH_SAVING;
         let is_some = self.count > 0;
@@ -185,82 +197,100 @@ impl Learnt {
         is_some && (is_much || is_cut) || remembered / 2 > found
     }
 
-    fn with_known(&self, found: &FoundList, digests: &[Option<Digest>]) -> StatCache {
+    fn build_stat_cache(&self, found: &TreeEntryList, digests: &[Option<Digest>]) -> StatCache {
         let mut next = StatCache::default();
         let mut files = self.files.iter().peekable();
         for (at, ((path, entry), digest)) in found.iter().zip(digests).enumerate() {
-            let (What::File(stamp), Some(digest)) = (&entry.what, digest) else {
+            let (TreeEntryKind::File(stamp), Some(digest)) = (&entry.kind, digest) else {
                 files.next_if(|(file, _)| *file == at);
                 continue;
             };
             let unknown = files.next_if(|(file, _)| *file == at);
             if unknown.is_none_or(|(_, is_settled)| *is_settled) {
-                next.push(path, stamp, digest);
+                next.push_cached_file_stat(path, stamp, digest);
             }
         }
         next
     }
 }
 
-fn of_file(stamp: &Stamp, content: &Digest) -> Digest {
-    let executable = if stamp.executable() { b"x" } else { b"-" };
+fn digest_of_mode_and_content(stamp: &FileStamp, content: &Digest) -> Digest {
+    let executable = if stamp.is_executable() { b"x" } else { b"-" };
     Digest::hash_parts([b"file".as_slice(), executable, content.as_bytes()])
 }
 
 /// What a file is by now, as leaves have it; `None` if there is none that can be read.
-pub(crate) fn leaf_now(
+pub(crate) fn current_file_digest(
     file_system: &dyn FileSystem,
     root: &Path,
     path: &[u8],
-    stamp: &Stamp,
+    stamp: &FileStamp,
 ) -> Option<Digest> {
     let mut block = Vec::new();
-    let time = Time::new(super::Limits::default(), file_system);
-    match read_file(file_system, &on_disk(root, path), stamp, &mut block, &time).ok()? {
-        Content::Read(digest, _) => Some(digest),
-        Content::Gone | Content::Unreadable(_) => None,
+    let time = TreeReadDeadline::new(super::TreeReadLimits::default(), file_system);
+    match read_file_content(
+        file_system,
+        &join_tree_path_to_root(root, path),
+        stamp,
+        &mut block,
+        &time,
+    )
+    .ok()?
+    {
+        FileReadOutcome::Read(digest, _) => Some(digest),
+        FileReadOutcome::Gone | FileReadOutcome::Unreadable(_) => None,
     }
 }
 
 /// What the file system says of a file by now.
-pub(crate) fn stamp_now(file_system: &dyn FileSystem, root: &Path, path: &[u8]) -> Option<Stamp> {
-    let stat = file_system.stat(&on_disk(root, path), Links::Kept).ok()?;
+pub(crate) fn current_file_stamp(
+    file_system: &dyn FileSystem,
+    root: &Path,
+    path: &[u8],
+) -> Option<FileStamp> {
+    let stat = file_system
+        .stat_file(&join_tree_path_to_root(root, path), SymlinkMode::NoFollow)
+        .ok()?;
     (stat.kind == FileKind::File).then_some(stat.stamp)
 }
 
-fn unreadable(kind: ErrorKind) -> Digest {
+fn unreadable_digest(kind: ErrorKind) -> Digest {
     Digest::hash_parts([b"unreadable".as_slice(), kind.to_string().as_bytes()])
 }
 
 /// What these hold, in their order, as far as there was time; and why no further.
-fn read_all(
+fn read_files_until_deadline(
     file_system: &dyn FileSystem,
     root: &Path,
-    files: &[Unread<'_>],
-    time: &Time<'_>,
-) -> (Vec<Option<Content>>, Option<TreeError>) {
+    files: &[UnreadTreeEntry<'_>],
+    time: &TreeReadDeadline<'_>,
+) -> (Vec<Option<FileReadOutcome>>, Option<TreeReaderError>) {
     let threads = match files.len() {
-        many if many >= WORTH_A_THREAD => file_system.threads(),
+        many if many >= WORTH_A_THREAD => file_system.worthwhile_thread_count(),
         _ => 1,
     };
     let share = files.len().div_ceil(threads.max(1)).max(1);
-    let read_share = |share: &[Unread<'_>]| {
+    let read_share = |share: &[UnreadTreeEntry<'_>]| {
         let mut block = Vec::new();
         let mut contents = vec![None; share.len()];
         for ((_, path, what), content) in share.iter().zip(&mut contents) {
-            if let Err(cut) = time.check() {
+            if let Err(cut) = time.check_tree_read_limits() {
                 return (contents, Some(cut));
             }
-            let path = on_disk(root, path);
+            let path = join_tree_path_to_root(root, path);
             let read = match what {
-                What::File(stamp) => read_file(file_system, &path, stamp, &mut block, time),
-                _ => read_link(file_system, &path).map_err(ReadError::Io),
+                TreeEntryKind::File(stamp) => {
+                    read_file_content(file_system, &path, stamp, &mut block, time)
+                }
+                _ => read_link_content(file_system, &path).map_err(ContentReadError::Io),
             };
             *content = Some(match read {
                 Ok(content) => content,
-                Err(ReadError::Tree(cut)) => return (contents, Some(cut)),
-                Err(ReadError::Io(err)) if err.kind() == ErrorKind::NotFound => Content::Gone,
-                Err(ReadError::Io(err)) => Content::Unreadable(err.kind()),
+                Err(ContentReadError::Tree(cut)) => return (contents, Some(cut)),
+                Err(ContentReadError::Io(err)) if err.kind() == ErrorKind::NotFound => {
+                    FileReadOutcome::Gone
+                }
+                Err(ContentReadError::Io(err)) => FileReadOutcome::Unreadable(err.kind()),
             });
         }
         (contents, None)
@@ -285,36 +315,44 @@ fn read_all(
 }
 
 /// Where it is in the list, and what it is: a file or a link.
-type Unread<'f> = (usize, &'f [u8], &'f What);
+type UnreadTreeEntry<'f> = (usize, &'f [u8], &'f TreeEntryKind);
 
-fn read_link(file_system: &dyn FileSystem, path: &Path) -> std::io::Result<Content> {
-    let target = file_system.read_link(path)?;
-    let parts = [b"link".as_slice(), target.as_os_str().as_encoded_bytes()];
-    Ok(Content::Read(Digest::hash_parts(parts), true))
-}
-
-enum ReadError {
-    Io(std::io::Error),
-    Tree(TreeError),
-}
-
-fn read_file(
+fn read_link_content(
     file_system: &dyn FileSystem,
     path: &Path,
-    stamp: &Stamp,
+) -> std::io::Result<FileReadOutcome> {
+    let target = file_system.read_link(path)?;
+    let parts = [b"link".as_slice(), target.as_os_str().as_encoded_bytes()];
+    Ok(FileReadOutcome::Read(Digest::hash_parts(parts), true))
+}
+
+enum ContentReadError {
+    Io(std::io::Error),
+    Tree(TreeReaderError),
+}
+
+fn read_file_content(
+    file_system: &dyn FileSystem,
+    path: &Path,
+    stamp: &FileStamp,
     block: &mut Vec<u8>,
-    time: &Time<'_>,
-) -> Result<Content, ReadError> {
+    time: &TreeReadDeadline<'_>,
+) -> Result<FileReadOutcome, ContentReadError> {
     // Another file may be there by now, and be a pipe or a link.
     let mut file = file_system
-        .open_file(path, Links::Kept)
-        .map_err(ReadError::Io)?;
+        .open_file_for_reading(path, SymlinkMode::NoFollow)
+        .map_err(ContentReadError::Io)?;
     #[cfg(unix)]
-    if file.stat().map_err(ReadError::Io)?.stamp.size > LARGEST_READ
-        && let Some(settled) = settled_stamp(file_system, &*file, time)?
+    if file
+        .stat_open_file()
+        .map_err(ContentReadError::Io)?
+        .stamp
+        .size
+        > LARGEST_READ
+        && let Some(settled) = wait_for_settled_stamp(file_system, &*file, time)?
     {
-        let digest = of_file(stamp, &settled.digest());
-        return Ok(Content::Read(digest, settled == *stamp));
+        let digest = digest_of_mode_and_content(stamp, &settled.stamp_digest());
+        return Ok(FileReadOutcome::Read(digest, settled == *stamp));
     }
     block.resize(BLOCK, 0);
     let mut hasher = blake3::Hasher::new();
@@ -323,37 +361,42 @@ fn read_file(
             Ok(0) => break,
             Ok(length) => hasher.update(block.get(..length).unwrap_or_default()),
             Err(err) if err.kind() == ErrorKind::Interrupted => continue,
-            Err(err) => return Err(ReadError::Io(err)),
+            Err(err) => return Err(ContentReadError::Io(err)),
         };
-        time.check().map_err(ReadError::Tree)?;
+        time.check_tree_read_limits()
+            .map_err(ContentReadError::Tree)?;
     }
-    let still = file.stat().is_ok_and(|stat| stat.stamp == *stamp);
+    let still = file.stat_open_file().is_ok_and(|stat| stat.stamp == *stamp);
     let content = Digest::from_bytes(*hasher.finalize().as_bytes());
-    Ok(Content::Read(of_file(stamp, &content), still))
+    Ok(FileReadOutcome::Read(
+        digest_of_mode_and_content(stamp, &content),
+        still,
+    ))
 }
 
 /// What the file system says of a file once a further write would show in it. `None` if the clock
 /// of the file system is ahead of ours: then only the content tells.
 #[cfg(unix)]
-fn settled_stamp(
+fn wait_for_settled_stamp(
     file_system: &dyn FileSystem,
     file: &dyn OpenFile,
-    time: &Time<'_>,
-) -> Result<Option<Stamp>, ReadError> {
+    time: &TreeReadDeadline<'_>,
+) -> Result<Option<FileStamp>, ContentReadError> {
     for _ in 0..LOOKS {
-        let now = file_system.now();
-        let stamp = file.stat().map_err(ReadError::Io)?.stamp;
+        let now = file_system.clock_now();
+        let stamp = file.stat_open_file().map_err(ContentReadError::Io)?.stamp;
         if !stamp.is_just_changed(now) {
             return Ok(Some(stamp));
         }
-        time.check().map_err(ReadError::Tree)?;
+        time.check_tree_read_limits()
+            .map_err(ContentReadError::Tree)?;
         file_system.sleep(BETWEEN_LOOKS);
     }
     Ok(None)
 }
 
-fn on_disk(root: &Path, path: &[u8]) -> PathBuf {
-    root.join(os_name(path))
+fn join_tree_path_to_root(root: &Path, path: &[u8]) -> PathBuf {
+    root.join(os_str_from_bytes(path))
 }
 
 #[cfg(test)]
@@ -362,24 +405,29 @@ mod tests {
     use crate::file_system::RealFileSystem;
 
     /// What is made of one file `a` whose cache entry says `cached`, read `later` seconds from now.
-    fn one_file(cached: Option<&[u8]>, later: u64) -> (Contents, Digest) {
+    fn one_file(cached: Option<&[u8]>, later: u64) -> (TreeContentResult, Digest) {
         let root = tempfile::tempdir().unwrap();
         std::fs::write(root.path().join("a"), "real").unwrap();
-        let stamp = Stamp::of(&std::fs::metadata(root.path().join("a")).unwrap());
+        let stamp =
+            FileStamp::stamp_from_metadata(&std::fs::metadata(root.path().join("a")).unwrap());
         let mut cache = StatCache::default();
         if let Some(cached) = cached {
-            cache.push(b"a", &stamp, &of_file(&stamp, &Digest::hash_bytes(cached)));
+            cache.push_cached_file_stat(
+                b"a",
+                &stamp,
+                &digest_of_mode_and_content(&stamp, &Digest::hash_bytes(cached)),
+            );
         }
-        let mut found = FoundList::default();
-        found.push([b"a", b""], What::File(stamp), false);
+        let mut found = TreeEntryList::default();
+        found.push_tree_entry([b"a", b""], TreeEntryKind::File(stamp), false);
         let now = SystemTime::now() + std::time::Duration::from_secs(later);
-        let contents = contents(
+        let contents = digest_tree_contents(
             &RealFileSystem,
             root.path(),
             found,
             &cache,
             now,
-            &Time::new(crate::tree::Limits::default(), &RealFileSystem),
+            &TreeReadDeadline::new(crate::tree::TreeReadLimits::default(), &RealFileSystem),
         );
         let digest = contents.leaves.as_ref().unwrap().digests[0];
         (contents, digest)
@@ -419,12 +467,12 @@ mod tests {
     #[test]
     fn a_cache_is_written_when_reading_again_would_take_longer() {
         let check = |count: usize, bytes: u64, remembered, found, is_cut, expected: bool| {
-            let learnt = Learnt {
+            let learnt = StatCacheUpdate {
                 files: Vec::new(),
                 count,
                 bytes,
             };
-            let saved = learnt.is_worth_saving(remembered, found, is_cut);
+            let saved = learnt.is_stat_cache_worth_saving(remembered, found, is_cut);
             assert_eq!(
                 saved, expected,
                 "{count} {bytes} {remembered} {found} {is_cut}"

@@ -27,15 +27,15 @@ pub const CACHE_FOLDERS: &[&str] = &[
 const VERSION_CONTROL: &[&str] = &[".git", ".hg", ".jj", ".svn"];
 
 /// Our reports and logs, at the root.
-pub(crate) const OURS: &str = ".checkrein";
+pub(crate) const OWN_FOLDER: &str = ".checkrein";
 
 /// Whether this name is version control's. As a file, `.git` is a pointer to it.
-pub(crate) fn is_version_control(name: &[u8]) -> bool {
+pub(crate) fn is_version_control_name(name: &[u8]) -> bool {
     VERSION_CONTROL.iter().any(|known| known.as_bytes() == name)
 }
 
 /// Whether a folder of this name is a cache, given what stands beside it.
-pub(crate) fn is_cache(name: &[u8], beside_cargo_toml: impl FnOnce() -> bool) -> bool {
+pub(crate) fn is_cache_folder(name: &[u8], beside_cargo_toml: impl FnOnce() -> bool) -> bool {
     CACHE_FOLDERS.iter().any(|known| known.as_bytes() == name)
         || name == b"target" && beside_cargo_toml()
 }

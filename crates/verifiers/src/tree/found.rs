@@ -4,22 +4,22 @@
 use std::io::ErrorKind;
 use std::ops::Range;
 
-use crate::file_system::{FileKind, FileStat, Stamp};
+use crate::file_system::{FileKind, FileStamp, FileStat};
 
 /// Something that counts. Its path is in the list that it is in.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Found {
+pub(crate) struct TreeEntry {
     start: usize,
     end: usize,
-    pub(crate) what: What,
+    pub(crate) kind: TreeEntryKind,
     /// Ignore files leave it out, and only `inputs` that name it ask for it.
     pub(crate) named: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+pub(crate) enum TreeEntryKind {
     /// A regular file.
-    File(Stamp),
+    File(FileStamp),
     /// A symlink; never followed.
     Link,
     /// A folder with nothing in it: it counts by its name.
@@ -30,8 +30,8 @@ pub(crate) enum What {
     Unreadable(ErrorKind),
 }
 
-impl What {
-    pub(crate) fn of(stat: &FileStat) -> Self {
+impl TreeEntryKind {
+    pub(crate) fn entry_kind_from_stat(stat: &FileStat) -> Self {
         match stat.kind {
             FileKind::File => Self::File(stat.stamp),
             FileKind::Link => Self::Link,
@@ -44,75 +44,80 @@ impl What {
 /// Things that were found, with their paths: relative to the root, `/`-separated, any bytes that a name may
 /// have.
 #[derive(Debug, Default)]
-pub(crate) struct FoundList {
+pub(crate) struct TreeEntryList {
     paths: Vec<u8>,
-    entries: Vec<Found>,
+    entries: Vec<TreeEntry>,
 }
 
-impl FoundList {
+impl TreeEntryList {
     pub(crate) fn len(&self) -> usize {
         self.entries.len()
     }
 
-    pub(crate) fn path(&self, entry: &Found) -> &[u8] {
-        path_in(&self.paths, entry)
+    pub(crate) fn tree_entry_path(&self, entry: &TreeEntry) -> &[u8] {
+        path_in_buffer(&self.paths, entry)
     }
 
     /// The path of the entry at this place; the empty one if there is none.
-    pub(crate) fn path_at(&self, at: usize) -> &[u8] {
+    pub(crate) fn entry_path_at(&self, at: usize) -> &[u8] {
         let entry = self.entries.get(at);
-        entry.map_or(&[], |entry| self.path(entry))
+        entry.map_or(&[], |entry| self.tree_entry_path(entry))
     }
 
     /// Each entry with its path.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &Found)> {
-        self.entries.iter().map(|entry| (self.path(entry), entry))
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (&[u8], &TreeEntry)> {
+        self.entries
+            .iter()
+            .map(|entry| (self.tree_entry_path(entry), entry))
     }
 
     /// The first place whose path is not before this one, of a list that is sorted.
-    pub(crate) fn first_from(&self, path: &[u8]) -> usize {
+    pub(crate) fn lower_bound_index(&self, path: &[u8]) -> usize {
         self.entries
-            .partition_point(|entry| self.path(entry) < path)
+            .partition_point(|entry| self.tree_entry_path(entry) < path)
     }
 
     /// Adds an entry behind the others. Its path comes in two parts.
-    pub(crate) fn push(&mut self, path: [&[u8]; 2], what: What, named: bool) {
+    pub(crate) fn push_tree_entry(&mut self, path: [&[u8]; 2], what: TreeEntryKind, named: bool) {
         let start = self.paths.len();
         for part in path {
             self.paths.extend_from_slice(part);
         }
-        self.entries.push(Found {
+        self.entries.push(TreeEntry {
             start,
             end: self.paths.len(),
-            what,
+            kind: what,
             named,
         });
     }
 
     /// Keeps those entries for which this holds.
-    pub(crate) fn retain(&mut self, mut counts: impl FnMut(&[u8], &Found) -> bool) {
+    pub(crate) fn retain_tree_entries(
+        &mut self,
+        mut counts: impl FnMut(&[u8], &TreeEntry) -> bool,
+    ) {
         let paths = &self.paths;
         self.entries
-            .retain(|entry| counts(path_in(paths, entry), entry));
+            .retain(|entry| counts(path_in_buffer(paths, entry), entry));
     }
 
     /// Sorts more entries in; of two with one path one stays.
-    pub(crate) fn merge(&mut self, more: Self) {
+    pub(crate) fn merge_tree_entries(&mut self, more: Self) {
         if more.entries.is_empty() {
             return;
         }
-        self.append(more);
+        self.append_tree_entries(more);
         let paths = &self.paths;
-        let path = |entry: &Found| path_in(paths, entry);
+        let path = |entry: &TreeEntry| path_in_buffer(paths, entry);
         self.entries.sort_by(|a, b| path(a).cmp(path(b)));
         self.entries.dedup_by(|a, b| path(a) == path(b));
     }
 
-    fn append(&mut self, more: Self) {
+    fn append_tree_entries(&mut self, more: Self) {
         let shift = self.paths.len();
         self.paths.extend_from_slice(&more.paths);
         self.entries
-            .extend(more.entries.into_iter().map(|entry| Found {
+            .extend(more.entries.into_iter().map(|entry| TreeEntry {
                 start: entry.start + shift,
                 end: entry.end + shift,
                 ..entry
@@ -120,22 +125,22 @@ impl FoundList {
     }
 }
 
-fn path_in<'p>(paths: &'p [u8], entry: &Found) -> &'p [u8] {
+fn path_in_buffer<'p>(paths: &'p [u8], entry: &TreeEntry) -> &'p [u8] {
     paths.get(entry.start..entry.end).unwrap_or_default()
 }
 
 /// A list in the making, of stretches that are sorted in themselves. No path lies between two of a stretch that
 /// is in another, so that stretches are sorted instead of paths.
 #[derive(Debug, Default)]
-pub(crate) struct Stretches {
-    pub(crate) list: FoundList,
+pub(crate) struct SortedPathChunks {
+    pub(crate) list: TreeEntryList,
     /// Where the finished ones lie.
     ranges: Vec<Range<usize>>,
 }
 
-impl Stretches {
+impl SortedPathChunks {
     /// What is added next begins a new stretch.
-    pub(crate) fn cut(&mut self) {
+    pub(crate) fn begin_sorted_path_chunk(&mut self) {
         let start = self.ranges.last().map_or(0, |last| last.end);
         if start < self.list.len() {
             self.ranges.push(start..self.list.len());
@@ -143,24 +148,24 @@ impl Stretches {
     }
 
     /// All of several in one list.
-    pub(crate) fn sorted(all: Vec<Self>) -> FoundList {
-        let mut list = FoundList::default();
+    pub(crate) fn merge_sorted(all: Vec<Self>) -> TreeEntryList {
+        let mut list = TreeEntryList::default();
         let mut ranges: Vec<Range<usize>> = Vec::new();
         for mut some in all {
-            some.cut();
+            some.begin_sorted_path_chunk();
             let shift = list.entries.len();
             let shifted = |range: Range<usize>| range.start + shift..range.end + shift;
             ranges.extend(some.ranges.into_iter().map(shifted));
             match list.entries.is_empty() {
                 true => list = some.list,
-                false => list.append(some.list),
+                false => list.append_tree_entries(some.list),
             }
         }
-        ranges.sort_by(|a, b| list.path_at(a.start).cmp(list.path_at(b.start)));
+        ranges.sort_by(|a, b| list.entry_path_at(a.start).cmp(list.entry_path_at(b.start)));
         let mut entries = Vec::with_capacity(list.entries.len());
         for range in ranges {
             entries.extend_from_slice(list.entries.get(range).unwrap_or_default());
         }
-        FoundList { entries, ..list }
+        TreeEntryList { entries, ..list }
     }
 }

@@ -10,35 +10,38 @@
 use checkrein_core::ids::VerifierName;
 use globset::{Candidate, GlobBuilder, GlobSet, GlobSetBuilder};
 
-use super::content::Leaf;
-use super::{TreeError, View};
+use super::content::TreeEntryDigest;
+use super::{TreeReaderError, VerifierGlobs};
 
 #[derive(Debug, Clone)]
-pub(crate) struct Selector {
-    views: Vec<ViewGlobs>,
+pub(crate) struct VerifierPathMatcher {
+    views: Vec<CompiledVerifierGlobs>,
     all_outputs: GlobSet,
 }
 
 #[derive(Debug, Clone)]
-struct ViewGlobs {
+struct CompiledVerifierGlobs {
     name: VerifierName,
     /// `None`: the whole tree.
     inputs: Option<GlobSet>,
     /// Those of them that reach what ignore files leave out.
-    reaches: Vec<Reach>,
+    reaches: Vec<GlobReachingIgnoredFiles>,
     outputs: GlobSet,
 }
 
 /// A glob that names what ignore files leave out.
 #[derive(Debug, Clone)]
-pub(crate) struct Reach {
+pub(crate) struct GlobReachingIgnoredFiles {
     /// What it says before its first wildcard.
     pub(crate) start: String,
     glob: GlobSet,
 }
 
-impl Reach {
-    fn of(pattern: &str, is_left_out: &dyn Fn(&str) -> bool) -> Result<Option<Self>, TreeError> {
+impl GlobReachingIgnoredFiles {
+    fn glob_if_reaching_ignored_files(
+        pattern: &str,
+        is_left_out: &dyn Fn(&str) -> bool,
+    ) -> Result<Option<Self>, TreeReaderError> {
         let text = pattern.strip_prefix("./").unwrap_or(pattern);
         let end = text.find(['*', '?', '[', '{', '\\']).unwrap_or(text.len());
         let start = text.get(..end).unwrap_or(text);
@@ -47,17 +50,17 @@ impl Reach {
         }
         Ok(Some(Self {
             start: start.to_owned(),
-            glob: compile([pattern])?,
+            glob: compile_globs([pattern])?,
         }))
     }
 
     /// Whether it means this file. A link in the place of the folder that it names counts too.
-    pub(crate) fn matches(&self, path: &[u8]) -> bool {
-        matches(&self.glob, path) || path == self.start.trim_end_matches('/').as_bytes()
+    pub(crate) fn glob_matches_file(&self, path: &[u8]) -> bool {
+        globs_match(&self.glob, path) || path == self.start.trim_end_matches('/').as_bytes()
     }
 
     /// Whether what it means is there or below.
-    pub(crate) fn leads_to(&self, path: &[u8]) -> bool {
+    pub(crate) fn may_match_at_or_below(&self, path: &[u8]) -> bool {
         let start = self.start.as_bytes();
         let above = start
             .strip_prefix(path)
@@ -70,98 +73,116 @@ impl Reach {
 ///
 /// # Errors
 /// What is wrong with it.
-pub fn check_glob(pattern: &str) -> Result<(), TreeError> {
-    compile([pattern]).map(|_| ())
+pub fn check_glob(pattern: &str) -> Result<(), TreeReaderError> {
+    compile_globs([pattern]).map(|_| ())
 }
 
-impl Selector {
+impl VerifierPathMatcher {
     pub(crate) fn new(
-        views: &[View<'_>],
+        views: &[VerifierGlobs<'_>],
         is_left_out: &dyn Fn(&str) -> bool,
-    ) -> Result<Self, TreeError> {
+    ) -> Result<Self, TreeReaderError> {
         let all = views
             .iter()
             .flat_map(|view| view.outputs)
             .map(String::as_str);
-        let globs = |view: &View<'_>| {
+        let globs = |view: &VerifierGlobs<'_>| {
             let inputs = view.inputs.iter().map(String::as_str);
             let mut reaches = Vec::new();
             for pattern in view.inputs {
-                reaches.extend(Reach::of(pattern, is_left_out)?);
+                reaches.extend(GlobReachingIgnoredFiles::glob_if_reaching_ignored_files(
+                    pattern,
+                    is_left_out,
+                )?);
             }
-            Ok(ViewGlobs {
+            Ok(CompiledVerifierGlobs {
                 name: view.name.clone(),
                 reaches,
                 inputs: if view.inputs.is_empty() {
                     None
                 } else {
-                    Some(compile(inputs)?)
+                    Some(compile_globs(inputs)?)
                 },
-                outputs: compile(view.outputs.iter().map(String::as_str))?,
+                outputs: compile_globs(view.outputs.iter().map(String::as_str))?,
             })
         };
         Ok(Self {
-            all_outputs: compile(all)?,
-            views: views.iter().map(globs).collect::<Result<_, TreeError>>()?,
+            all_outputs: compile_globs(all)?,
+            views: views
+                .iter()
+                .map(globs)
+                .collect::<Result<_, TreeReaderError>>()?,
         })
     }
 
-    pub(crate) fn names(&self) -> impl Iterator<Item = &VerifierName> {
+    pub(crate) fn verifier_names(&self) -> impl Iterator<Item = &VerifierName> {
         self.views.iter().map(|view| &view.name)
     }
 
     /// The globs of all views that reach what ignore files leave out.
-    pub(crate) fn reaches(&self) -> Vec<Reach> {
+    pub(crate) fn globs_reaching_ignored_files(&self) -> Vec<GlobReachingIgnoredFiles> {
         let reaches = self.views.iter().flat_map(|view| &view.reaches);
         reaches.cloned().collect()
     }
 
     /// Whether a path counts for the whole tree or for any view.
-    pub(crate) fn counts(&self, path: &[u8], named: bool) -> bool {
-        let in_tree = !named && (self.all_outputs.is_empty() || !matches(&self.all_outputs, path));
-        let has = |view: &ViewGlobs| view.inputs.is_some() && view.has(path, named);
+    pub(crate) fn is_path_counted(&self, path: &[u8], named: bool) -> bool {
+        let in_tree =
+            !named && (self.all_outputs.is_empty() || !globs_match(&self.all_outputs, path));
+        let has = |view: &CompiledVerifierGlobs| {
+            view.inputs.is_some() && view.view_includes_path(path, named)
+        };
         in_tree || self.views.iter().any(has)
     }
 
-    pub(crate) fn in_tree(&self, leaf: &Leaf<'_>) -> bool {
-        !leaf.named && (self.all_outputs.is_empty() || !matches(&self.all_outputs, leaf.path))
+    pub(crate) fn leaf_counts_for_whole_tree(&self, leaf: &TreeEntryDigest<'_>) -> bool {
+        !leaf.named && (self.all_outputs.is_empty() || !globs_match(&self.all_outputs, leaf.path))
     }
 
     /// Whether a leaf belongs to a view; every leaf of the tree belongs to one nobody knows.
-    pub(crate) fn in_view(&self, name: &VerifierName, leaf: &Leaf<'_>) -> bool {
+    pub(crate) fn is_verifier_input(
+        &self,
+        name: &VerifierName,
+        leaf: &TreeEntryDigest<'_>,
+    ) -> bool {
         match self.views.iter().find(|view| view.name == *name) {
-            Some(view) if view.inputs.is_some() => view.has(leaf.path, leaf.named),
-            Some(_) | None => self.in_tree(leaf),
+            Some(view) if view.inputs.is_some() => view.view_includes_path(leaf.path, leaf.named),
+            Some(_) | None => self.leaf_counts_for_whole_tree(leaf),
         }
     }
 
     /// Whether a view is the whole tree.
-    pub(crate) fn is_whole(&self, name: &VerifierName) -> bool {
+    pub(crate) fn covers_whole_tree(&self, name: &VerifierName) -> bool {
         self.views
             .iter()
             .all(|view| view.name != *name || view.inputs.is_none())
     }
 }
 
-impl ViewGlobs {
-    fn has(&self, path: &[u8], named: bool) -> bool {
+impl CompiledVerifierGlobs {
+    fn view_includes_path(&self, path: &[u8], named: bool) -> bool {
         let asks = match (&self.inputs, named) {
-            (_, true) => self.reaches.iter().any(|reach| reach.matches(path)),
-            (Some(inputs), false) => matches(inputs, path),
+            (_, true) => self
+                .reaches
+                .iter()
+                .any(|reach| reach.glob_matches_file(path)),
+            (Some(inputs), false) => globs_match(inputs, path),
             (None, false) => true,
         };
-        asks && (self.outputs.is_empty() || !matches(&self.outputs, path))
+        asks && (self.outputs.is_empty() || !globs_match(&self.outputs, path))
     }
 }
 
-fn matches(globs: &GlobSet, path: &[u8]) -> bool {
+fn globs_match(globs: &GlobSet, path: &[u8]) -> bool {
     globs.is_match_candidate(&Candidate::from_bytes(path))
 }
 
-fn compile<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<GlobSet, TreeError> {
+fn compile_globs<'a>(
+    patterns: impl IntoIterator<Item = &'a str>,
+) -> Result<GlobSet, TreeReaderError> {
     let mut set = GlobSetBuilder::new();
     for pattern in patterns {
-        let error = |source| TreeError::Glob {
+        let error = |source| TreeReaderError::Glob {
             pattern: pattern.to_owned(),
             source,
         };
@@ -182,7 +203,7 @@ fn compile<'a>(patterns: impl IntoIterator<Item = &'a str>) -> Result<GlobSet, T
             set.add(glob(&format!("{text}/**")).map_err(error)?);
         }
     }
-    set.build().map_err(|source| TreeError::Glob {
+    set.build().map_err(|source| TreeReaderError::Glob {
         pattern: String::new(),
         source,
     })
@@ -194,7 +215,7 @@ mod tests {
 
     fn check(pattern: &str, path: &str, expected: bool) {
         assert_eq!(
-            matches(&compile([pattern]).unwrap(), path.as_bytes()),
+            globs_match(&compile_globs([pattern]).unwrap(), path.as_bytes()),
             expected,
             "{pattern} {path}"
         );

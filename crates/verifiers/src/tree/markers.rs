@@ -8,7 +8,7 @@ use std::path::Path;
 
 use checkrein_core::digest::Digest;
 
-use crate::file_system::{FileSystem, Links};
+use crate::file_system::{FileSystem, SymlinkMode};
 
 /// Marks of one tree, nearest the root first; more are left out.
 const MOST: usize = 200;
@@ -21,28 +21,31 @@ const ENVIRONMENTS: &[&str] = &[".venv", "venv", "env"];
 
 /// A path, and what stands there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Marker {
+pub(crate) struct InstalledPackageMarker {
     pub(crate) path: String,
     pub(crate) digest: Digest,
 }
 
 /// The marks that an entry of this name is or holds, which was left out of the tree. `path`: from the
 /// root on.
-pub(crate) fn of_left_out(
+pub(crate) fn collect_ignored_package_markers(
     file_system: &dyn FileSystem,
     full: &Path,
     path: &str,
     is_folder: bool,
-    marks: &mut Vec<Marker>,
+    marks: &mut Vec<InstalledPackageMarker>,
 ) {
-    let file = |full: &Path, path: &str| file(file_system, full, path);
+    let file = |full: &Path, path: &str| package_file_marker(file_system, full, path);
     let name = path.rsplit('/').next().unwrap_or(path);
     match (is_folder, name) {
         (false, name) if name.starts_with(".env") => marks.extend(file(full, path)),
         (true, "node_modules") => {
-            marks.extend(names(file_system, full, path, |name| {
-                !name.starts_with('.')
-            }));
+            marks.extend(package_marker_from_folder_names(
+                file_system,
+                full,
+                path,
+                |name| !name.starts_with('.'),
+            ));
             marks.extend(
                 INSTALLED
                     .iter()
@@ -56,30 +59,33 @@ pub(crate) fn of_left_out(
             ));
         }
         (true, name) if ENVIRONMENTS.contains(&name) => {
-            site_packages(file_system, full, path, marks)
+            collect_site_package_markers(file_system, full, path, marks)
         }
         _ => {}
     }
 }
 
 /// At most [`MOST`], nearest the root first.
-pub(crate) fn nearest(mut marks: Vec<Marker>) -> Vec<Marker> {
-    let depth = |mark: &Marker| mark.path.matches('/').count();
+pub(crate) fn ignored_file_markers_nearest_root(
+    mut marks: Vec<InstalledPackageMarker>,
+) -> Vec<InstalledPackageMarker> {
+    let depth = |mark: &InstalledPackageMarker| mark.path.matches('/').count();
     marks.sort_by(|a, b| (depth(a), &a.path).cmp(&(depth(b), &b.path)));
     marks.truncate(MOST);
     marks
 }
 
-fn site_packages(
+fn collect_site_package_markers(
     file_system: &dyn FileSystem,
     environment: &Path,
     path: &str,
-    marks: &mut Vec<Marker>,
+    marks: &mut Vec<InstalledPackageMarker>,
 ) {
-    for version in listed(file_system, &environment.join("lib")).unwrap_or_default() {
+    for version in entry_names_in_folder(file_system, &environment.join("lib")).unwrap_or_default()
+    {
         let below = format!("lib/{}/site-packages", version.to_string_lossy());
         let is_package = |name: &str| name != "__pycache__";
-        marks.extend(names(
+        marks.extend(package_marker_from_folder_names(
             file_system,
             &environment.join(&below),
             &format!("{path}/{below}"),
@@ -88,39 +94,45 @@ fn site_packages(
     }
 }
 
-fn file(file_system: &dyn FileSystem, full: &Path, path: &str) -> Option<Marker> {
+fn package_file_marker(
+    file_system: &dyn FileSystem,
+    full: &Path,
+    path: &str,
+) -> Option<InstalledPackageMarker> {
     let mut bytes = Vec::new();
-    let opened = file_system.open_file(full, Links::Followed).ok()?;
+    let opened = file_system
+        .open_file_for_reading(full, SymlinkMode::Follow)
+        .ok()?;
     opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    Some(Marker {
+    Some(InstalledPackageMarker {
         path: path.to_owned(),
         digest: Digest::hash_bytes(&bytes),
     })
 }
 
 /// A folder by the names in it: installing a package again changes its times, and nothing else.
-fn names(
+fn package_marker_from_folder_names(
     file_system: &dyn FileSystem,
     full: &Path,
     path: &str,
     counts: impl Fn(&str) -> bool,
-) -> Option<Marker> {
-    let listed = listed(file_system, full)?;
+) -> Option<InstalledPackageMarker> {
+    let listed = entry_names_in_folder(file_system, full)?;
     let names = listed
         .iter()
         .map(|name| name.to_string_lossy().into_owned());
     let mut names: Vec<String> = names.filter(|name| counts(name)).collect();
     names.sort_unstable();
-    Some(Marker {
+    Some(InstalledPackageMarker {
         path: path.to_owned(),
         digest: Digest::hash_parts(names.iter().map(String::as_bytes)),
     })
 }
 
 /// The names in a folder, as far as they can be seen; `None` if there is no folder.
-fn listed(file_system: &dyn FileSystem, folder: &Path) -> Option<Vec<OsString>> {
+fn entry_names_in_folder(file_system: &dyn FileSystem, folder: &Path) -> Option<Vec<OsString>> {
     let mut names = Vec::new();
-    let mut folder = file_system.open_folder(folder).ok()?;
-    let _ = folder.list(&mut |name, _| names.push(name.to_owned()));
+    let mut folder = file_system.open_folder_for_listing(folder).ok()?;
+    let _ = folder.for_each_folder_entry(&mut |name, _| names.push(name.to_owned()));
     Some(names)
 }

@@ -36,21 +36,21 @@ use crate::file_system::{FileKind, FileStat, FileSystem};
 
 pub use folders::CACHE_FOLDERS;
 pub use globs::check_glob;
-pub use name_list::NameList;
-pub use reading::{LeftOut, TreeReading, ViewReading};
-pub use tracked::tracked_files;
-pub use walk::would_count;
-pub use watch::Watch;
+pub use name_list::PackedNameSet;
+pub use reading::{ExcludedFileCounts, TreeReadResult, VerifierInputDigest};
+pub use tracked::git_tracked_files;
+pub use walk::is_included_by_ignore_files;
+pub use watch::FilesWatchedDuringCheck;
 
-pub(crate) use walk::is_ours_to_count;
+pub(crate) use walk::is_valid_tree_path;
 
-use content::Contents;
-use globs::Selector;
+use content::TreeContentResult;
+use globs::VerifierPathMatcher;
 use stat_cache::StatCache;
 
 /// The part of the tree that a verifier depends on.
 #[derive(Debug, Clone, Copy)]
-pub struct View<'a> {
+pub struct VerifierGlobs<'a> {
     /// Whose it is.
     pub name: &'a VerifierName,
     /// Globs of what it depends on; empty = the whole tree. A folder's name stands for all in it.
@@ -70,15 +70,15 @@ pub struct TreeReader {
     /// tree lies.
     pub cache_file: PathBuf,
     /// Files that count whatever ignore files say: those tracked at the task's start, relative
-    /// to the root, as [`tracked_files`] gives them. A name that ends with `/` is a folder, and
+    /// to the root, as [`git_tracked_files`] gives them. A name that ends with `/` is a folder, and
     /// everything in it counts.
-    pub always: Arc<NameList>,
+    pub always_included: Arc<PackedNameSet>,
     /// A few more of them.
-    pub named: BTreeSet<String>,
+    pub also_included: BTreeSet<String>,
     /// A folder that is no part of the tree wherever it lies: our own state.
-    pub apart: Option<PathBuf>,
+    pub excluded_folder: Option<PathBuf>,
     /// Files that are no part of the tree unless `always` names them: what we print into.
-    pub printed: BTreeSet<FileId>,
+    pub own_output_files: BTreeSet<FileId>,
 }
 
 /// A file, whatever its name.
@@ -93,7 +93,7 @@ pub struct FileId {
 impl FileId {
     /// Of a regular file.
     #[cfg(unix)]
-    pub fn of(metadata: &std::fs::Metadata) -> Option<Self> {
+    pub fn from_metadata(metadata: &std::fs::Metadata) -> Option<Self> {
         use std::os::unix::fs::MetadataExt as _;
         metadata.is_file().then(|| Self {
             device: metadata.dev(),
@@ -103,13 +103,13 @@ impl FileId {
 
     /// It cannot be told here.
     #[cfg(not(unix))]
-    pub fn of(_: &std::fs::Metadata) -> Option<Self> {
+    pub fn from_metadata(_: &std::fs::Metadata) -> Option<Self> {
         None
     }
 }
 
 impl FileId {
-    fn of_stat(stat: &FileStat) -> Option<Self> {
+    fn from_stat(stat: &FileStat) -> Option<Self> {
         (stat.kind == FileKind::File && cfg!(unix)).then_some(Self {
             device: stat.stamp.device,
             inode: stat.stamp.inode,
@@ -119,7 +119,7 @@ impl FileId {
 
 /// How long a reading may take, and who may end it.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Limits<'a> {
+pub struct TreeReadLimits<'a> {
     /// At most so long.
     pub time: Option<Duration>,
     /// Given up once this is set.
@@ -128,8 +128,8 @@ pub struct Limits<'a> {
 
 impl TreeReader {
     /// Whether a file counts whatever ignore files say.
-    fn counts_always(&self, name: &str) -> bool {
-        self.always.contains(name) || self.named.contains(name)
+    fn is_always_included(&self, name: &str) -> bool {
+        self.always_included.contains_name(name) || self.also_included.contains(name)
     }
 
     /// Reads the tree as it is now.
@@ -137,38 +137,48 @@ impl TreeReader {
     /// # Errors
     /// If the root cannot be read, a glob cannot be used, or a limit is reached. A file that
     /// cannot be read is no error: how it failed is part of the digest.
-    pub fn read(&self, views: &[View<'_>], limits: Limits<'_>) -> Result<TreeReading, TreeError> {
-        let time = Time::new(limits, &*self.files);
-        let is_left_out = |start: &str| ignore_files::is_left_out(&*self.files, &self.root, start);
-        let selector = Selector::new(views, &is_left_out)?;
+    pub fn read_tree(
+        &self,
+        views: &[VerifierGlobs<'_>],
+        limits: TreeReadLimits<'_>,
+    ) -> Result<TreeReadResult, TreeReaderError> {
+        let time = TreeReadDeadline::new(limits, &*self.files);
+        let is_left_out =
+            |start: &str| ignore_files::is_glob_start_excluded(&*self.files, &self.root, start);
+        let selector = VerifierPathMatcher::new(views, &is_left_out)?;
         // Before the walk: what is written from here on is too young to be remembered.
-        let now = self.files.now();
-        let walk::Walked {
+        let now = self.files.clock_now();
+        let walk::TreeWalkResult {
             mut found,
             mut left_out,
             markers,
-        } = walk::walk(self, &time)?;
-        named::add_named(self, &selector.reaches(), &mut found, &time)?;
+        } = walk::walk_tree(self, &time)?;
+        named::add_ignored_inputs(
+            self,
+            &selector.globs_reaching_ignored_files(),
+            &mut found,
+            &time,
+        )?;
         let before = found.len();
-        found.retain(|path, entry| selector.counts(path, entry.named));
+        found.retain_tree_entries(|path, entry| selector.is_path_counted(path, entry.named));
         left_out.outputs = u32::try_from(before - found.len()).unwrap_or(u32::MAX);
 
         let large = found
             .iter()
-            .filter(|(_, entry)| content::is_too_large(entry));
-        let unread = large.map(|(path, _)| walk::text(path)).collect();
+            .filter(|(_, entry)| content::is_too_large_to_read(entry));
+        let unread = large.map(|(path, _)| walk::path_text(path)).collect();
 
         let cache = StatCache::load(&self.cache_file);
-        let Contents {
+        let TreeContentResult {
             leaves,
             cache: next,
-        } = content::contents(&*self.files, &self.root, found, &cache, now, &time);
+        } = content::digest_tree_contents(&*self.files, &self.root, found, &cache, now, &time);
         // Also of a reading that was cut: the next one gets further.
         let cache_saved = next.map_or(Ok(()), |next| next.save(&self.cache_file));
         let leaves = leaves?;
-        Ok(TreeReading::new(
+        Ok(TreeReadResult::new(
             leaves,
-            markers::nearest(markers),
+            markers::ignored_file_markers_nearest_root(markers),
             selector,
             left_out,
             unread,
@@ -180,7 +190,7 @@ impl TreeReader {
 
 /// Why a tree could not be read.
 #[derive(Debug, thiserror::Error)]
-pub enum TreeError {
+pub enum TreeReaderError {
     /// The root itself.
     #[error("cannot read '{}'", path.display())]
     Root {
@@ -208,8 +218,8 @@ pub enum TreeError {
     },
 }
 
-impl TreeError {
-    fn root(path: &Path, source: std::io::Error) -> Self {
+impl TreeReaderError {
+    fn unreadable_root_error(path: &Path, source: std::io::Error) -> Self {
         Self::Root {
             path: path.to_owned(),
             source,
@@ -218,36 +228,36 @@ impl TreeError {
 }
 
 /// The limits of one reading.
-pub(crate) struct Time<'a> {
+pub(crate) struct TreeReadDeadline<'a> {
     file_system: &'a dyn FileSystem,
     started: Instant,
-    limits: Limits<'a>,
+    limits: TreeReadLimits<'a>,
 }
 
-impl<'a> Time<'a> {
-    fn new(limits: Limits<'a>, file_system: &'a dyn FileSystem) -> Self {
+impl<'a> TreeReadDeadline<'a> {
+    fn new(limits: TreeReadLimits<'a>, file_system: &'a dyn FileSystem) -> Self {
         Self {
             file_system,
-            started: file_system.monotonic(),
+            started: file_system.monotonic_now(),
             limits,
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), TreeError> {
+    pub(crate) fn check_tree_read_limits(&self) -> Result<(), TreeReaderError> {
         if self
             .limits
             .cancelled
             .is_some_and(|cancelled| cancelled.load(Ordering::Relaxed))
         {
-            return Err(TreeError::Cancelled);
+            return Err(TreeReaderError::Cancelled);
         }
         let passed = || {
             self.file_system
-                .monotonic()
+                .monotonic_now()
                 .saturating_duration_since(self.started)
         };
         match self.limits.time {
-            Some(limit) if passed() >= limit => Err(TreeError::TooSlow { limit }),
+            Some(limit) if passed() >= limit => Err(TreeReaderError::TooSlow { limit }),
             _ => Ok(()),
         }
     }

@@ -3,15 +3,15 @@
 
 /// Names sorted by their bytes, each once. None is empty, and none holds a NUL.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct NameList {
+pub struct PackedNameSet {
     /// One after the other, with a NUL between.
     text: String,
     starts: Vec<usize>,
 }
 
-impl NameList {
-    /// The names that stand in a text with a NUL between, as [`NameList::as_text`] gives them.
-    pub fn from_text(text: String) -> Self {
+impl PackedNameSet {
+    /// The names that stand in a text with a NUL between, as [`PackedNameSet::nul_separated_names`] gives them.
+    pub fn from_nul_separated(text: String) -> Self {
         let mut starts = Vec::new();
         let (mut at, mut before) = (0, "");
         for name in text.split('\0') {
@@ -25,7 +25,7 @@ impl NameList {
     }
 
     /// All names, one after the other, with a NUL between.
-    pub fn as_text(&self) -> &str {
+    pub fn nul_separated_names(&self) -> &str {
         &self.text
     }
 
@@ -41,50 +41,52 @@ impl NameList {
 
     /// The names in their order.
     pub fn iter(&self) -> impl Iterator<Item = &str> {
-        self.starts.iter().map(|start| self.name_at(*start))
+        self.starts
+            .iter()
+            .map(|start| self.packed_name_at_offset(*start))
     }
 
     /// Whether this is one of them.
-    pub fn contains(&self, name: &str) -> bool {
-        self.first_from(name) == Some(name)
+    pub fn contains_name(&self, name: &str) -> bool {
+        self.first_name_at_or_after(name) == Some(name)
     }
 
     /// The first name that is not before this text.
-    pub fn first_from(&self, text: &str) -> Option<&str> {
-        let is_before = |start: &usize| self.name_at(*start) < text;
+    pub fn first_name_at_or_after(&self, text: &str) -> Option<&str> {
+        let is_before = |start: &usize| self.packed_name_at_offset(*start) < text;
         let first = self.starts.get(self.starts.partition_point(is_before));
-        first.map(|start| self.name_at(*start))
+        first.map(|start| self.packed_name_at_offset(*start))
     }
 
     /// These names and those.
-    pub fn with<'n>(&'n self, more: impl IntoIterator<Item = &'n str>) -> Self {
+    pub fn with_more_names<'n>(&'n self, more: impl IntoIterator<Item = &'n str>) -> Self {
         self.iter().chain(more).collect()
     }
 
-    fn name_at(&self, start: usize) -> &str {
+    fn packed_name_at_offset(&self, start: usize) -> &str {
         let rest = self.text.get(start..).unwrap_or_default();
         let end = memchr::memchr(0, rest.as_bytes());
         end.and_then(|end| rest.get(..end)).unwrap_or(rest)
     }
 }
 
-impl<'n> FromIterator<&'n str> for NameList {
+impl<'n> FromIterator<&'n str> for PackedNameSet {
     fn from_iter<I: IntoIterator<Item = &'n str>>(names: I) -> Self {
         let names = names.into_iter();
-        let mut sorted: Vec<&str> = names.filter(|name| is_name(name)).collect();
+        let mut sorted: Vec<&str> = names.filter(|name| is_nonempty_without_nul(name)).collect();
         sorted.sort_unstable();
         sorted.dedup();
         let mut list = Self::default();
         for name in sorted {
-            list.push_last(name);
+            list.push_last_name(name);
         }
         list
     }
 }
 
-impl NameList {
+impl PackedNameSet {
     /// Adds a name that is behind all others.
-    fn push_last(&mut self, name: &str) {
+    fn push_last_name(&mut self, name: &str) {
         if !self.starts.is_empty() {
             self.text.push('\0');
         }
@@ -93,7 +95,7 @@ impl NameList {
     }
 }
 
-fn is_name(text: &str) -> bool {
+fn is_nonempty_without_nul(text: &str) -> bool {
     !text.is_empty() && !text.contains('\0')
 }
 
@@ -104,18 +106,25 @@ mod tests {
     #[test]
     fn names_are_sorted_and_found_whatever_order_they_come_in() {
         let check = |text: &str, expected: &[&str]| {
-            let list = NameList::from_text(text.to_owned());
+            let list = PackedNameSet::from_nul_separated(text.to_owned());
             assert_eq!(list.iter().collect::<Vec<_>>(), expected, "{text:?}");
             assert_eq!(list, expected.iter().copied().collect());
-            assert_eq!(list, NameList::from_text(list.as_text().to_owned()));
+            assert_eq!(
+                list,
+                PackedNameSet::from_nul_separated(list.nul_separated_names().to_owned())
+            );
             assert_eq!(
                 (list.len(), list.is_empty()),
                 (expected.len(), expected.is_empty())
             );
             for name in ["", "a", "a-b", "a/b", "b", "ba", "z"] {
-                assert_eq!(list.contains(name), expected.contains(&name), "{name:?}");
+                assert_eq!(
+                    list.contains_name(name),
+                    expected.contains(&name),
+                    "{name:?}"
+                );
                 let from = expected.iter().copied().find(|other| *other >= name);
-                assert_eq!(list.first_from(name), from, "{name:?}");
+                assert_eq!(list.first_name_at_or_after(name), from, "{name:?}");
             }
         };
         check("", &[]);
@@ -125,7 +134,10 @@ mod tests {
         check("b\0a/b\0a\0a-b", &["a", "a-b", "a/b", "b"]);
         check("\0a\0b", &["a", "b"]);
         check("a\0a\0b\0", &["a", "b"]);
-        let list = NameList::from_text("b".to_owned());
-        assert_eq!(list.with(["c", "a", "b"]).as_text(), "a\0b\0c");
+        let list = PackedNameSet::from_nul_separated("b".to_owned());
+        assert_eq!(
+            list.with_more_names(["c", "a", "b"]).nul_separated_names(),
+            "a\0b\0c"
+        );
     }
 }

@@ -4,109 +4,111 @@ use std::collections::BTreeMap;
 use std::io::ErrorKind;
 use std::path::Path;
 
-use super::folders::OURS;
-use super::folders::is_version_control;
-use super::found::{FoundList, What};
-use super::globs::Reach;
-use super::walk::{bytes, is_folder, is_ours_to_count, listed, trimmed};
-use super::{Time, TreeError, TreeReader};
-use crate::file_system::{FileKind, FileSystem, Links};
+use super::folders::OWN_FOLDER;
+use super::folders::is_version_control_name;
+use super::found::{TreeEntryKind, TreeEntryList};
+use super::globs::GlobReachingIgnoredFiles;
+use super::walk::{
+    is_folder, is_valid_tree_path, list_entry_names, os_str_bytes, trim_trailing_slash,
+};
+use super::{TreeReadDeadline, TreeReader, TreeReaderError};
+use crate::file_system::{FileKind, FileSystem, SymlinkMode};
 
 /// Adds the files that count whatever their folders are, sorted into place.
-pub(crate) fn add_always(
+pub(crate) fn add_always_included(
     reader: &TreeReader,
-    found: &mut FoundList,
-    time: &Time<'_>,
-) -> Result<(), TreeError> {
+    found: &mut TreeEntryList,
+    time: &TreeReadDeadline<'_>,
+) -> Result<(), TreeReaderError> {
     let (files, root) = (&*reader.files, &reader.root);
-    let mut more = FoundList::default();
+    let mut more = TreeEntryList::default();
     let mut real_folders = BTreeMap::new();
     let mut at = 0;
-    let named = reader.named.iter().map(String::as_str);
-    for name in reader.always.iter().chain(named) {
+    let named = reader.also_included.iter().map(String::as_str);
+    for name in reader.always_included.iter().chain(named) {
         if let Some(folder) = name.strip_suffix('/') {
-            let is_ours = folder.is_empty() || is_ours_to_count(folder);
+            let is_ours = folder.is_empty() || is_valid_tree_path(folder);
             if is_ours && is_real_folder(files, root, folder, &mut real_folders) {
-                let below = Below {
+                let below = IgnoredFilesSearch {
                     folder,
                     meant: &|_| true,
                     visited: &|_| true,
                     named: false,
                 };
-                below.add(reader, found, &mut more, time)?;
+                below.add_unlisted_files_below_folder(reader, found, &mut more, time)?;
             }
             continue;
         }
         // Both are sorted, but for the few that are named.
-        at = known_from(found, at, name.as_bytes());
-        if found.path_at(at) == name.as_bytes() || !is_ours_to_count(name) {
+        at = lower_bound_near(found, at, name.as_bytes());
+        if found.entry_path_at(at) == name.as_bytes() || !is_valid_tree_path(name) {
             continue;
         }
-        time.check()?;
+        time.check_tree_read_limits()?;
         let parent = name.rsplit_once('/').map_or("", |(parent, _)| parent);
         if !is_real_folder(files, root, parent, &mut real_folders) {
             continue;
         }
-        let what = match files.stat(&root.join(name), Links::Kept) {
+        let what = match files.stat_file(&root.join(name), SymlinkMode::NoFollow) {
             // A submodule's entry is its folder, which was walked like any other.
             Ok(stat) if stat.kind == FileKind::Folder => continue,
-            Ok(stat) => What::of(&stat),
+            Ok(stat) => TreeEntryKind::entry_kind_from_stat(&stat),
             // Deleted, which is a difference too.
             Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
                 continue;
             }
-            Err(err) => What::Unreadable(err.kind()),
+            Err(err) => TreeEntryKind::Unreadable(err.kind()),
         };
-        more.push([name.as_bytes(), &[]], what, false);
+        more.push_tree_entry([name.as_bytes(), &[]], what, false);
     }
     // A file can be named itself and lie in a folder that is named.
-    found.merge(more);
+    found.merge_tree_entries(more);
     Ok(())
 }
 
 /// Where this path is or would be, looked for from this place on if that can be.
-fn known_from(found: &FoundList, from: usize, path: &[u8]) -> usize {
-    let is_behind = from == 0 || from <= found.len() && found.path_at(from - 1) < path;
+fn lower_bound_near(found: &TreeEntryList, from: usize, path: &[u8]) -> usize {
+    let is_behind = from == 0 || from <= found.len() && found.entry_path_at(from - 1) < path;
     let near = from..found.len().min(from + 8);
-    let mut near = near.filter(|at| found.path_at(*at) >= path);
+    let mut near = near.filter(|at| found.entry_path_at(*at) >= path);
     match near.next() {
         Some(near) if is_behind => near,
-        _ => found.first_from(path),
+        _ => found.lower_bound_index(path),
     }
 }
 
 /// Adds what ignore files leave out and these globs ask for, sorted into place.
-pub(crate) fn add_named(
+pub(crate) fn add_ignored_inputs(
     reader: &TreeReader,
-    reaches: &[Reach],
-    found: &mut FoundList,
-    time: &Time<'_>,
-) -> Result<(), TreeError> {
-    let mut more = FoundList::default();
+    reaches: &[GlobReachingIgnoredFiles],
+    found: &mut TreeEntryList,
+    time: &TreeReadDeadline<'_>,
+) -> Result<(), TreeReaderError> {
+    let mut more = TreeEntryList::default();
     let mut real_folders = BTreeMap::new();
     for reach in reaches {
         let start = reach.start.trim_end_matches('/');
         let folder = start.rsplit_once('/').map_or("", |(above, _)| above);
         let files = &*reader.files;
-        if !is_ours_to_count(start)
+        if !is_valid_tree_path(start)
             || !is_real_folder(files, &reader.root, folder, &mut real_folders)
         {
             continue;
         }
-        let below = Below {
+        let below = IgnoredFilesSearch {
             folder,
-            meant: &|path| reach.matches(path),
-            visited: &|path| reach.leads_to(path),
+            meant: &|path| reach.glob_matches_file(path),
+            visited: &|path| reach.may_match_at_or_below(path),
             named: true,
         };
-        below.add(reader, found, &mut more, time)?;
+        below.add_unlisted_files_below_folder(reader, found, &mut more, time)?;
     }
-    found.merge(more);
+    found.merge_tree_entries(more);
     Ok(())
 }
 
 /// What is in a folder of the tree, whatever ignore files say.
-struct Below<'a> {
+struct IgnoredFilesSearch<'a> {
     folder: &'a str,
     /// The files.
     meant: &'a dyn Fn(&[u8]) -> bool,
@@ -115,56 +117,66 @@ struct Below<'a> {
     named: bool,
 }
 
-impl Below<'_> {
+impl IgnoredFilesSearch<'_> {
     /// Adds to `more` what is not in `found`.
-    fn add(
+    fn add_unlisted_files_below_folder(
         &self,
         reader: &TreeReader,
-        found: &FoundList,
-        more: &mut FoundList,
-        time: &Time<'_>,
-    ) -> Result<(), TreeError> {
+        found: &TreeEntryList,
+        more: &mut TreeEntryList,
+        time: &TreeReadDeadline<'_>,
+    ) -> Result<(), TreeReaderError> {
         let mut prefix = self.folder.as_bytes().to_vec();
         if !prefix.is_empty() {
             prefix.push(b'/');
         }
-        let mut add = |path: &[u8], what: What| more.push([path, &[]], what, self.named);
+        let mut add =
+            |path: &[u8], what: TreeEntryKind| more.push_tree_entry([path, &[]], what, self.named);
         let mut folders = vec![(reader.root.join(self.folder), prefix)];
         while let Some((path, prefix)) = folders.pop() {
-            time.check()?;
-            let mut open = match reader.files.open_folder(&path) {
+            time.check_tree_read_limits()?;
+            let mut open = match reader.files.open_folder_for_listing(&path) {
                 Ok(open) => open,
                 Err(err) if err.kind() == ErrorKind::NotFound => continue,
                 Err(err) => {
-                    add(trimmed(&prefix), What::Unreadable(err.kind()));
+                    add(
+                        trim_trailing_slash(&prefix),
+                        TreeEntryKind::Unreadable(err.kind()),
+                    );
                     continue;
                 }
             };
-            let (entries, unseen) = listed(&mut *open);
+            let (entries, unseen) = list_entry_names(&mut *open);
             if let Some(err) = unseen {
-                add(trimmed(&prefix), What::Unreadable(err.kind()));
+                add(
+                    trim_trailing_slash(&prefix),
+                    TreeEntryKind::Unreadable(err.kind()),
+                );
             }
             for entry in entries {
-                let name = bytes(&entry);
+                let name = os_str_bytes(&entry);
                 let full = path.join(&entry);
-                let is_ours = prefix.is_empty() && *name == *OURS.as_bytes();
-                if is_version_control(&name) || is_ours || reader.apart.as_ref() == Some(&full) {
+                let is_ours = prefix.is_empty() && *name == *OWN_FOLDER.as_bytes();
+                if is_version_control_name(&name)
+                    || is_ours
+                    || reader.excluded_folder.as_ref() == Some(&full)
+                {
                     continue;
                 }
                 let relative = [prefix.as_slice(), &name].concat();
                 if !(self.visited)(&relative) {
                     continue;
                 }
-                let what = match open.stat(&entry) {
+                let what = match open.stat_folder_entry(&entry) {
                     Ok(stat) if stat.kind == FileKind::Folder => {
                         folders.push((full, [relative.as_slice(), b"/"].concat()));
                         continue;
                     }
-                    Ok(stat) => What::of(&stat),
+                    Ok(stat) => TreeEntryKind::entry_kind_from_stat(&stat),
                     Err(err) if err.kind() == ErrorKind::NotFound => continue,
-                    Err(err) => What::Unreadable(err.kind()),
+                    Err(err) => TreeEntryKind::Unreadable(err.kind()),
                 };
-                let is_known = found.path_at(found.first_from(&relative)) == relative;
+                let is_known = found.entry_path_at(found.lower_bound_index(&relative)) == relative;
                 if !is_known && (self.meant)(&relative) {
                     add(&relative, what);
                 }
@@ -190,7 +202,7 @@ fn is_real_folder(
     }
     let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
     let answer = is_real_folder(files, root, above, known)
-        && is_folder(files, &root.join(folder), Links::Kept);
+        && is_folder(files, &root.join(folder), SymlinkMode::NoFollow);
     known.insert(folder.to_owned(), answer);
     answer
 }

@@ -8,16 +8,16 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::input::TreeDigests;
 
-use super::content::{Leaf, Leaves};
-use super::globs::Selector;
-use super::markers::Marker;
-use super::walk::text;
-use super::watch::Watch;
+use super::content::{SortedPathDigests, TreeEntryDigest};
+use super::globs::VerifierPathMatcher;
+use super::markers::InstalledPackageMarker;
+use super::walk::path_text;
+use super::watch::FilesWatchedDuringCheck;
 use crate::file_system::FileSystem;
 
 /// How much does not count, so that it can be said. A folder left out is one, whatever is in it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LeftOut {
+pub struct ExcludedFileCounts {
     /// Files and folders that ignore files name.
     pub ignored: u32,
     /// Known cache folders.
@@ -28,7 +28,7 @@ pub struct LeftOut {
 
 /// What one verifier depends on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ViewReading {
+pub struct VerifierInputDigest {
     /// Whose it is.
     pub name: VerifierName,
     /// Its subject.
@@ -40,45 +40,53 @@ pub struct ViewReading {
 
 /// A tree as it was read.
 #[derive(Debug)]
-pub struct TreeReading {
+pub struct TreeReadResult {
     /// Digests of the whole and of each view, for the core.
     pub fact: TreeDigests,
     /// Each view, in the order in which they were asked for.
-    pub views: Vec<ViewReading>,
+    pub views: Vec<VerifierInputDigest>,
     /// How many files count for the whole.
     pub files: usize,
     /// What does not count.
-    pub left_out: LeftOut,
+    pub left_out: ExcludedFileCounts,
     /// Files too large to be read: they count by their size and their times.
     pub unread: Vec<String>,
     /// Why the stat cache could not be saved. The reading is right all the same; the next is slower.
     pub cache_error: Option<std::io::Error>,
-    leaves: Leaves,
-    markers: Vec<Marker>,
-    selector: Selector,
+    leaves: SortedPathDigests,
+    markers: Vec<InstalledPackageMarker>,
+    selector: VerifierPathMatcher,
     file_system: Arc<dyn FileSystem>,
 }
 
-impl TreeReading {
+impl TreeReadResult {
     pub(crate) fn new(
-        leaves: Leaves,
-        markers: Vec<Marker>,
-        selector: Selector,
-        left_out: LeftOut,
+        leaves: SortedPathDigests,
+        markers: Vec<InstalledPackageMarker>,
+        selector: VerifierPathMatcher,
+        left_out: ExcludedFileCounts,
         unread: Vec<String>,
         cache_error: Option<std::io::Error>,
         file_system: Arc<dyn FileSystem>,
     ) -> Self {
-        let (tree, files) = digest(leaves.iter().filter(|leaf| selector.in_tree(leaf)));
-        let views: Vec<ViewReading> = selector
-            .names()
+        let (tree, files) = digest_tree_entries(
+            leaves
+                .iter()
+                .filter(|leaf| selector.leaf_counts_for_whole_tree(leaf)),
+        );
+        let views: Vec<VerifierInputDigest> = selector
+            .verifier_names()
             .map(|name| {
-                let (digest, files) = if selector.is_whole(name) {
+                let (digest, files) = if selector.covers_whole_tree(name) {
                     (tree, files)
                 } else {
-                    digest(leaves.iter().filter(|leaf| selector.in_view(name, leaf)))
+                    digest_tree_entries(
+                        leaves
+                            .iter()
+                            .filter(|leaf| selector.is_verifier_input(name, leaf)),
+                    )
                 };
-                ViewReading {
+                VerifierInputDigest {
                     name: name.clone(),
                     digest,
                     files,
@@ -86,7 +94,7 @@ impl TreeReading {
             })
             .collect();
         // A verdict about nothing could never grow stale: it is taken to be about everything.
-        let subject = |view: &ViewReading| if view.files == 0 { tree } else { view.digest };
+        let subject = |view: &VerifierInputDigest| if view.files == 0 { tree } else { view.digest };
         let subjects = views
             .iter()
             .map(|view| (view.name.clone(), subject(view)))
@@ -113,17 +121,21 @@ impl TreeReading {
 
     /// The files of one verifier's view that changed between this reading and a `later` one, or were written or
     /// replaced and hold the same: somebody may have seen those otherwise meanwhile.
-    pub fn written_paths(&self, later: &TreeReading, view: &VerifierName) -> Vec<String> {
-        let is_rewritten = |one: &Leaf<'_>, other: &Leaf<'_>| {
-            one.stamp != other.stamp && self.selector.in_view(view, one)
+    pub fn changed_or_rewritten_paths(
+        &self,
+        later: &TreeReadResult,
+        view: &VerifierName,
+    ) -> Vec<String> {
+        let is_rewritten = |one: &TreeEntryDigest<'_>, other: &TreeEntryDigest<'_>| {
+            one.stamp != other.stamp && self.selector.is_verifier_input(view, one)
         };
         self.differing_paths(later, Some(view), is_rewritten)
     }
 
     /// Watches these files for being otherwise than in this reading.
-    pub fn watch(&self, root: &Path, paths: &[String]) -> Watch {
-        let named = |leaf: &Leaf<'_>| paths.contains(&text(leaf.path));
-        Watch::new(
+    pub fn watch_files(&self, root: &Path, paths: &[String]) -> FilesWatchedDuringCheck {
+        let named = |leaf: &TreeEntryDigest<'_>| paths.contains(&path_text(leaf.path));
+        FilesWatchedDuringCheck::new(
             Arc::clone(&self.file_system),
             root,
             self.leaves.iter().filter(named),
@@ -131,20 +143,23 @@ impl TreeReading {
     }
 
     /// Marks of installed packages and of `.env` files that do not count.
-    pub fn packages(&self) -> Digest {
+    pub fn packages_digest(&self) -> Digest {
         let parts = self
             .markers
             .iter()
-            .flat_map(|Marker { path, digest }| [path.as_bytes(), &digest.as_bytes()[..]]);
+            .flat_map(|InstalledPackageMarker { path, digest }| {
+                [path.as_bytes(), &digest.as_bytes()[..]]
+            });
         Digest::hash_parts(parts)
     }
 
     /// The marks that are others in a `later` reading.
-    pub fn changed_packages(&self, later: &TreeReading) -> Vec<String> {
-        let only_in = |these: &[Marker], those: &[Marker]| -> Vec<String> {
-            let changed = these.iter().filter(|mark| !those.contains(mark));
-            changed.map(|mark| mark.path.clone()).collect()
-        };
+    pub fn changed_package_markers(&self, later: &TreeReadResult) -> Vec<String> {
+        let only_in =
+            |these: &[InstalledPackageMarker], those: &[InstalledPackageMarker]| -> Vec<String> {
+                let changed = these.iter().filter(|mark| !those.contains(mark));
+                changed.map(|mark| mark.path.clone()).collect()
+            };
         let mut changed = only_in(&self.markers, &later.markers);
         changed.extend(only_in(&later.markers, &self.markers));
         changed.sort_unstable();
@@ -154,25 +169,29 @@ impl TreeReading {
 
     /// The paths that came, went or changed between this reading and a `later` one, sorted: of
     /// one verifier's view, or of the whole tree.
-    pub fn changed_paths(&self, later: &TreeReading, view: Option<&VerifierName>) -> Vec<String> {
+    pub fn changed_paths_between_readings(
+        &self,
+        later: &TreeReadResult,
+        view: Option<&VerifierName>,
+    ) -> Vec<String> {
         self.differing_paths(later, view, |_, _| false)
     }
 
     /// Those, and the ones that hold the same and of which this holds.
     fn differing_paths(
         &self,
-        later: &TreeReading,
+        later: &TreeReadResult,
         view: Option<&VerifierName>,
-        differs: impl Fn(&Leaf<'_>, &Leaf<'_>) -> bool,
+        differs: impl Fn(&TreeEntryDigest<'_>, &TreeEntryDigest<'_>) -> bool,
     ) -> Vec<String> {
         let about_all = |name: &VerifierName| {
             self.views
                 .iter()
                 .any(|view| view.name == *name && view.files == 0)
         };
-        let counts = |leaf: &Leaf<'_>| match view {
-            Some(name) if !about_all(name) => self.selector.in_view(name, leaf),
-            Some(_) | None => self.selector.in_tree(leaf),
+        let counts = |leaf: &TreeEntryDigest<'_>| match view {
+            Some(name) if !about_all(name) => self.selector.is_verifier_input(name, leaf),
+            Some(_) | None => self.selector.leaf_counts_for_whole_tree(leaf),
         };
         let mut changed = Vec::new();
         let mut ours = self.leaves.iter().peekable();
@@ -191,7 +210,7 @@ impl TreeReading {
                         };
                         if one.digest == other.digest {
                             if differs(&one, &other) {
-                                changed.push(text(one.path));
+                                changed.push(path_text(one.path));
                             }
                             continue;
                         }
@@ -200,14 +219,14 @@ impl TreeReading {
                 },
             };
             if let Some(leaf) = leaf.filter(|leaf| counts(leaf)) {
-                changed.push(text(leaf.path));
+                changed.push(path_text(leaf.path));
             }
         }
     }
 }
 
 /// The digest of these, and how many of them are files.
-fn digest<'a>(leaves: impl Iterator<Item = Leaf<'a>>) -> (Digest, usize) {
+fn digest_tree_entries<'a>(leaves: impl Iterator<Item = TreeEntryDigest<'a>>) -> (Digest, usize) {
     let mut files = 0;
     let mut hasher = blake3::Hasher::new();
     // Hashed in large pieces, which takes a tenth of the time of small ones.
@@ -227,5 +246,5 @@ fn digest<'a>(leaves: impl Iterator<Item = Leaf<'a>>) -> (Digest, usize) {
     (Digest::from_bytes(*hasher.finalize().as_bytes()), files)
 }
 
-/// See [`digest`].
+/// See [`digest_tree_entries`].
 const PIECE: usize = 64 * 1024;

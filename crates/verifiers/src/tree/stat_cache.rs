@@ -7,7 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use checkrein_core::digest::Digest;
 
-use crate::file_system::Stamp;
+use crate::file_system::FileStamp;
 use crate::private_file::create_private_folder;
 use crate::regular;
 
@@ -32,8 +32,8 @@ const HEADER_BYTES: usize = 32 + 8;
 /// A stamp as bytes.
 const STAMP_BYTES: usize = 5 * 8 + 4;
 
-impl Stamp {
-    fn to_bytes(self) -> [u8; STAMP_BYTES] {
+impl FileStamp {
+    fn stamp_to_bytes(self) -> [u8; STAMP_BYTES] {
         let mut bytes = [0; STAMP_BYTES];
         let numbers = [
             self.size,
@@ -69,25 +69,25 @@ impl Stamp {
     }
 
     /// Whether any of the executable bits is set.
-    pub(crate) fn executable(&self) -> bool {
+    pub(crate) fn is_executable(&self) -> bool {
         self.mode & 0o111 != 0
     }
 
     /// Whether the file could have been written again since `now` without showing it.
-    pub(crate) fn racy(&self, now: SystemTime) -> bool {
+    pub(crate) fn is_racy(&self, now: SystemTime) -> bool {
         let latest = self.modified_ns.max(self.changed_ns);
-        latest.saturating_add(SETTLED_NS) >= nanoseconds(now)
+        latest.saturating_add(SETTLED_NS) >= to_unix_nanoseconds(now)
     }
 
     /// The same by the change time alone, which each write sets to the time it is made.
     #[cfg(unix)]
     pub(crate) fn is_just_changed(&self, now: SystemTime) -> bool {
-        is_within_a_tick(self.changed_ns, now)
+        is_within_clock_tick(self.changed_ns, now)
     }
 
     /// Stands for the content of a file that is not read.
     #[cfg(unix)]
-    pub(crate) fn digest(&self) -> Digest {
+    pub(crate) fn stamp_digest(&self) -> Digest {
         let Self {
             size,
             modified_ns,
@@ -108,20 +108,20 @@ impl Stamp {
 }
 
 /// Whether a file with this stamp may be written now without getting another one.
-pub(super) fn may_be_written_unseen(stamp: &Stamp, now: SystemTime) -> bool {
-    is_within_a_tick(stamp.changed_ns, now)
+pub(super) fn can_file_change_unseen(stamp: &FileStamp, now: SystemTime) -> bool {
+    is_within_clock_tick(stamp.changed_ns, now)
 }
 
-fn is_within_a_tick(latest_ns: i64, now: SystemTime) -> bool {
+fn is_within_clock_tick(latest_ns: i64, now: SystemTime) -> bool {
     let tick = if latest_ns % 1_000_000_000 == 0 {
         COARSE_TICK_NS
     } else {
         TICK_NS
     };
-    latest_ns.saturating_add(tick) >= nanoseconds(now)
+    latest_ns.saturating_add(tick) >= to_unix_nanoseconds(now)
 }
 
-fn nanoseconds(time: SystemTime) -> i64 {
+fn to_unix_nanoseconds(time: SystemTime) -> i64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     i64::try_from(since.as_nanos()).unwrap_or(i64::MAX)
 }
@@ -136,14 +136,14 @@ pub(crate) struct StatCache {
 }
 
 /// Goes along the entries.
-pub(crate) struct Entries<'c> {
+pub(crate) struct StatCacheCursor<'c> {
     rest: &'c [u8],
-    next: Option<Entry<'c>>,
+    next: Option<StatCacheEntry<'c>>,
 }
 
-struct Entry<'c> {
+struct StatCacheEntry<'c> {
     path: &'c [u8],
-    stamp: Stamp,
+    stamp: FileStamp,
     digest: [u8; 32],
 }
 
@@ -151,12 +151,12 @@ impl StatCache {
     /// The cache in `file`; empty if there is none or it is damaged.
     pub(crate) fn load(file: &Path) -> Self {
         let read = || {
-            let opened = regular::open(file).ok()?;
+            let opened = regular::open_regular_file(file).ok()?;
             let length = opened.metadata().ok()?.len().min(LARGEST);
             let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
             opened.take(LARGEST).read_to_end(&mut bytes).ok()?;
             let (sum, body) = bytes.split_first_chunk::<32>()?;
-            if *sum != checksum(body) {
+            if *sum != stat_cache_checksum(body) {
                 return None;
             }
             let (count, _) = body.split_first_chunk::<8>()?;
@@ -168,7 +168,7 @@ impl StatCache {
 
     /// Replaces the cache in `file`, whole or not at all.
     pub(crate) fn save(&self, file: &Path) -> std::io::Result<()> {
-        let (body, records) = ((self.count as u64).to_le_bytes(), self.records());
+        let (body, records) = ((self.count as u64).to_le_bytes(), self.entry_bytes());
         let mut hasher = checksum_hasher(body.len() + records.len());
         hasher.update(&body).update(records);
         let folder = file.parent().unwrap_or(Path::new("."));
@@ -182,17 +182,22 @@ impl StatCache {
     }
 
     /// The entries from the first on.
-    pub(crate) fn entries(&self) -> Entries<'_> {
-        let mut entries = Entries {
-            rest: self.records(),
+    pub(crate) fn cached_entries(&self) -> StatCacheCursor<'_> {
+        let mut entries = StatCacheCursor {
+            rest: self.entry_bytes(),
             next: None,
         };
-        entries.advance();
+        entries.advance_in_stat_cache();
         entries
     }
 
     /// Adds an entry; they must come sorted by path.
-    pub(crate) fn push(&mut self, path: &[u8], stamp: &Stamp, digest: &Digest) {
+    pub(crate) fn push_cached_file_stat(
+        &mut self,
+        path: &[u8],
+        stamp: &FileStamp,
+        digest: &Digest,
+    ) {
         // No path of a file system is longer.
         let Ok(length) = u32::try_from(path.len()) else {
             return;
@@ -202,7 +207,7 @@ impl StatCache {
         }
         self.bytes.extend_from_slice(&length.to_le_bytes());
         self.bytes.extend_from_slice(path);
-        self.bytes.extend_from_slice(&stamp.to_bytes());
+        self.bytes.extend_from_slice(&stamp.stamp_to_bytes());
         self.bytes.extend_from_slice(digest.as_bytes());
         self.count += 1;
     }
@@ -211,29 +216,29 @@ impl StatCache {
         self.count
     }
 
-    fn records(&self) -> &[u8] {
+    fn entry_bytes(&self) -> &[u8] {
         self.bytes.get(HEADER_BYTES..).unwrap_or_default()
     }
 }
 
-impl Entries<'_> {
+impl StatCacheCursor<'_> {
     /// The digest of a file that still is what it was. Files must be asked for sorted by path.
-    pub(crate) fn find(&mut self, path: &[u8], stamp: &Stamp) -> Option<Digest> {
+    pub(crate) fn find_cached_digest(&mut self, path: &[u8], stamp: &FileStamp) -> Option<Digest> {
         while self.next.as_ref().is_some_and(|entry| entry.path < path) {
-            self.advance();
+            self.advance_in_stat_cache();
         }
         let known = self.next.as_ref().filter(|entry| entry.path == path)?;
         (known.stamp == *stamp).then_some(Digest::from_bytes(known.digest))
     }
 
-    fn advance(&mut self) {
-        self.next = Entry::read(&mut self.rest);
+    fn advance_in_stat_cache(&mut self) {
+        self.next = StatCacheEntry::parse_stat_cache_entry(&mut self.rest);
     }
 }
 
-impl<'c> Entry<'c> {
+impl<'c> StatCacheEntry<'c> {
     /// Takes the first one off; `None` at the end.
-    fn read(rest: &mut &'c [u8]) -> Option<Self> {
+    fn parse_stat_cache_entry(rest: &mut &'c [u8]) -> Option<Self> {
         let (length, after) = rest.split_first_chunk::<4>()?;
         let length = usize::try_from(u32::from_le_bytes(*length)).ok()?;
         let (path, after) = after.split_at_checked(length)?;
@@ -242,13 +247,13 @@ impl<'c> Entry<'c> {
         *rest = after;
         Some(Self {
             path,
-            stamp: Stamp::from_bytes(stamp),
+            stamp: FileStamp::from_bytes(stamp),
             digest: *digest,
         })
     }
 }
 
-fn checksum(body: &[u8]) -> [u8; 32] {
+fn stat_cache_checksum(body: &[u8]) -> [u8; 32] {
     let mut hasher = checksum_hasher(body.len());
     *hasher.update(body).finalize().as_bytes()
 }
@@ -264,8 +269,8 @@ fn checksum_hasher(length: usize) -> blake3::Hasher {
 mod tests {
     use super::*;
 
-    fn stamp(changed_ns: i64) -> Stamp {
-        Stamp {
+    fn stamp(changed_ns: i64) -> FileStamp {
+        FileStamp {
             size: 1,
             modified_ns: 5,
             changed_ns,
@@ -279,15 +284,15 @@ mod tests {
     fn saved_and_loaded_and_damaged() {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("state/cache");
-        let loaded = || StatCache::load(&file).records().to_vec();
+        let loaded = || StatCache::load(&file).entry_bytes().to_vec();
         assert!(loaded().is_empty());
         let mut cache = StatCache::default();
-        cache.push(b"a", &stamp(7), &Digest::hash_bytes(b"x"));
-        cache.push(b"b\xff", &stamp(8), &Digest::hash_bytes(b"y"));
+        cache.push_cached_file_stat(b"a", &stamp(7), &Digest::hash_bytes(b"x"));
+        cache.push_cached_file_stat(b"b\xff", &stamp(8), &Digest::hash_bytes(b"y"));
         cache.save(&file).unwrap();
-        assert_eq!(loaded(), cache.records());
+        assert_eq!(loaded(), cache.entry_bytes());
         assert_eq!(StatCache::load(&file).len(), 2);
-        let found = |path: &[u8], at| cache.entries().find(path, &stamp(at));
+        let found = |path: &[u8], at| cache.cached_entries().find_cached_digest(path, &stamp(at));
         assert_eq!(found(b"a", 7), Some(Digest::hash_bytes(b"x")));
         assert_eq!(found(b"b\xff", 8), Some(Digest::hash_bytes(b"y")));
         assert_eq!(found(b"b\xff", 9), None);
@@ -310,7 +315,7 @@ mod tests {
         let at = |ns: u64| UNIX_EPOCH + std::time::Duration::from_nanos(ns);
         let check = |changed_ns: i64, now: u64, expected: bool| {
             assert_eq!(
-                stamp(changed_ns).racy(at(now)),
+                stamp(changed_ns).is_racy(at(now)),
                 expected,
                 "{changed_ns} {now}"
             );

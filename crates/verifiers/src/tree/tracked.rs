@@ -7,8 +7,8 @@ use std::ffi::OsString;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use super::NameList;
-use super::walk::{lossless, text};
+use super::PackedNameSet;
+use super::walk::{path_bytes_to_lossless_text, path_text};
 use crate::git::{self, GitEnvironment, GitReadError};
 
 /// The files under `root` that git tracks, relative to it; none where there is no git. A name
@@ -16,14 +16,26 @@ use crate::git::{self, GitEnvironment, GitReadError};
 ///
 /// # Errors
 /// If there is a repository and its index cannot be read within `limit`.
-pub fn tracked_files(
+pub fn git_tracked_files(
     root: &Path,
     env: &BTreeMap<OsString, OsString>,
     limit: Duration,
-) -> Result<NameList, GitReadError> {
-    let names = git::tracked_below(root, &GitEnvironment::of(env), Instant::now() + limit)?;
-    let files: Vec<Cow<'_, str>> = names.files.iter().map(|name| lossless(name)).collect();
-    let folders: Vec<String> = names.folders.iter().map(|name| text(name) + "/").collect();
+) -> Result<PackedNameSet, GitReadError> {
+    let names = git::read_tracked_paths(
+        root,
+        &GitEnvironment::git_variables_from_env(env),
+        Instant::now() + limit,
+    )?;
+    let files: Vec<Cow<'_, str>> = names
+        .files
+        .iter()
+        .map(|name| path_bytes_to_lossless_text(name))
+        .collect();
+    let folders: Vec<String> = names
+        .folders
+        .iter()
+        .map(|name| path_text(name) + "/")
+        .collect();
     let names = files.iter().map(AsRef::as_ref);
     Ok(names.chain(folders.iter().map(String::as_str)).collect())
 }

@@ -9,50 +9,55 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::folder_queue::FolderQueue;
-use super::folders::{OURS, is_cache, is_version_control};
-use super::found::{FoundList, Stretches, What};
-use super::ignore_files::{Ignores, ignores_above, is_ignored, is_left_out, with_ignore_file};
-use super::markers::{self, Marker};
-use super::named::add_always;
-use super::{FileId, LeftOut, Time, TreeError, TreeReader};
-use crate::file_system::{FileKind, FileStat, FileSystem, Links, OpenFolder, RealFileSystem};
+use super::folders::{OWN_FOLDER, is_cache_folder, is_version_control_name};
+use super::found::{SortedPathChunks, TreeEntryKind, TreeEntryList};
+use super::ignore_files::{
+    IgnoreRules, folder_ignore_rules, ignore_rules_above_root, is_glob_start_excluded, is_ignored,
+};
+use super::markers::{self, InstalledPackageMarker};
+use super::named::add_always_included;
+use super::{ExcludedFileCounts, FileId, TreeReadDeadline, TreeReader, TreeReaderError};
+use crate::file_system::{FileKind, FileStat, FileSystem, OpenFolder, RealFileSystem, SymlinkMode};
 
-pub(crate) struct Walked {
+pub(crate) struct TreeWalkResult {
     /// Sorted by path, each once.
-    pub(crate) found: FoundList,
-    pub(crate) left_out: LeftOut,
+    pub(crate) found: TreeEntryList,
+    pub(crate) left_out: ExcludedFileCounts,
     /// Of what is left out.
-    pub(crate) markers: Vec<Marker>,
+    pub(crate) markers: Vec<InstalledPackageMarker>,
 }
 
-pub(crate) struct Folder {
+pub(crate) struct PendingFolder {
     path: PathBuf,
     /// Relative, with a trailing `/`; empty for the root.
     prefix: Vec<u8>,
-    ignores: Option<Arc<Ignores>>,
+    ignores: Option<Arc<IgnoreRules>>,
 }
 
 /// From so many folders on that wait to be listed, more threads are worth their start.
 const WORTH_THREADS: usize = 32;
 
-pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeError> {
-    let root = Folder {
+pub(crate) fn walk_tree(
+    reader: &TreeReader,
+    time: &TreeReadDeadline<'_>,
+) -> Result<TreeWalkResult, TreeReaderError> {
+    let root = PendingFolder {
         path: reader.root.clone(),
         prefix: Vec::new(),
-        ignores: ignores_above(&*reader.files, &reader.root),
+        ignores: ignore_rules_above_root(&*reader.files, &reader.root),
     };
-    let mut first = Walk::new(reader);
+    let mut first = TreeWalker::new(reader);
     let mut folders = vec![root];
     while folders.len() < WORTH_THREADS
         && let Some(folder) = folders.pop()
     {
-        first.list(folder, &mut folders, time)?;
+        first.list_folder(folder, &mut folders, time)?;
     }
     let mut walks = vec![first];
     if !folders.is_empty() {
-        walks.extend(in_threads(reader, folders, time)?);
+        walks.extend(walk_in_threads(reader, folders, time)?);
     }
-    let mut left_out = LeftOut::default();
+    let mut left_out = ExcludedFileCounts::default();
     let (mut found, mut markers) = (Vec::new(), Vec::new());
     for mut walk in walks {
         found.push(walk.found);
@@ -60,9 +65,9 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
         left_out.ignored += walk.left_out.ignored;
         left_out.caches += walk.left_out.caches;
     }
-    let mut found = Stretches::sorted(found);
-    add_always(reader, &mut found, time)?;
-    Ok(Walked {
+    let mut found = SortedPathChunks::merge_sorted(found);
+    add_always_included(reader, &mut found, time)?;
+    Ok(TreeWalkResult {
         found,
         left_out,
         markers,
@@ -70,23 +75,23 @@ pub(crate) fn walk(reader: &TreeReader, time: &Time<'_>) -> Result<Walked, TreeE
 }
 
 /// Lists these folders and all below them.
-fn in_threads<'a>(
+fn walk_in_threads<'a>(
     reader: &'a TreeReader,
-    folders: Vec<Folder>,
-    time: &Time<'_>,
-) -> Result<Vec<Walk<'a>>, TreeError> {
+    folders: Vec<PendingFolder>,
+    time: &TreeReadDeadline<'_>,
+) -> Result<Vec<TreeWalker<'a>>, TreeReaderError> {
     let queue = FolderQueue::new(folders);
     let work = || {
-        let mut walk = Walk::new(reader);
+        let mut walk = TreeWalker::new(reader);
         while let Some(mut turn) = queue.next() {
             if let Some(folder) = turn.folder.take() {
-                walk.list(folder, &mut turn.below, time)?;
+                walk.list_folder(folder, &mut turn.below, time)?;
             }
         }
         Ok(walk)
     };
     std::thread::scope(|scope| {
-        let others: Vec<_> = (1..reader.files.threads())
+        let others: Vec<_> = (1..reader.files.worthwhile_thread_count())
             .map(|_| scope.spawn(work))
             .collect();
         let mut walks = vec![work()];
@@ -98,25 +103,25 @@ fn in_threads<'a>(
 }
 
 /// What one thread finds.
-struct Walk<'a> {
+struct TreeWalker<'a> {
     reader: &'a TreeReader,
     /// The folder that is no part of the tree, if it lies in it: relative to the root.
     apart: Option<Vec<u8>>,
-    found: Stretches,
-    left_out: LeftOut,
-    markers: Vec<Marker>,
+    found: SortedPathChunks,
+    left_out: ExcludedFileCounts,
+    markers: Vec<InstalledPackageMarker>,
     /// Of the folder that is being listed; kept for the memory that it has.
-    names: Names,
+    names: FolderListing,
 }
 
 /// The names in a folder, in the order in which what is below them comes in the order of paths.
 #[derive(Default)]
-struct Names {
+struct FolderListing {
     bytes: Vec<u8>,
-    entries: Vec<(Range<usize>, Entry)>,
+    entries: Vec<(Range<usize>, FolderListingEntry)>,
 }
 
-enum Entry {
+enum FolderListingEntry {
     /// A folder, at the place of all that is in it.
     Folder,
     /// The same, at the place where it stands itself if it turns out to be empty.
@@ -126,36 +131,36 @@ enum Entry {
     Unknown(ErrorKind),
 }
 
-impl Names {
-    fn read(&mut self, open: &mut dyn OpenFolder) -> io::Result<()> {
+impl FolderListing {
+    fn read_folder(&mut self, open: &mut dyn OpenFolder) -> io::Result<()> {
         self.bytes.clear();
         self.entries.clear();
-        let read = open.list(&mut |name, kind| match kind {
+        let read = open.for_each_folder_entry(&mut |name, kind| match kind {
             Ok(FileKind::Folder) => {
-                self.push(name, b"", Entry::FolderItself);
-                self.push(name, b"/", Entry::Folder);
+                self.push_folder_entry(name, b"", FolderListingEntry::FolderItself);
+                self.push_folder_entry(name, b"/", FolderListingEntry::Folder);
             }
-            Ok(_) => self.push(name, b"", Entry::Other),
+            Ok(_) => self.push_folder_entry(name, b"", FolderListingEntry::Other),
             // Gone since the folder was listed.
             Err(err) if err.kind() == ErrorKind::NotFound => {}
-            Err(err) => self.push(name, b"", Entry::Unknown(err.kind())),
+            Err(err) => self.push_folder_entry(name, b"", FolderListingEntry::Unknown(err.kind())),
         });
         let bytes = &self.bytes;
-        let name = |(range, _): &(Range<usize>, Entry)| bytes.get(range.clone());
+        let name = |(range, _): &(Range<usize>, FolderListingEntry)| bytes.get(range.clone());
         self.entries.sort_unstable_by(|a, b| name(a).cmp(&name(b)));
         // What is renamed while a folder is listed may come twice.
         self.entries.dedup_by(|a, b| name(a) == name(b));
         read
     }
 
-    fn push(&mut self, name: &OsStr, end: &[u8], entry: Entry) {
+    fn push_folder_entry(&mut self, name: &OsStr, end: &[u8], entry: FolderListingEntry) {
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(&bytes(name));
+        self.bytes.extend_from_slice(&os_str_bytes(name));
         self.bytes.extend_from_slice(end);
         self.entries.push((start..self.bytes.len(), entry));
     }
 
-    fn iter(&self) -> impl Iterator<Item = (&[u8], &Entry)> {
+    fn iter(&self) -> impl Iterator<Item = (&[u8], &FolderListingEntry)> {
         let name = |range: &Range<usize>| self.bytes.get(range.clone()).unwrap_or_default();
         self.entries
             .iter()
@@ -163,69 +168,81 @@ impl Names {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> TreeWalker<'a> {
     fn new(reader: &'a TreeReader) -> Self {
-        let apart = reader.apart.as_ref();
+        let apart = reader.excluded_folder.as_ref();
         let apart = apart.and_then(|apart| apart.strip_prefix(&reader.root).ok());
         Self {
             reader,
-            apart: apart.map(slashed),
-            found: Stretches::default(),
-            left_out: LeftOut::default(),
+            apart: apart.map(slash_path),
+            found: SortedPathChunks::default(),
+            left_out: ExcludedFileCounts::default(),
             markers: Vec::new(),
-            names: Names::default(),
+            names: FolderListing::default(),
         }
     }
 
     /// Adds what is in a folder; what is to be listed next comes into `below`.
-    fn list(
+    fn list_folder(
         &mut self,
-        folder: Folder,
-        below: &mut Vec<Folder>,
-        time: &Time<'_>,
-    ) -> Result<(), TreeError> {
-        time.check()?;
-        self.found.cut();
-        match self.reader.files.open_folder(&folder.path) {
+        folder: PendingFolder,
+        below: &mut Vec<PendingFolder>,
+        time: &TreeReadDeadline<'_>,
+    ) -> Result<(), TreeReaderError> {
+        time.check_tree_read_limits()?;
+        self.found.begin_sorted_path_chunk();
+        match self.reader.files.open_folder_for_listing(&folder.path) {
             Ok(mut open) => {
                 let mut names = std::mem::take(&mut self.names);
-                let seen = names.read(&mut *open);
-                self.folder(folder, &names, seen, &*open, below);
+                let seen = names.read_folder(&mut *open);
+                self.walk_listed_folder(folder, &names, seen, &*open, below);
                 self.names = names;
             }
             Err(err) if folder.prefix.is_empty() => {
-                return Err(TreeError::root(&self.reader.root, err));
+                return Err(TreeReaderError::unreadable_root_error(
+                    &self.reader.root,
+                    err,
+                ));
             }
             Err(err) if err.kind() == ErrorKind::NotFound => {}
-            Err(err) => self.add([trimmed(&folder.prefix), &[]], What::Unreadable(err.kind())),
+            Err(err) => self.add_found_tree_path(
+                [trim_trailing_slash(&folder.prefix), &[]],
+                TreeEntryKind::Unreadable(err.kind()),
+            ),
         }
         Ok(())
     }
 
-    fn mark(&mut self, full: &Path, path: &[u8], is_folder: bool) {
+    fn add_installed_package_markers(&mut self, full: &Path, path: &[u8], is_folder: bool) {
         let files = &*self.reader.files;
-        markers::of_left_out(files, full, &lossless(path), is_folder, &mut self.markers);
+        markers::collect_ignored_package_markers(
+            files,
+            full,
+            &path_bytes_to_lossless_text(path),
+            is_folder,
+            &mut self.markers,
+        );
     }
 
-    fn is_printed(&self, stat: &FileStat) -> bool {
-        let id = || FileId::of_stat(stat);
-        let printed = &self.reader.printed;
+    fn is_own_output_file(&self, stat: &FileStat) -> bool {
+        let id = || FileId::from_stat(stat);
+        let printed = &self.reader.own_output_files;
         !printed.is_empty() && id().is_some_and(|id| printed.contains(&id))
     }
 
-    fn add(&mut self, path: [&[u8]; 2], what: What) {
-        self.found.list.push(path, what, false);
+    fn add_found_tree_path(&mut self, path: [&[u8]; 2], what: TreeEntryKind) {
+        self.found.list.push_tree_entry(path, what, false);
     }
 
-    fn folder(
+    fn walk_listed_folder(
         &mut self,
-        folder: Folder,
-        names: &Names,
+        folder: PendingFolder,
+        names: &FolderListing,
         seen: io::Result<()>,
         open: &dyn OpenFolder,
-        todo: &mut Vec<Folder>,
+        todo: &mut Vec<PendingFolder>,
     ) {
-        let Folder {
+        let PendingFolder {
             path,
             prefix,
             ignores,
@@ -234,30 +251,37 @@ impl<'a> Walk<'a> {
         // Some file systems find it under a name of other letters.
         let is_ignore_file = |(name, _): (&[u8], _)| name.eq_ignore_ascii_case(b".gitignore");
         let ignores = match names.iter().any(is_ignore_file) {
-            true => with_ignore_file(files, &path, &prefix, ignores),
+            true => folder_ignore_rules(files, &path, &prefix, ignores),
             false => ignores,
         };
         match seen {
             // The rest of this folder cannot be seen: that is part of what the tree is.
-            Err(err) => self.add([trimmed(&prefix), &[]], What::Unreadable(err.kind())),
+            Err(err) => self.add_found_tree_path(
+                [trim_trailing_slash(&prefix), &[]],
+                TreeEntryKind::Unreadable(err.kind()),
+            ),
             Ok(()) if names.entries.is_empty() && !prefix.is_empty() => {
-                self.add([trimmed(&prefix), &[]], What::EmptyFolder);
+                self.add_found_tree_path(
+                    [trim_trailing_slash(&prefix), &[]],
+                    TreeEntryKind::EmptyFolder,
+                );
             }
             Ok(()) => {}
         }
-        self.found.cut();
+        self.found.begin_sorted_path_chunk();
         // The path of the entry, in the same memory for all.
         let mut relative = prefix.clone();
         for (name, entry) in names.iter() {
             let name = match entry {
-                Entry::FolderItself => {
-                    self.found.cut();
+                FolderListingEntry::FolderItself => {
+                    self.found.begin_sorted_path_chunk();
                     continue;
                 }
-                Entry::Folder => name.strip_suffix(b"/").unwrap_or(name),
-                Entry::Other | Entry::Unknown(_) => name,
+                FolderListingEntry::Folder => name.strip_suffix(b"/").unwrap_or(name),
+                FolderListingEntry::Other | FolderListingEntry::Unknown(_) => name,
             };
-            if is_version_control(name) || prefix.is_empty() && *name == *OURS.as_bytes() {
+            if is_version_control_name(name) || prefix.is_empty() && *name == *OWN_FOLDER.as_bytes()
+            {
                 continue;
             }
             relative.truncate(prefix.len());
@@ -266,92 +290,102 @@ impl<'a> Walk<'a> {
                 continue;
             }
             match entry {
-                Entry::Folder => {
-                    self.found.cut();
-                    let full = path.join(os_name(name));
-                    if is_cache(name, || is_file(files, &path.join("Cargo.toml"))) {
+                FolderListingEntry::Folder => {
+                    self.found.begin_sorted_path_chunk();
+                    let full = path.join(os_str_from_bytes(name));
+                    if is_cache_folder(name, || is_file(files, &path.join("Cargo.toml"))) {
                         self.left_out.caches += 1;
-                        self.mark(&full, &relative, true);
+                        self.add_installed_package_markers(&full, &relative, true);
                     } else if is_ignored(&relative, true, ignores.as_deref()) {
                         self.left_out.ignored += 1;
-                        self.mark(&full, &relative, true);
+                        self.add_installed_package_markers(&full, &relative, true);
                     } else {
-                        todo.push(Folder {
+                        todo.push(PendingFolder {
                             path: full,
                             prefix: [relative.as_slice(), b"/"].concat(),
                             ignores: ignores.clone(),
                         });
                     }
                 }
-                Entry::Unknown(kind) => self.add([&relative, &[]], What::Unreadable(*kind)),
-                Entry::Other | Entry::FolderItself => {
-                    self.no_folder(name, &relative, &path, open, ignores.as_deref());
+                FolderListingEntry::Unknown(kind) => {
+                    self.add_found_tree_path([&relative, &[]], TreeEntryKind::Unreadable(*kind))
+                }
+                FolderListingEntry::Other | FolderListingEntry::FolderItself => {
+                    self.add_non_folder_entry(name, &relative, &path, open, ignores.as_deref());
                 }
             }
         }
     }
 
     /// Adds what is no folder, if it counts.
-    fn no_folder(
+    fn add_non_folder_entry(
         &mut self,
         name: &[u8],
         relative: &[u8],
         folder: &Path,
         open: &dyn OpenFolder,
-        ignores: Option<&Ignores>,
+        ignores: Option<&IgnoreRules>,
     ) {
         // An ignore file that ignores itself would hide both itself and what it hides.
-        let exempt = || *name == *b".gitignore" || self.reader.counts_always(&lossless(relative));
+        let exempt = || {
+            *name == *b".gitignore"
+                || self
+                    .reader
+                    .is_always_included(&path_bytes_to_lossless_text(relative))
+        };
         if is_ignored(relative, false, ignores) && !exempt() {
             self.left_out.ignored += 1;
-            let full = folder.join(os_name(name));
+            let full = folder.join(os_str_from_bytes(name));
             // Packages may be linked from another checkout.
-            let leads_to_folder = is_folder(&*self.reader.files, &full, Links::Followed);
-            self.mark(&full, relative, leads_to_folder);
+            let leads_to_folder = is_folder(&*self.reader.files, &full, SymlinkMode::Follow);
+            self.add_installed_package_markers(&full, relative, leads_to_folder);
             return;
         }
-        match open.stat(os_name(name).as_ref()) {
-            Ok(stat) if self.is_printed(&stat) => {}
-            Ok(stat) => self.add([relative, &[]], What::of(&stat)),
+        match open.stat_folder_entry(os_str_from_bytes(name).as_ref()) {
+            Ok(stat) if self.is_own_output_file(&stat) => {}
+            Ok(stat) => self
+                .add_found_tree_path([relative, &[]], TreeEntryKind::entry_kind_from_stat(&stat)),
             // Gone since the folder was listed.
             Err(err) if err.kind() == ErrorKind::NotFound => {}
-            Err(err) => self.add([relative, &[]], What::Unreadable(err.kind())),
+            Err(err) => {
+                self.add_found_tree_path([relative, &[]], TreeEntryKind::Unreadable(err.kind()))
+            }
         }
     }
 }
 
 /// The names that an open folder holds, as far as they can be seen, and why no further.
-pub(crate) fn listed(folder: &mut dyn OpenFolder) -> (Vec<OsString>, Option<io::Error>) {
+pub(crate) fn list_entry_names(folder: &mut dyn OpenFolder) -> (Vec<OsString>, Option<io::Error>) {
     let mut names = Vec::new();
-    let seen = folder.list(&mut |name, _| names.push(name.to_owned()));
+    let seen = folder.for_each_folder_entry(&mut |name, _| names.push(name.to_owned()));
     (names, seen.err())
 }
 
 /// Whether a file of this name, relative to the root, would count by the ignore files, whether it is there or
 /// not. A folder does not, nor does what a link leads to or what has another name, too: that may lie elsewhere. Nor
 /// does what says of others whether they count.
-pub fn would_count(root: &Path, name: &Path) -> bool {
+pub fn is_included_by_ignore_files(root: &Path, name: &Path) -> bool {
     let Some(text) = name.to_str() else {
         return false;
     };
     let files = &RealFileSystem;
     let is = |path: &Path, kind: FileKind| {
-        let found = files.stat(&root.join(path), Links::Kept);
+        let found = files.stat_file(&root.join(path), SymlinkMode::NoFollow);
         found.map_or(true, |found| found.kind == kind)
     };
     let mut folders = name.ancestors().skip(1);
-    is_ours_to_count(text)
-        && !decides_what_counts(name)
-        && !has_another_name(&root.join(name))
+    is_valid_tree_path(text)
+        && !decides_which_files_count(name)
+        && !has_hard_links(&root.join(name))
         && folders.all(|folder| is(folder, FileKind::Folder))
         && is(name, FileKind::File)
-        && !is_left_out(files, root, text)
+        && !is_glob_start_excluded(files, root, text)
         // A tool may make a folder of that name.
-        && (root.join(name).exists() || !is_left_out(files, root, &format!("{text}/")))
+        && (root.join(name).exists() || !is_glob_start_excluded(files, root, &format!("{text}/")))
 }
 
 /// Whether other files may count or not for what this one holds, or for its being there.
-fn decides_what_counts(name: &Path) -> bool {
+fn decides_which_files_count(name: &Path) -> bool {
     let name = name.file_name().and_then(OsStr::to_str).unwrap_or_default();
     let deciding = [".gitignore", "Cargo.toml"];
     // A file system may not tell `.GITIGNORE` from it.
@@ -361,7 +395,7 @@ fn decides_what_counts(name: &Path) -> bool {
 }
 
 /// Whether the file there is also one of another place. Where that cannot be told it is not.
-fn has_another_name(path: &Path) -> bool {
+fn has_hard_links(path: &Path) -> bool {
     #[cfg(unix)]
     {
         use std::os::unix::fs::MetadataExt as _;
@@ -376,68 +410,71 @@ fn has_another_name(path: &Path) -> bool {
 }
 
 /// Whether this is the plain name of something that may be part of the tree.
-pub(crate) fn is_ours_to_count(name: &str) -> bool {
+pub(crate) fn is_valid_tree_path(name: &str) -> bool {
     let mut parts = name.split('/');
-    parts.clone().next() != Some(OURS)
+    parts.clone().next() != Some(OWN_FOLDER)
         && parts.all(|part| {
-            !part.is_empty() && part != "." && part != ".." && !is_version_control(part.as_bytes())
+            !part.is_empty()
+                && part != "."
+                && part != ".."
+                && !is_version_control_name(part.as_bytes())
         })
 }
 
 /// Whether a regular file stands there, itself or behind a link.
 pub(crate) fn is_file(files: &dyn FileSystem, path: &Path) -> bool {
-    let found = files.stat(path, Links::Followed);
+    let found = files.stat_file(path, SymlinkMode::Follow);
     found.is_ok_and(|found| found.kind == FileKind::File)
 }
 
-pub(crate) fn is_folder(files: &dyn FileSystem, path: &Path, links: Links) -> bool {
-    let found = files.stat(path, links);
+pub(crate) fn is_folder(files: &dyn FileSystem, path: &Path, links: SymlinkMode) -> bool {
+    let found = files.stat_file(path, links);
     found.is_ok_and(|found| found.kind == FileKind::Folder)
 }
 
 /// A relative path with `/` between its parts, wherever they are written otherwise.
-fn slashed(path: &Path) -> Vec<u8> {
-    let parts: Vec<_> = path.iter().map(bytes).collect();
+fn slash_path(path: &Path) -> Vec<u8> {
+    let parts: Vec<_> = path.iter().map(os_str_bytes).collect();
     parts.join(&b'/')
 }
 
-pub(crate) fn trimmed(prefix: &[u8]) -> &[u8] {
+pub(crate) fn trim_trailing_slash(prefix: &[u8]) -> &[u8] {
     prefix.strip_suffix(b"/").unwrap_or(prefix)
 }
 
 #[cfg(unix)]
-pub(crate) fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
+pub(crate) fn os_str_bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
     use std::os::unix::ffi::OsStrExt as _;
     name.as_bytes().into()
 }
 
 #[cfg(not(unix))]
-pub(crate) fn bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
+pub(crate) fn os_str_bytes(name: &OsStr) -> std::borrow::Cow<'_, [u8]> {
     name.to_string_lossy().into_owned().into_bytes().into()
 }
 
 /// A name or a path of the tree as the file system takes it.
 #[cfg(unix)]
-pub(crate) fn os_name(path: &[u8]) -> &OsStr {
+pub(crate) fn os_str_from_bytes(path: &[u8]) -> &OsStr {
     use std::os::unix::ffi::OsStrExt as _;
     OsStr::from_bytes(path)
 }
 
 #[cfg(not(unix))]
-pub(crate) fn os_name(path: &[u8]) -> OsString {
+pub(crate) fn os_str_from_bytes(path: &[u8]) -> OsString {
     String::from_utf8_lossy(path).into_owned().into()
 }
 
-pub(crate) fn lossless(path: &[u8]) -> std::borrow::Cow<'_, str> {
+pub(crate) fn path_bytes_to_lossless_text(path: &[u8]) -> std::borrow::Cow<'_, str> {
     match std::str::from_utf8(path) {
         Ok(text) => text.into(),
-        Err(_) => text(path).into(),
+        Err(_) => path_text(path).into(),
     }
 }
 
 /// A path as text. Bytes that are no UTF-8 are written `\xNN`: for people, and to know such a
 /// name again; digests are taken over the bytes.
-pub(crate) fn text(path: &[u8]) -> String {
+pub(crate) fn path_text(path: &[u8]) -> String {
     let mut text = String::with_capacity(path.len());
     for chunk in path.utf8_chunks() {
         text.push_str(chunk.valid());
@@ -454,14 +491,14 @@ mod tests {
 
     #[test]
     fn names_that_are_no_text_are_shown_and_told_apart() {
-        assert_eq!(text(b"a/\xff\xfeb"), "a/\\xff\\xfeb");
-        assert_eq!(text("gr\u{fc}n".as_bytes()), "gr\u{fc}n");
-        assert_ne!(text(b"\xff"), text(b"\xfe"));
+        assert_eq!(path_text(b"a/\xff\xfeb"), "a/\\xff\\xfeb");
+        assert_eq!(path_text("gr\u{fc}n".as_bytes()), "gr\u{fc}n");
+        assert_ne!(path_text(b"\xff"), path_text(b"\xfe"));
     }
 
     #[test]
     fn names_that_leave_the_tree_are_not_counted() {
-        let check = |name: &str, expected| assert_eq!(is_ours_to_count(name), expected, "{name}");
+        let check = |name: &str, expected| assert_eq!(is_valid_tree_path(name), expected, "{name}");
         check("a/b", true);
         check(".gitignore", true);
         check("../a", false);

@@ -7,39 +7,39 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::digest::Digest;
 
-use super::content::{Leaf, leaf_now, stamp_now};
-use super::stat_cache::may_be_written_unseen;
-use super::walk::text;
-use crate::file_system::{FileSystem, Stamp};
+use super::content::{TreeEntryDigest, current_file_digest, current_file_stamp};
+use super::stat_cache::can_file_change_unseen;
+use super::walk::path_text;
+use crate::file_system::{FileStamp, FileSystem};
 
 /// Shorter a file may be otherwise: whoever writes it anew empties it first.
 const BRIEFLY: Duration = Duration::from_millis(100);
 
 /// Files, as they should be.
 #[derive(Debug)]
-pub struct Watch {
+pub struct FilesWatchedDuringCheck {
     file_system: Arc<dyn FileSystem>,
     root: PathBuf,
-    files: Vec<Watched>,
+    files: Vec<WatchedFile>,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct WatchedFile {
     path: Vec<u8>,
     meant: Digest,
-    stamp: Option<Stamp>,
+    stamp: Option<FileStamp>,
     /// Since when it is otherwise.
     since: Option<Instant>,
     longest: Duration,
 }
 
-impl Watch {
+impl FilesWatchedDuringCheck {
     pub(crate) fn new<'a>(
         file_system: Arc<dyn FileSystem>,
         root: &Path,
-        leaves: impl Iterator<Item = Leaf<'a>>,
+        leaves: impl Iterator<Item = TreeEntryDigest<'a>>,
     ) -> Self {
-        let watched = |leaf: Leaf<'_>| Watched {
+        let watched = |leaf: TreeEntryDigest<'_>| WatchedFile {
             path: leaf.path.to_vec(),
             meant: leaf.digest,
             stamp: leaf.stamp,
@@ -62,28 +62,31 @@ impl Watch {
     }
 
     /// Looks once. To be called every few milliseconds.
-    pub fn look(&mut self) {
+    pub fn poll_watched_files_once(&mut self) {
         let file_system = &*self.file_system;
         for file in &mut self.files {
-            let stamp = stamp_now(file_system, &self.root, &file.path);
-            let is_young = |stamp: Stamp| may_be_written_unseen(&stamp, file_system.now());
+            let stamp = current_file_stamp(file_system, &self.root, &file.path);
+            let is_young =
+                |stamp: FileStamp| can_file_change_unseen(&stamp, file_system.clock_now());
             if stamp != file.stamp || stamp.is_some_and(is_young) {
-                let now =
-                    stamp.and_then(|stamp| leaf_now(file_system, &self.root, &file.path, &stamp));
+                let now = stamp.and_then(|stamp| {
+                    current_file_digest(file_system, &self.root, &file.path, &stamp)
+                });
                 let other = now != Some(file.meant);
-                file.since = other.then(|| file.since.unwrap_or_else(|| file_system.monotonic()));
+                file.since =
+                    other.then(|| file.since.unwrap_or_else(|| file_system.monotonic_now()));
                 file.stamp = stamp;
             }
             let lasted = file.since.map_or(Duration::ZERO, |since| {
-                file_system.monotonic().saturating_duration_since(since)
+                file_system.monotonic_now().saturating_duration_since(since)
             });
             file.longest = file.longest.max(lasted);
         }
     }
 
     /// The files that were otherwise, or gone, for longer than it takes to write one.
-    pub fn taken_away(&self) -> Vec<String> {
+    pub fn files_taken_away_during_check(&self) -> Vec<String> {
         let long = self.files.iter().filter(|file| file.longest > BRIEFLY);
-        long.map(|file| text(&file.path)).collect()
+        long.map(|file| path_text(&file.path)).collect()
     }
 }

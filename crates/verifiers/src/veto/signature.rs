@@ -12,15 +12,15 @@ const TEXT: &str = "string";
 
 /// `channel, level: integer, text?`, what is required first, and what has no kind is a text; empty if the schema
 /// names no properties.
-pub(super) fn signature(schema: &Value) -> String {
+pub(super) fn tool_parameter_signature(schema: &Value) -> String {
     schema
         .get("properties")
         .and_then(Value::as_object)
-        .map(|properties| parameters(schema, properties, DEPTH))
+        .map(|properties| format_tool_parameters(schema, properties, DEPTH))
         .unwrap_or_default()
 }
 
-fn parameters(schema: &Value, properties: &Map<String, Value>, depth: u32) -> String {
+fn format_tool_parameters(schema: &Value, properties: &Map<String, Value>, depth: u32) -> String {
     let required = schema.get("required").and_then(Value::as_array);
     let is_required = |name: &str| {
         required.is_some_and(|names| names.iter().any(|one| one.as_str() == Some(name)))
@@ -40,7 +40,7 @@ fn parameters(schema: &Value, properties: &Map<String, Value>, depth: u32) -> St
         if optional {
             text.push('?');
         }
-        let kind = kind(schema, depth);
+        let kind = schema_type_name(schema, depth);
         // Most are texts: that one is need not be paid for.
         if kind != TEXT {
             text.push_str(": ");
@@ -50,7 +50,7 @@ fn parameters(schema: &Value, properties: &Map<String, Value>, depth: u32) -> St
     text
 }
 
-fn kind(schema: &Value, depth: u32) -> String {
+fn schema_type_name(schema: &Value, depth: u32) -> String {
     if let Some(words) = schema.get("enum").and_then(Value::as_array) {
         let word = |word: &Value| {
             word.as_str()
@@ -69,11 +69,13 @@ fn kind(schema: &Value, depth: u32) -> String {
         }
         Some(Value::String(kind)) => match (kind.as_str(), depth.checked_sub(1)) {
             ("array", Some(depth)) => match schema.get("items") {
-                Some(items) => format!("{}[]", self::kind(items, depth)),
+                Some(items) => format!("{}[]", self::schema_type_name(items, depth)),
                 None => "array".to_owned(),
             },
             ("object", Some(depth)) => match schema.get("properties").and_then(Value::as_object) {
-                Some(properties) => format!("{{{}}}", parameters(schema, properties, depth)),
+                Some(properties) => {
+                    format!("{{{}}}", format_tool_parameters(schema, properties, depth))
+                }
                 None => "object".to_owned(),
             },
             (kind, _) => kind.to_owned(),
@@ -112,7 +114,7 @@ mod tests {
                 "x?",
             ),
         ] {
-            assert_eq!(signature(&schema), expected);
+            assert_eq!(tool_parameter_signature(&schema), expected);
         }
     }
 }

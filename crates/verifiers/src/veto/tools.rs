@@ -7,9 +7,9 @@ use checkrein_models::ToolDefinition;
 use checkrein_models::quoted::{KeptTextPart, clip_text};
 use serde_json::Value;
 
-use super::signature::signature;
-use crate::schema::fitting::Fitting;
-use crate::witness::one_line;
+use super::signature::tool_parameter_signature;
+use crate::schema::fitting::CompiledToolSchema;
+use crate::witness::push_one_line;
 
 /// Bytes that are shown of all names, and of what one tool takes.
 const MAX_NAMES: usize = 300;
@@ -19,28 +19,28 @@ const NEAR: f64 = 0.8;
 
 /// All tools of an agent, prepared to be asked about again and again.
 #[derive(Debug)]
-pub struct Tools {
-    known: BTreeMap<String, Known>,
+pub struct ToolsPreparedForVeto {
+    known: BTreeMap<String, ToolWithCompiledSchema>,
     /// On one line.
     names: String,
 }
 
 /// One of them.
 #[derive(Debug)]
-pub struct Known {
+pub struct ToolWithCompiledSchema {
     /// Its schema in few words, on one line.
     takes: String,
     /// `None` if its schema asks for nothing, or cannot be used.
-    fitting: Option<Mutex<Fitting>>,
+    fitting: Option<Mutex<CompiledToolSchema>>,
     doubt: Option<String>,
 }
 
 /// Why a call cannot be right, whatever it is for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Misfit {
+pub enum InvalidToolCallError {
     /// There is no such tool.
     #[error("there is no tool '{tool}'{hint}")]
-    NoTool {
+    UnknownTool {
         /// The name that was called.
         tool: String,
         /// What there is instead.
@@ -48,7 +48,7 @@ pub enum Misfit {
     },
     /// There is, and it takes other arguments.
     #[error("the arguments do not fit the schema of '{tool}': {what}")]
-    Arguments {
+    InvalidArguments {
         /// The tool.
         tool: String,
         /// What does not fit.
@@ -56,20 +56,20 @@ pub enum Misfit {
     },
 }
 
-impl Tools {
+impl ToolsPreparedForVeto {
     /// Prepares these tools.
     pub fn new<'a>(tools: impl IntoIterator<Item = &'a ToolDefinition>) -> Self {
-        let known: BTreeMap<String, Known> = tools
+        let known: BTreeMap<String, ToolWithCompiledSchema> = tools
             .into_iter()
-            .map(|tool| (tool.name.clone(), Known::new(tool)))
+            .map(|tool| (tool.name.clone(), ToolWithCompiledSchema::new(tool)))
             .collect();
         let mut names = String::new();
-        one_line(&mut names, &shown(&known).join(", "));
+        push_one_line(&mut names, &displayed_tool_names(&known).join(", "));
         Self { known, names }
     }
 
     /// The one of this name.
-    pub fn get(&self, name: &str) -> Option<&Known> {
+    pub fn tool_by_name(&self, name: &str) -> Option<&ToolWithCompiledSchema> {
         self.known.get(name)
     }
 
@@ -84,7 +84,7 @@ impl Tools {
     }
 
     /// What is wrong with schemas that arguments cannot be laid against.
-    pub fn doubts(&self) -> impl Iterator<Item = &str> {
+    pub fn unusable_tool_schema_errors(&self) -> impl Iterator<Item = &str> {
         self.known
             .values()
             .filter_map(|known| known.doubt.as_deref())
@@ -94,21 +94,25 @@ impl Tools {
     ///
     /// # Errors
     /// Why it cannot, in words for the agent.
-    pub fn check(&self, tool: &str, arguments: &Value) -> Result<(), Misfit> {
+    pub fn check_tool_call_schema(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<(), InvalidToolCallError> {
         let Some(known) = self.known.get(tool) else {
-            return Err(Misfit::NoTool {
+            return Err(InvalidToolCallError::UnknownTool {
                 tool: clip_text(tool, 100, KeptTextPart::Start).into_owned(),
-                hint: self.hint(tool),
+                hint: self.unknown_tool_hint(tool),
             });
         };
-        known.check(tool, arguments)
+        known.check_call_arguments(tool, arguments)
     }
 
-    pub(super) fn names(&self) -> &str {
+    pub(super) fn tool_names(&self) -> &str {
         &self.names
     }
 
-    fn hint(&self, tool: &str) -> String {
+    fn unknown_tool_hint(&self, tool: &str) -> String {
         let near = self
             .known
             .keys()
@@ -118,13 +122,16 @@ impl Tools {
         match near {
             Some((_, name)) => format!("; did you mean '{name}'?"),
             None if self.known.is_empty() => String::new(),
-            None => format!("; there are: {}", shown(&self.known).join(", ")),
+            None => format!(
+                "; there are: {}",
+                displayed_tool_names(&self.known).join(", ")
+            ),
         }
     }
 }
 
 /// The names, as far as there is room for them.
-fn shown(known: &BTreeMap<String, Known>) -> Vec<String> {
+fn displayed_tool_names(known: &BTreeMap<String, ToolWithCompiledSchema>) -> Vec<String> {
     let mut room = MAX_NAMES;
     let mut names = Vec::new();
     for name in known.keys() {
@@ -138,17 +145,17 @@ fn shown(known: &BTreeMap<String, Known>) -> Vec<String> {
     names
 }
 
-impl Known {
+impl ToolWithCompiledSchema {
     /// Prepares one.
     pub fn new(tool: &ToolDefinition) -> Self {
         let text = tool.schema.to_string();
         let mut takes = String::new();
-        let signature = signature(&tool.schema);
-        one_line(
+        let signature = tool_parameter_signature(&tool.schema);
+        push_one_line(
             &mut takes,
             &clip_text(&signature, MAX_TAKES, KeptTextPart::Start),
         );
-        let (fitting, doubt) = match Fitting::new(&tool.name, text) {
+        let (fitting, doubt) = match CompiledToolSchema::new(&tool.name, text) {
             Ok(fitting) => (fitting.map(Mutex::new), None),
             Err(what) => (None, Some(what)),
         };
@@ -163,26 +170,32 @@ impl Known {
     ///
     /// # Errors
     /// Why it cannot, in words for the agent.
-    pub fn check(&self, tool: &str, arguments: &Value) -> Result<(), Misfit> {
-        self.fit(arguments).map_err(|what| Misfit::Arguments {
-            tool: tool.to_owned(),
-            what,
+    pub fn check_call_arguments(
+        &self,
+        tool: &str,
+        arguments: &Value,
+    ) -> Result<(), InvalidToolCallError> {
+        self.check_tool_arguments(arguments).map_err(|what| {
+            InvalidToolCallError::InvalidArguments {
+                tool: tool.to_owned(),
+                what,
+            }
         })
     }
 
-    pub(super) fn takes(&self) -> &str {
+    pub(super) fn tool_parameter_summary(&self) -> &str {
         &self.takes
     }
 
     /// Whether these arguments fit; else what does not.
-    pub(super) fn fit(&self, arguments: &Value) -> Result<(), String> {
+    pub(super) fn check_tool_arguments(&self, arguments: &Value) -> Result<(), String> {
         match &self.fitting {
             None => Ok(()),
             // A validation that panicked left nothing half done: its budget is set anew.
             Some(fitting) => fitting
                 .lock()
                 .unwrap_or_else(PoisonError::into_inner)
-                .fit(arguments),
+                .check_arguments(arguments),
         }
     }
 }

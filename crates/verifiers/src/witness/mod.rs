@@ -16,10 +16,10 @@ use checkrein_models::{
     AnswerTokenUsage, ChatMessage, FinishReason, ModelError, ModelReply, ModelRequest, OutputSchema,
 };
 
-pub use lines::string;
-pub(crate) use lines::{Lines, one_line};
-pub(crate) use recent::Recent;
-pub use share::{NoShare, Share};
+pub use lines::push_json_string;
+pub(crate) use lines::{PromptLines, push_one_line};
+pub(crate) use recent::ConversationExcerptLimits;
+pub use share::{ParseFractionError, UnitFraction};
 
 /// Most tokens of an answer: of one that thinks first as well.
 const MAX_TOKENS: u32 = 2048;
@@ -29,7 +29,7 @@ const ROOM: usize = 1_024;
 
 /// Why a witness said nothing that counts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Silent {
+pub enum UnusableModelAnswer {
     /// It gave no answer.
     #[error("the model gave no answer: {0}")]
     Model(ModelError),
@@ -47,28 +47,28 @@ pub enum Silent {
     NoArguments,
     /// The arguments that it wants are none of the tool's.
     #[error("the arguments of the rewritten call do not fit: {0}")]
-    Unfit(String),
+    InvalidArguments(String),
 }
 
 /// What came of a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Asked<T> {
+pub struct ModelQuestionOutcome<T> {
     /// What it said, or why that is nothing.
-    pub said: Result<T, Silent>,
+    pub result: Result<T, UnusableModelAnswer>,
     /// What the answer used; `None` if there was none.
     pub usage: Option<AnswerTokenUsage>,
 }
 
 /// A question that is ready to be asked.
 #[derive(Debug)]
-pub struct Asking {
+pub struct PreparedModelQuestion {
     /// What the model is asked.
     pub request: ModelRequest,
     number: u32,
 }
 
 /// A kind of question: what is the same whenever it is asked.
-pub(crate) struct Question {
+pub(crate) struct ReviewTemplate {
     pub(crate) system: &'static str,
     /// What our block of data is called.
     pub(crate) label: &'static str,
@@ -77,14 +77,17 @@ pub(crate) struct Question {
     pub(crate) keys: &'static [&'static str],
 }
 
-impl Question {
+impl ReviewTemplate {
     /// Asks about this data.
-    pub(crate) fn about(&self, data: impl FnOnce(&mut Lines<'_>)) -> Asking {
+    pub(crate) fn build_reviewer_request(
+        &self,
+        data: impl FnOnce(&mut PromptLines<'_>),
+    ) -> PreparedModelQuestion {
         let quotes = QuotedPromptBlocks::with_random_quote_number();
         // One block, which begins with the number: a heading would only say it again.
         let mut prompt = String::with_capacity(ROOM);
         quotes.push_quoted_block_by_writer(&mut prompt, self.label, |prompt| {
-            data(&mut Lines::new(prompt));
+            data(&mut PromptLines::new(prompt));
         });
         let request = ModelRequest {
             system: Cow::Borrowed(self.system),
@@ -93,38 +96,40 @@ impl Question {
             output_schema: Some(self.shape.clone()),
             max_tokens: Some(MAX_TOKENS),
         };
-        Asking {
+        PreparedModelQuestion {
             request,
             number: quotes.number_answer_must_repeat(),
         }
     }
 
     /// What came of it.
-    pub(crate) fn heard<T>(
+    pub(crate) fn review_outcome_from_reply<T>(
         &self,
-        asking: &Asking,
+        asking: &PreparedModelQuestion,
         reply: Result<ModelReply, ModelError>,
-        read: impl FnOnce(&ParsedModelJson<'_>) -> Result<T, Silent>,
-    ) -> Asked<T> {
+        read: impl FnOnce(&ParsedModelJson<'_>) -> Result<T, UnusableModelAnswer>,
+    ) -> ModelQuestionOutcome<T> {
         match reply {
-            Ok(reply) => Asked {
-                said: self.answer(asking, &reply).and_then(|answer| read(&answer)),
+            Ok(reply) => ModelQuestionOutcome {
+                result: self
+                    .parse_review_answer(asking, &reply)
+                    .and_then(|answer| read(&answer)),
                 usage: Some(reply.usage),
             },
-            Err(error) => Asked {
-                said: Err(Silent::Model(error)),
+            Err(error) => ModelQuestionOutcome {
+                result: Err(UnusableModelAnswer::Model(error)),
                 usage: None,
             },
         }
     }
 
-    fn answer<'a>(
+    fn parse_review_answer<'a>(
         &self,
-        asking: &Asking,
+        asking: &PreparedModelQuestion,
         reply: &'a ModelReply,
-    ) -> Result<ParsedModelJson<'a>, Silent> {
+    ) -> Result<ParsedModelJson<'a>, UnusableModelAnswer> {
         if reply.finish_reason == FinishReason::Refused {
-            return Err(Silent::Refused);
+            return Err(UnusableModelAnswer::Refused);
         }
         let wanted = RequiredAnswerKeys {
             number: asking.number,
@@ -134,7 +139,7 @@ impl Question {
         if answer.answer_repeats_request_number() {
             Ok(answer)
         } else {
-            Err(Silent::Unsigned)
+            Err(UnusableModelAnswer::Unsigned)
         }
     }
 }

@@ -3,11 +3,11 @@
 
 use checkrein_models::{ChatMessage, RequestedToolCall};
 
-use super::lines::Lines;
+use super::lines::PromptLines;
 
 /// How much of a conversation is shown.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Recent {
+pub(crate) struct ConversationExcerptLimits {
     /// At most so many messages.
     pub(crate) count: usize,
     /// At most so many bytes of each.
@@ -21,37 +21,40 @@ const SENSE: usize = 24;
 /// What ends a message that is longer.
 const CUT: &str = " ...";
 
-impl Recent {
+impl ConversationExcerptLimits {
     /// A line for each message, oldest first.
-    pub(super) fn write(self, messages: &[ChatMessage], out: &mut Lines<'_>) {
+    pub(super) fn write_recent_messages(self, messages: &[ChatMessage], out: &mut PromptLines<'_>) {
         let mut room = self.all;
         let mut shown = 0;
         for message in messages.iter().rev().take(self.count) {
             if room < SENSE {
                 break;
             }
-            room = room.saturating_sub(length(message).min(self.each));
+            room = room.saturating_sub(message_len(message).min(self.each));
             shown += 1;
         }
         let from = messages.len().saturating_sub(shown);
         // The newest may use what the others leave; the oldest gets what is left.
         let mut most = self.each.min(self.all);
         if shown > 0 && room == 0 {
-            most = self.oldest(messages.get(from + 1..).unwrap_or_default());
+            most = self.oldest_message_room(messages.get(from + 1..).unwrap_or_default());
         }
         for (nth, message) in messages.iter().skip(from).enumerate() {
-            write(message, if nth == 0 { most } else { self.each }, out);
+            append_recent_message(message, if nth == 0 { most } else { self.each }, out);
         }
     }
 
     /// Room for the oldest that is shown, before these.
-    fn oldest(self, newer: &[ChatMessage]) -> usize {
-        let used: usize = newer.iter().map(|one| length(one).min(self.each)).sum();
+    fn oldest_message_room(self, newer: &[ChatMessage]) -> usize {
+        let used: usize = newer
+            .iter()
+            .map(|one| message_len(one).min(self.each))
+            .sum();
         self.all.saturating_sub(used).min(self.each)
     }
 }
 
-fn length(message: &ChatMessage) -> usize {
+fn message_len(message: &ChatMessage) -> usize {
     match message {
         ChatMessage::User(text) | ChatMessage::ToolResult { text, .. } => text.len(),
         // Its calls are written out only where they are shown.
@@ -59,25 +62,27 @@ fn length(message: &ChatMessage) -> usize {
     }
 }
 
-fn write(message: &ChatMessage, most: usize, out: &mut Lines<'_>) {
+fn append_recent_message(message: &ChatMessage, most: usize, out: &mut PromptLines<'_>) {
     let (who, text) = match message {
         ChatMessage::User(text) => ("user", text),
         ChatMessage::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
-        ChatMessage::Assistant { text, calls } => ("assistant", &with_calls(text, calls)),
+        ChatMessage::Assistant { text, calls } => {
+            ("assistant", &render_calls_and_text(text, calls))
+        }
         ChatMessage::ToolResult { text, failed, .. } => {
             (if *failed { "failed" } else { "result" }, text)
         }
     };
     let kept = text.split_at(text.floor_char_boundary(most)).0;
-    out.name(who);
-    out.more(kept);
+    out.begin_labelled_prompt_line(who);
+    out.append_to_prompt_line(kept);
     if kept.len() < text.len() {
-        out.more(CUT);
+        out.append_to_prompt_line(CUT);
     }
 }
 
 /// Calls first: what was done says more than what was said of it, should the end be cut.
-fn with_calls(text: &str, calls: &[RequestedToolCall]) -> String {
+fn render_calls_and_text(text: &str, calls: &[RequestedToolCall]) -> String {
     let mut said = String::new();
     for call in calls {
         said.push_str(&match &call.arguments {
@@ -96,7 +101,8 @@ mod tests {
 
     fn shown(messages: &[ChatMessage], count: usize, each: usize, all: usize) -> String {
         let mut text = String::new();
-        Recent { count, each, all }.write(messages, &mut Lines::new(&mut text));
+        ConversationExcerptLimits { count, each, all }
+            .write_recent_messages(messages, &mut PromptLines::new(&mut text));
         text
     }
 

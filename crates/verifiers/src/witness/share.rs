@@ -7,33 +7,33 @@ use std::str::FromStr;
 /// From 0 to 1.
 ///
 /// ```
-/// # use checkrein_verifiers::witness::Share;
-/// let threshold: Share = "0.6".parse()?;
-/// assert_eq!(threshold, Share::thousandths(600));
+/// # use checkrein_verifiers::witness::UnitFraction;
+/// let threshold: UnitFraction = "0.6".parse()?;
+/// assert_eq!(threshold, UnitFraction::share_from_thousandths(600));
 /// assert_eq!(threshold.to_string(), "0.6");
-/// # Ok::<(), checkrein_verifiers::witness::NoShare>(())
+/// # Ok::<(), checkrein_verifiers::witness::ParseFractionError>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Share(u16);
+pub struct UnitFraction(u16);
 
-impl Share {
+impl UnitFraction {
     /// Nothing.
     pub const ZERO: Self = Self(0);
     /// All.
     pub const ONE: Self = Self(1000);
 
     /// So many thousandths; more than all of them are all.
-    pub const fn thousandths(count: u16) -> Self {
+    pub const fn share_from_thousandths(count: u16) -> Self {
         Self(if count > 1000 { 1000 } else { count })
     }
 
     /// How many thousandths.
-    pub const fn in_thousandths(self) -> u16 {
+    pub const fn to_thousandths(self) -> u16 {
         self.0
     }
 }
 
-impl fmt::Display for Share {
+impl fmt::Display for UnitFraction {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (whole, rest) = (self.0 / 1000, self.0 % 1000);
         if rest == 0 {
@@ -47,15 +47,15 @@ impl fmt::Display for Share {
 /// A text that is no number from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is no number from 0 to 1 with at most three decimals")]
-pub struct NoShare {
+pub struct ParseFractionError {
     text: String,
 }
 
-impl FromStr for Share {
-    type Err = NoShare;
+impl FromStr for UnitFraction {
+    type Err = ParseFractionError;
 
-    fn from_str(text: &str) -> Result<Self, NoShare> {
-        let wrong = || NoShare {
+    fn from_str(text: &str) -> Result<Self, ParseFractionError> {
+        let wrong = || ParseFractionError {
             text: text.to_owned(),
         };
         let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
@@ -86,15 +86,18 @@ mod tests {
             ("0.92", 920),
             ("1", 1000),
         ] {
-            let share = Share::thousandths(thousandths);
+            let share = UnitFraction::share_from_thousandths(thousandths);
             assert_eq!(share.to_string(), text);
             assert_eq!(text.parse(), Ok(share));
         }
-        assert_eq!(Share::thousandths(1001), Share::ONE);
+        assert_eq!(
+            UnitFraction::share_from_thousandths(1001),
+            UnitFraction::ONE
+        );
         for wrong in [
             "", ".", ".5", "1.001", "2", "-0.5", "0.1234", "60%", "nan", "+1",
         ] {
-            assert!(wrong.parse::<Share>().is_err(), "{wrong}");
+            assert!(wrong.parse::<UnitFraction>().is_err(), "{wrong}");
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use checkrein_verifiers::file_system::{
-    FileKind, FileStat, FileSystem, Links, OpenFile, OpenFolder, Stamp,
+    FileKind, FileStamp, FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode,
 };
 
 /// So much of a file comes in one piece.
@@ -18,15 +18,15 @@ const MOST_LINKS: u32 = 40;
 
 #[derive(Debug, Clone)]
 pub(crate) struct MemoryFiles {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<MemoryFilesState>>,
     epoch: Instant,
     /// How many threads are worth starting.
     threads: usize,
 }
 
 #[derive(Debug)]
-struct State {
-    nodes: BTreeMap<PathBuf, Node>,
+struct MemoryFilesState {
+    nodes: BTreeMap<PathBuf, MemoryNode>,
     /// Nanoseconds since 1970.
     now: i64,
     inodes: u64,
@@ -41,15 +41,15 @@ struct State {
 }
 
 #[derive(Debug, Clone)]
-struct Node {
-    what: What,
+struct MemoryNode {
+    what: MemoryNodeKind,
     executable: bool,
     inode: u64,
     changed: i64,
 }
 
 #[derive(Debug, Clone)]
-enum What {
+enum MemoryNodeKind {
     File(Vec<u8>),
     Folder,
     Link(PathBuf),
@@ -59,7 +59,7 @@ impl MemoryFiles {
     /// One that holds an empty folder.
     pub(crate) fn new(root: &Path) -> Self {
         let files = Self {
-            state: Arc::new(Mutex::new(State {
+            state: Arc::new(Mutex::new(MemoryFilesState {
                 nodes: BTreeMap::new(),
                 now: 1_000_000_000_000_000_000,
                 inodes: 0,
@@ -74,7 +74,7 @@ impl MemoryFiles {
         let mut folders: Vec<&Path> = root.ancestors().collect();
         folders.reverse();
         for folder in folders {
-            files.state().put(folder, What::Folder);
+            files.state().put(folder, MemoryNodeKind::Folder);
         }
         files
     }
@@ -87,7 +87,7 @@ impl MemoryFiles {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoryFilesState> {
         self.state.lock().unwrap()
     }
 
@@ -109,7 +109,7 @@ impl MemoryFiles {
         if state.kind(path).is_some() || !state.make_folders_above(path) {
             return false;
         }
-        state.put(path, What::Folder);
+        state.put(path, MemoryNodeKind::Folder);
         true
     }
 
@@ -118,7 +118,7 @@ impl MemoryFiles {
         if state.kind(path).is_some() || !state.make_folders_above(path) {
             return false;
         }
-        state.put(path, What::Link(target.to_owned()));
+        state.put(path, MemoryNodeKind::Link(target.to_owned()));
         true
     }
 
@@ -157,15 +157,15 @@ impl MemoryFiles {
     }
 }
 
-impl State {
+impl MemoryFilesState {
     /// What stands at a path that leads through no link.
     fn kind(&self, path: &Path) -> Option<FileKind> {
-        self.nodes.get(path).map(Node::kind)
+        self.nodes.get(path).map(MemoryNode::kind)
     }
 
-    fn new_node(&mut self, what: What) -> Node {
+    fn new_node(&mut self, what: MemoryNodeKind) -> MemoryNode {
         self.inodes += 1;
-        Node {
+        MemoryNode {
             what,
             executable: false,
             inode: self.inodes,
@@ -173,7 +173,7 @@ impl State {
         }
     }
 
-    fn put(&mut self, path: &Path, what: What) {
+    fn put(&mut self, path: &Path, what: MemoryNodeKind) {
         let node = self.new_node(what);
         self.nodes.insert(path.to_owned(), node);
     }
@@ -185,7 +185,7 @@ impl State {
         match self.kind(above) {
             Some(kind) => kind == FileKind::Folder,
             None if self.make_folders_above(above) => {
-                self.put(above, What::Folder);
+                self.put(above, MemoryNodeKind::Folder);
                 true
             }
             None => false,
@@ -194,11 +194,13 @@ impl State {
 
     fn write(&mut self, path: &Path, content: &[u8]) -> bool {
         match self.kind(path) {
-            None if self.make_folders_above(path) => self.put(path, What::File(content.to_owned())),
+            None if self.make_folders_above(path) => {
+                self.put(path, MemoryNodeKind::File(content.to_owned()))
+            }
             Some(FileKind::File) => {
                 let now = self.now;
                 let node = self.nodes.get_mut(path).unwrap();
-                (node.what, node.changed) = (What::File(content.to_owned()), now);
+                (node.what, node.changed) = (MemoryNodeKind::File(content.to_owned()), now);
             }
             _ => return false,
         }
@@ -206,7 +208,7 @@ impl State {
     }
 
     /// Where a path leads to.
-    fn resolve(&self, path: &Path, links: Links) -> io::Result<PathBuf> {
+    fn resolve(&self, path: &Path, links: SymlinkMode) -> io::Result<PathBuf> {
         let mut rest: Vec<PathBuf> = Vec::new();
         let push = |rest: &mut Vec<PathBuf>, path: &Path| {
             let parts = path.components().rev();
@@ -232,7 +234,9 @@ impl State {
                 .get(&next)
                 .ok_or_else(|| io::Error::from(ErrorKind::NotFound))?;
             match &node.what {
-                What::Link(target) if !rest.is_empty() || links == Links::Followed => {
+                MemoryNodeKind::Link(target)
+                    if !rest.is_empty() || links == SymlinkMode::Follow =>
+                {
                     followed += 1;
                     if followed > MOST_LINKS {
                         return Err(rustix::io::Errno::LOOP.into());
@@ -245,28 +249,28 @@ impl State {
         Ok(at)
     }
 
-    fn stat(&self, path: &Path, links: Links) -> io::Result<FileStat> {
+    fn stat(&self, path: &Path, links: SymlinkMode) -> io::Result<FileStat> {
         Ok(self.nodes[&self.resolve(path, links)?].stat())
     }
 }
 
-impl Node {
+impl MemoryNode {
     fn kind(&self) -> FileKind {
         match self.what {
-            What::File(_) => FileKind::File,
-            What::Folder => FileKind::Folder,
-            What::Link(_) => FileKind::Link,
+            MemoryNodeKind::File(_) => FileKind::File,
+            MemoryNodeKind::Folder => FileKind::Folder,
+            MemoryNodeKind::Link(_) => FileKind::Link,
         }
     }
 
     fn stat(&self) -> FileStat {
         let size = match &self.what {
-            What::File(content) => content.len(),
-            What::Folder | What::Link(_) => 0,
+            MemoryNodeKind::File(content) => content.len(),
+            MemoryNodeKind::Folder | MemoryNodeKind::Link(_) => 0,
         };
         FileStat {
             kind: self.kind(),
-            stamp: Stamp {
+            stamp: FileStamp {
                 size: size as u64,
                 modified_ns: self.changed,
                 changed_ns: self.changed,
@@ -279,11 +283,11 @@ impl Node {
 }
 
 impl FileSystem for MemoryFiles {
-    fn now(&self) -> SystemTime {
+    fn clock_now(&self) -> SystemTime {
         UNIX_EPOCH + Duration::from_nanos(self.state().now.try_into().unwrap())
     }
 
-    fn monotonic(&self) -> Instant {
+    fn monotonic_now(&self) -> Instant {
         self.epoch + Duration::from_nanos(self.state().now.try_into().unwrap())
     }
 
@@ -291,13 +295,13 @@ impl FileSystem for MemoryFiles {
         self.pass(time);
     }
 
-    fn threads(&self) -> usize {
+    fn worthwhile_thread_count(&self) -> usize {
         self.threads
     }
 
-    fn open_folder(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
+    fn open_folder_for_listing(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
         let state = self.state();
-        let path = state.resolve(folder, Links::Followed)?;
+        let path = state.resolve(folder, SymlinkMode::Follow)?;
         if state.kind(&path) != Some(FileKind::Folder) {
             return Err(ErrorKind::NotADirectory.into());
         }
@@ -307,11 +311,15 @@ impl FileSystem for MemoryFiles {
         }))
     }
 
-    fn stat(&self, path: &Path, links: Links) -> io::Result<FileStat> {
+    fn stat_file(&self, path: &Path, links: SymlinkMode) -> io::Result<FileStat> {
         self.state().stat(path, links)
     }
 
-    fn open_file(&self, path: &Path, links: Links) -> io::Result<Box<dyn OpenFile>> {
+    fn open_file_for_reading(
+        &self,
+        path: &Path,
+        links: SymlinkMode,
+    ) -> io::Result<Box<dyn OpenFile>> {
         let mut state = self.state();
         let path = state.resolve(path, links)?;
         if state.kind(&path) != Some(FileKind::File) {
@@ -319,7 +327,7 @@ impl FileSystem for MemoryFiles {
         }
         state.opened += 1;
         let replaced = state.replaced.take_if(|(other, _)| *other == path);
-        let instead = replaced.map(|(_, content)| state.new_node(What::File(content)));
+        let instead = replaced.map(|(_, content)| state.new_node(MemoryNodeKind::File(content)));
         Ok(Box::new(MemoryFile {
             files: self.clone(),
             path,
@@ -330,9 +338,9 @@ impl FileSystem for MemoryFiles {
 
     fn read_link(&self, link: &Path) -> io::Result<PathBuf> {
         let state = self.state();
-        match &state.nodes[&state.resolve(link, Links::Kept)?].what {
-            What::Link(target) => Ok(target.clone()),
-            What::File(_) | What::Folder => Err(ErrorKind::InvalidInput.into()),
+        match &state.nodes[&state.resolve(link, SymlinkMode::NoFollow)?].what {
+            MemoryNodeKind::Link(target) => Ok(target.clone()),
+            MemoryNodeKind::File(_) | MemoryNodeKind::Folder => Err(ErrorKind::InvalidInput.into()),
         }
     }
 }
@@ -343,7 +351,10 @@ struct MemoryFolder {
 }
 
 impl OpenFolder for MemoryFolder {
-    fn list(&mut self, each: &mut dyn FnMut(&OsStr, io::Result<FileKind>)) -> io::Result<()> {
+    fn for_each_folder_entry(
+        &mut self,
+        each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
+    ) -> io::Result<()> {
         let state = self.files.state();
         // In an order that nobody should rely on.
         for (path, node) in state.nodes.iter().rev() {
@@ -354,8 +365,10 @@ impl OpenFolder for MemoryFolder {
         Ok(())
     }
 
-    fn stat(&self, name: &OsStr) -> io::Result<FileStat> {
-        self.files.state().stat(&self.path.join(name), Links::Kept)
+    fn stat_folder_entry(&self, name: &OsStr) -> io::Result<FileStat> {
+        self.files
+            .state()
+            .stat(&self.path.join(name), SymlinkMode::NoFollow)
     }
 }
 
@@ -363,7 +376,7 @@ struct MemoryFile {
     files: MemoryFiles,
     path: PathBuf,
     /// Not the file at the path.
-    instead: Option<Node>,
+    instead: Option<MemoryNode>,
     at: usize,
 }
 
@@ -374,7 +387,7 @@ impl Read for MemoryFile {
             return Err(ErrorKind::PermissionDenied.into());
         }
         let node = self.instead.as_ref();
-        let What::File(content) = &node.unwrap_or(&state.nodes[&self.path]).what else {
+        let MemoryNodeKind::File(content) = &node.unwrap_or(&state.nodes[&self.path]).what else {
             return Err(ErrorKind::InvalidInput.into());
         };
         let rest = content.get(self.at..).unwrap_or_default();
@@ -389,10 +402,10 @@ impl Read for MemoryFile {
 }
 
 impl OpenFile for MemoryFile {
-    fn stat(&self) -> io::Result<FileStat> {
+    fn stat_open_file(&self) -> io::Result<FileStat> {
         match &self.instead {
             Some(node) => Ok(node.stat()),
-            None => self.files.state().stat(&self.path, Links::Kept),
+            None => self.files.state().stat(&self.path, SymlinkMode::NoFollow),
         }
     }
 }

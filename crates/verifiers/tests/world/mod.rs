@@ -10,20 +10,20 @@ use std::time::Instant;
 use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_scripted::{Witness, witness};
-use checkrein_verifiers::judge::Case;
-use checkrein_verifiers::{Job, Report, find};
+use checkrein_verifiers::judge::JudgeInput;
+use checkrein_verifiers::{VerifierJob, VerifierReport, find_verifier_kind};
 
-pub(crate) struct World {
+pub(crate) struct VerifierFixture {
     folder: tempfile::TempDir,
     pub(crate) env: BTreeMap<OsString, OsString>,
     pub(crate) timeout_ms: u64,
     pub(crate) deadline: Option<Instant>,
     pub(crate) cancelled: AtomicBool,
     pub(crate) message: Option<String>,
-    pub(crate) case: Option<Case>,
+    pub(crate) case: Option<JudgeInput>,
 }
 
-impl World {
+impl VerifierFixture {
     pub(crate) fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("tree")).unwrap();
@@ -57,11 +57,11 @@ impl World {
     }
 
     /// Runs `text` as a command verifier.
-    pub(crate) fn run(&self, text: &str) -> Report {
+    pub(crate) fn run(&self, text: &str) -> VerifierReport {
         self.verify("command", &serde_json::json!({ "run": text }).to_string())
     }
 
-    pub(crate) fn verify(&self, kind: &str, definition: &str) -> Report {
+    pub(crate) fn verify(&self, kind: &str, definition: &str) -> VerifierReport {
         let spec = VerifierSpec {
             name: "tests".into(),
             kind: kind.to_owned(),
@@ -76,7 +76,7 @@ impl World {
             stance: Stance::Block,
             judge: None,
         };
-        let job = Job {
+        let job = VerifierJob {
             spec: &spec,
             root: &self.root(),
             message: self.message.as_deref(),
@@ -85,19 +85,19 @@ impl World {
             log_dir: &self.path(".checkrein/logs"),
             cancelled: &self.cancelled,
             env: &self.env,
-            models: &self.env,
-            tools: &self.outside().join("tools.json"),
+            model_env: &self.env,
+            tool_versions_file: &self.outside().join("tools.json"),
             exit_statuses: None,
             lock: None,
             redact: &|_| None,
         };
-        find(kind).unwrap().verify(&job)
+        find_verifier_kind(kind).unwrap().verify_and_report(&job)
     }
 }
 
 /// What decides in a report.
 pub(crate) fn verdict(
-    report: &Report,
+    report: &VerifierReport,
 ) -> (
     Verdict,
     Option<InconclusiveCause>,
@@ -113,7 +113,7 @@ pub(crate) fn verdict(
 }
 
 /// A model on loopback that answers as its own name says.
-pub(crate) fn witness() -> Witness {
+pub(crate) fn scripted_model() -> Witness {
     Witness::start(|body, before| {
         let said = |verdict: &str, score: f64| {
             witness::verdict(

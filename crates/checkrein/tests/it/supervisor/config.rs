@@ -1,7 +1,7 @@
 //! Each setting of the document: what is asked, and what follows.
 
 use checkrein::supervisor::{Basis, Unjudged, VerifierNetwork};
-use checkrein::{Share, VerifierConfig, VerifierVerdict};
+use checkrein::{UnitFraction, VerifierConfig, VerifierVerdict};
 
 use super::{network, nth, standard, verdict};
 use crate::scripted::{Scripted, allow, now, score, veto};
@@ -31,7 +31,7 @@ fn s004_config_veto_min_confidence() {
     assert_eq!(unsure.basis, Basis::TooUnsure(VerifierVerdict::Veto));
     assert_eq!(verdict(&default, &nth(1)), VerifierVerdict::Veto);
     let strict = VerifierConfig {
-        veto_min_confidence: Share::thousandths(900),
+        veto_min_confidence: UnitFraction::share_from_thousandths(900),
         ..VerifierConfig::default()
     };
     assert_eq!(
@@ -67,7 +67,7 @@ fn s004_config_progress_threshold() {
     now(default.evaluate_step("read", &[]));
     assert_eq!(default.progress().streak_below(), 0, "0.4 is not below 0.4");
     let strict = VerifierConfig {
-        progress_threshold: Share::thousandths(501),
+        progress_threshold: UnitFraction::share_from_thousandths(501),
         ..VerifierConfig::default()
     };
     let strict = network(&model, strict);
@@ -141,7 +141,7 @@ fn s004_setting_veto_min_confidence() {
     for (least, vetoes) in [(300, 3), (600, 2), (900, 1)] {
         let model = Scripted::one_by_one([veto("0.4", "a"), veto("0.7", "b"), veto("0.95", "c")]);
         let config = VerifierConfig {
-            veto_min_confidence: Share::thousandths(least),
+            veto_min_confidence: UnitFraction::share_from_thousandths(least),
             ..VerifierConfig::default()
         };
         let network = network(&model, config);
@@ -169,7 +169,7 @@ fn nudges(config: VerifierConfig) -> usize {
 fn s004_setting_progress_threshold() {
     for (threshold, expected) in [(300, 0), (400, 3)] {
         let config = VerifierConfig {
-            progress_threshold: Share::thousandths(threshold),
+            progress_threshold: UnitFraction::share_from_thousandths(threshold),
             ..VerifierConfig::default()
         };
         assert_eq!(nudges(config), expected, "{threshold}");
@@ -230,7 +230,7 @@ fn a_setting_with_which_nothing_would_happen_is_an_error() {
         ),
         (
             VerifierConfig {
-                progress_threshold: Share::ZERO,
+                progress_threshold: UnitFraction::ZERO,
                 ..default
             },
             "no score is below it",

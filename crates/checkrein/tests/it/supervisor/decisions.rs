@@ -1,7 +1,7 @@
 //! What a verdict does to a call, and what it and a rating hold.
 
 use checkrein::supervisor::Basis;
-use checkrein::{Share, Tool, ToolEnded, VerifierVerdict};
+use checkrein::{Tool, ToolEnded, UnitFraction, VerifierVerdict};
 use serde_json::{Value, json};
 
 use super::{nth, sender, standard};
@@ -60,7 +60,10 @@ fn s004_decision_fields() {
     let vetoed = now(network.check_tool("slack_send", &nth(0), &[]));
     assert_eq!(vetoed.verdict, VerifierVerdict::Veto);
     assert_eq!(vetoed.reason, "wrong channel");
-    assert_eq!(vetoed.confidence, Some(Share::thousandths(920)));
+    assert_eq!(
+        vetoed.confidence,
+        Some(UnitFraction::share_from_thousandths(920))
+    );
     assert_eq!(vetoed.new_args, None);
     let rewritten = now(network.check_tool("slack_send", &nth(1), &[]));
     assert_eq!(rewritten.reason, "a typo");
@@ -68,7 +71,10 @@ fn s004_decision_fields() {
         Value::Object(rewritten.new_args.unwrap()),
         json!({"channel": "#qa"})
     );
-    assert_eq!(rewritten.confidence, Some(Share::thousandths(810)));
+    assert_eq!(
+        rewritten.confidence,
+        Some(UnitFraction::share_from_thousandths(810))
+    );
     let allowed = now(network.check_tool("slack_send", &nth(2), &[]));
     assert_eq!((allowed.new_args, allowed.basis), (None, Basis::Model));
 }
@@ -78,12 +84,12 @@ fn s004_progress_check_fields() {
     let model = Scripted::one_by_one([score("0.25", Some("use grep")), score("0.75", None)]);
     let network = standard(&model);
     let low = now(network.evaluate_step("read", &[]));
-    assert_eq!(low.score, Some(Share::thousandths(250)));
+    assert_eq!(low.score, Some(UnitFraction::share_from_thousandths(250)));
     assert_eq!(low.summary, "read a file");
     assert_eq!(low.suggested_action.as_deref(), Some("use grep"));
     let high = now(network.evaluate_step("read", &[]));
     assert_eq!(
         (high.score, high.suggested_action),
-        (Some(Share::thousandths(750)), None)
+        (Some(UnitFraction::share_from_thousandths(750)), None)
     );
 }

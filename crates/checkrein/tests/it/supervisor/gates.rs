@@ -1,7 +1,7 @@
 //! What needs no model: tools, schemas, the host's own rules, scope.
 
 use checkrein::supervisor::{Basis, Policy, Scope, Unjudged};
-use checkrein::{Misfit, Tool, ToolEnded, VerifierConfig, VerifierVerdict};
+use checkrein::{InvalidToolCallError, Tool, ToolEnded, VerifierConfig, VerifierVerdict};
 use serde_json::{Value, json};
 
 use super::{both, network, nth, sender, standard};
@@ -20,7 +20,7 @@ fn a_tool_that_does_not_exist_is_refused_without_asking() {
         assert_eq!(decision.verdict, VerifierVerdict::Veto);
         assert!(matches!(
             decision.basis,
-            Basis::Misfit(Misfit::NoTool { .. })
+            Basis::Misfit(InvalidToolCallError::UnknownTool { .. })
         ));
         assert!(decision.reason.contains(hint), "{}", decision.reason);
     }
@@ -34,7 +34,10 @@ fn arguments_that_do_not_fit_are_refused_without_asking() {
     network.wrap_tools(vec![Sender::named("a"), Sender::named("slack_send")]);
     let decision = now(network.check_tool("slack_send", &json!({"channel": 7, "to": "x"}), &[]));
     assert!(
-        matches!(decision.basis, Basis::Misfit(Misfit::Arguments { .. })),
+        matches!(
+            decision.basis,
+            Basis::Misfit(InvalidToolCallError::InvalidArguments { .. })
+        ),
         "{decision:?}"
     );
     assert!(

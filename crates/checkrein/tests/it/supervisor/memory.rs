@@ -2,7 +2,7 @@
 
 use checkrein::models::ModelError;
 use checkrein::supervisor::{Basis, Unjudged};
-use checkrein::{Silent, VerifierVerdict};
+use checkrein::{UnusableModelAnswer, VerifierVerdict};
 use serde_json::{Value, json};
 
 use super::{nth, standard, verdict};
@@ -36,10 +36,9 @@ fn what_nobody_judged_is_asked_again() {
     assert!(
         matches!(
             first.basis,
-            Basis::Unjudged(Unjudged::Silent(Silent::Model(ModelError::Refused {
-                status: 401,
-                ..
-            })))
+            Basis::Unjudged(Unjudged::Silent(UnusableModelAnswer::Model(
+                ModelError::Refused { status: 401, .. }
+            )))
         ),
         "{first:?}"
     );

@@ -3,7 +3,8 @@
 use checkrein::models::ChatMessage;
 use checkrein::supervisor::VerifierNetwork;
 use checkrein::{
-    Share, Tool, ToolEnded, ToolUse, VerifierConfig, VerifierVerdict, wrap_tool_with_verifier,
+    Tool, ToolEnded, ToolUse, UnitFraction, VerifierConfig, VerifierVerdict,
+    wrap_tool_with_verifier,
 };
 use serde_json::json;
 
@@ -128,7 +129,7 @@ fn s004_method_evaluate_step() {
     let network = standard(&model);
     let history = [ChatMessage::User("remind QA".to_owned())];
     let check = now(network.evaluate_step("read a file", &history));
-    assert_eq!(check.score, Some(Share::thousandths(700)));
+    assert_eq!(check.score, Some(UnitFraction::share_from_thousandths(700)));
     assert_eq!(
         model.shown(),
         json!({"goal": GOAL, "history": [{"user": "remind QA"}], "step": "read a file"})
@@ -138,7 +139,10 @@ fn s004_method_evaluate_step() {
         (stats.progress_calls, stats.progress_below_threshold),
         (1, 0)
     );
-    assert_eq!(stats.last_progress_scores, [Share::thousandths(700)]);
+    assert_eq!(
+        stats.last_progress_scores,
+        [UnitFraction::share_from_thousandths(700)]
+    );
 }
 
 #[test]
@@ -251,7 +255,7 @@ fn s004_method_stats() {
     assert_eq!(stats.nudges_injected, 1);
     assert_eq!(
         stats.last_progress_scores,
-        [100, 200, 300].map(Share::thousandths)
+        [100, 200, 300].map(UnitFraction::share_from_thousandths)
     );
     assert_eq!((stats.input_tokens, stats.output_tokens), (7 * 900, 7 * 60));
     assert_eq!((stats.pretool_asked, stats.progress_asked), (4, 3));
@@ -265,7 +269,9 @@ fn ten_scores_are_kept() {
         now(network.evaluate_step("read", &[]));
     }
     let scores = network.stats().last_progress_scores;
-    let last: Vec<Share> = (515..525).map(Share::thousandths).collect();
+    let last: Vec<UnitFraction> = (515..525)
+        .map(UnitFraction::share_from_thousandths)
+        .collect();
     assert_eq!(scores, last);
 }
 

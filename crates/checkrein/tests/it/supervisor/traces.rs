@@ -1,6 +1,6 @@
 //! The two example traces of the document.
 
-use checkrein::{Share, Tool, ToolEnded};
+use checkrein::{Tool, ToolEnded, UnitFraction};
 use serde_json::json;
 
 use super::{both, standard};
@@ -31,7 +31,7 @@ fn s004_trace_veto() {
     assert_eq!(send.sent(), [json!({"channel": "#qa", "text": "..."})]);
     assert_eq!(
         third.decision.unwrap().confidence,
-        Some(Share::thousandths(910))
+        Some(UnitFraction::share_from_thousandths(910))
     );
     let stats = network.stats();
     assert_eq!(

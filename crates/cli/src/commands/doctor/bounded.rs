@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::process::{self, Ended};
+use checkrein_verifiers::process::{self, ProcessExit};
 
 use crate::signals;
 
@@ -53,18 +53,18 @@ pub(super) fn run(mut command: Command, patience: Duration, scratch: &Path) -> R
         .stdout(File::create(&out)?)
         .stderr(File::create(&err)?);
     let nonce = format!("doctor-{}", std::process::id());
-    let (wait, kill) = process::spawn(command, &nonce)?;
+    let (wait, kill) = process::spawn_killable_process_tree(command, &nonce)?;
     let (ended, end) = mpsc::channel();
     std::thread::spawn(move || {
         // Nobody listens any more if we were in a hurry to go.
-        let _ = ended.send(wait.wait());
+        let _ = ended.send(wait.wait_for_command_end());
     });
     let until = Instant::now() + patience;
     let (status, cut) = loop {
         match end.recv_timeout(TICK) {
             Ok(ended) => break (Some(ended?.0), false),
             Err(_) if Instant::now() > until || signals::cancelled() => {
-                kill.kill();
+                kill.kill_process_tree();
                 // The keeper of a killed tree gives up by itself.
                 let _ = end.recv();
                 break (None, true);
@@ -74,8 +74,8 @@ pub(super) fn run(mut command: Command, patience: Duration, scratch: &Path) -> R
     };
     Ok(Ran {
         status: match status {
-            Some(Ended::Exited(code)) => Some(code),
-            Some(Ended::Signalled(_) | Ended::Lost) | None => None,
+            Some(ProcessExit::Exited(code)) => Some(code),
+            Some(ProcessExit::Signalled(_) | ProcessExit::Lost) | None => None,
         },
         cut,
         stdout: head(&out)?,

@@ -26,7 +26,7 @@ use std::time::Duration;
 use checkrein_adapters as adapters;
 use serde_json::json;
 
-use checkrein_verifiers::private_file::private_temporary_folder;
+use checkrein_verifiers::private_file::create_private_temp_folder;
 
 use crate::args::Doctor;
 use crate::ui::errors::CommandError;
@@ -46,7 +46,7 @@ pub(crate) fn run(args: &Doctor) -> Result<ExitCode, CommandError> {
         audit::run(&located, args.json)?;
         return Ok(exit_code::exit(exit_code::YES));
     }
-    let scratch = private_temporary_folder()?;
+    let scratch = create_private_temp_folder()?;
     let near = Near {
         root: located.place.root.clone(),
         top: located.top.clone(),

@@ -115,7 +115,8 @@ fn gather(folder: &Path, depth: usize, files: &mut Vec<(SystemTime, PathBuf)>) {
 /// Whether a conversation's first lines name this folder, or one in it, as where it happens.
 fn is_of(file: &Path, root: &Path) -> bool {
     let mut head = Vec::new();
-    let read = whole::open(file).and_then(|file| file.take(256 * 1024).read_to_end(&mut head));
+    let read = whole::open_regular_file(file)
+        .and_then(|file| file.take(256 * 1024).read_to_end(&mut head));
     let root = root.display().to_string();
     let root = serde_json::Value::from(root.as_str()).to_string();
     let root = root.trim_end_matches('"');

@@ -5,7 +5,7 @@ use std::error::Error as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use checkrein_verifiers::git::{GitEnvironment, GitReadError, GitRepository, tracked_below};
+use checkrein_verifiers::git::{GitEnvironment, GitReadError, GitRepository, read_tracked_paths};
 use checkrein_verifiers::regular;
 use ignore::Match;
 use ignore::gitignore::{GitignoreBuilder, gitconfig_excludes_path};
@@ -36,7 +36,7 @@ pub(super) fn is_tracked(root: &Path, file: &Path) -> Result<bool, CommandError>
         return Ok(false);
     };
     let name = name.as_os_str().as_encoded_bytes();
-    tracked_below(root, &GitEnvironment::default(), Instant::now() + LONGEST)
+    read_tracked_paths(root, &GitEnvironment::default(), Instant::now() + LONGEST)
         .map(|tracked| tracked.files.contains(name))
         .map_err(unknown)
 }
@@ -48,7 +48,7 @@ fn unknown(error: GitReadError) -> CommandError {
             "it is not known which files git tracks, so your own could be committed: {error}{}",
             source.unwrap_or_default()
         ),
-        format!("{}; then run this again", error.remedy()),
+        format!("{}; then run this again", error.git_error_remedy()),
     )
 }
 
@@ -93,7 +93,7 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
 
 fn matched(folder: &Path, source: &Path, part: &Path, is_folder: bool) -> Match<()> {
     // A pipe in its place would keep us waiting.
-    if regular::open(source).is_err() {
+    if regular::open_regular_file(source).is_err() {
         return Match::None;
     }
     let mut builder = GitignoreBuilder::new(folder);
@@ -112,7 +112,7 @@ fn person_excludes() -> Option<PathBuf> {
         .filter(|folder| !folder.is_empty())
         .map_or_else(|| home.join(".config"), PathBuf::from);
     let settings = [home.join(".gitconfig"), configs.join("git/config")];
-    let readable = |file: &PathBuf| !file.exists() || regular::open(file).is_ok();
+    let readable = |file: &PathBuf| !file.exists() || regular::open_regular_file(file).is_ok();
     settings
         .iter()
         .all(readable)

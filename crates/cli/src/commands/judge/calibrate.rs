@@ -8,9 +8,10 @@ use std::time::Duration;
 use checkrein_models::ModelError;
 use checkrein_runtime::config::Driver;
 use checkrein_verifiers::judge::calibration::{
-    self, Asked, Asking, File, Lack, Measured, NotAsked, Record,
+    self, CalibrationError, CalibrationQuestionTotals, CalibrationResult, CalibrationShortfall,
+    JudgeCalibrationContext, LabelFile, RecordedReplies,
 };
-use checkrein_verifiers::judge::{Definition, Surface, Trigger};
+use checkrein_verifiers::judge::{ConversationKind, JudgeDefinition, JudgeTriggerMode};
 use serde_json::{Value, json};
 
 use super::{document, table};
@@ -36,7 +37,7 @@ pub(crate) fn run(args: &JudgeCalibrate) -> Result<ExitCode, CommandError> {
     let name = args.file.display().to_string();
     let mut file = read(&args.file)?;
     let judge = judge(args)?;
-    let (_, missing) = file.labelled.replies();
+    let (_, missing) = file.labelled.count_present_and_due_replies();
     let asked = match (&judge, missing) {
         (_, 0) => None,
         (Some(judge), _) => Some(ask(args, judge, &mut file)?),
@@ -53,7 +54,7 @@ pub(crate) fn run(args: &JudgeCalibrate) -> Result<ExitCode, CommandError> {
         }
     };
     let min_score = judge.map_or(MIN_SCORE, |judge| judge.definition.min_score);
-    let measured = calibration::measure(&file.labelled, min_score);
+    let measured = calibration::measure_judge_agreement(&file.labelled, min_score);
     let asked = asked.unwrap_or_default();
     if args.json {
         let asked = of_asked(&asked);
@@ -73,9 +74,9 @@ pub(crate) fn run(args: &JudgeCalibrate) -> Result<ExitCode, CommandError> {
 }
 
 /// Too few labels say nothing either way.
-fn code(measured: &Measured) -> u8 {
-    let lacks = measured.lacks();
-    let few = |lack: &Lack| matches!(lack, Lack::Labels(_));
+fn code(measured: &CalibrationResult) -> u8 {
+    let lacks = measured.calibration_shortfalls();
+    let few = |lack: &CalibrationShortfall| matches!(lack, CalibrationShortfall::Labels(_));
     match lacks.is_empty() {
         true => exit_code::YES,
         false if lacks.iter().any(few) => exit_code::INCONCLUSIVE,
@@ -83,7 +84,7 @@ fn code(measured: &Measured) -> u8 {
     }
 }
 
-fn read(path: &Path) -> Result<File, CommandError> {
+fn read(path: &Path) -> Result<LabelFile, CommandError> {
     let name = path.display();
     let unread = |error: std::io::Error| {
         CommandError::usage(
@@ -101,12 +102,13 @@ fn read(path: &Path) -> Result<File, CommandError> {
         let at = error.utf8_error().valid_up_to();
         CommandError::usage(format!("{name}: not UTF-8 text (byte {at})"), ABOUT)
     })?;
-    calibration::read(&text).map_err(|unfit| CommandError::usage(format!("{name}: {unfit}"), ABOUT))
+    calibration::parse_label_file(&text)
+        .map_err(|unfit| CommandError::usage(format!("{name}: {unfit}"), ABOUT))
 }
 
 /// A judge, and how long it may take.
 struct Chosen {
-    definition: Definition,
+    definition: JudgeDefinition,
     patience: Duration,
 }
 
@@ -116,12 +118,12 @@ fn judge(args: &JudgeCalibrate) -> Result<Option<Chosen>, CommandError> {
     if let (None, Some(model)) = (&args.judge, &args.model) {
         checkrein_models::validate_model_name(model).map_err(|error| unnamed(&error))?;
         return Ok(Some(Chosen {
-            definition: Definition {
+            definition: JudgeDefinition {
                 model: Some(model.clone()),
-                trigger: Trigger::Always,
+                trigger: JudgeTriggerMode::Always,
                 keywords: Vec::new(),
                 heartbeat: false,
-                surfaces: vec![Surface::Main],
+                surfaces: vec![ConversationKind::Main],
                 min_score: MIN_SCORE,
                 rubric: None,
                 rules: Vec::new(),
@@ -153,7 +155,7 @@ fn judge(args: &JudgeCalibrate) -> Result<Option<Chosen>, CommandError> {
             }
         },
     };
-    let mut definition: Definition = serde_json::from_str(&chosen.definition)
+    let mut definition: JudgeDefinition = serde_json::from_str(&chosen.definition)
         .map_err(|error| CommandError::failed(format!("judge '{}': {error}", chosen.name)))?;
     if let Some(model) = &args.model {
         checkrein_models::validate_model_name(model).map_err(|error| unnamed(&error))?;
@@ -169,10 +171,14 @@ fn unnamed(error: &ModelError) -> CommandError {
     CommandError::usage(error.to_string(), "--model takes provider/model")
 }
 
-fn ask(args: &JudgeCalibrate, judge: &Chosen, file: &mut File) -> Result<Asked, CommandError> {
+fn ask(
+    args: &JudgeCalibrate,
+    judge: &Chosen,
+    file: &mut LabelFile,
+) -> Result<CalibrationQuestionTotals, CommandError> {
     let (record, unread) = match &args.record {
         None => Default::default(),
-        Some(path) => Record::open(path).map_err(|error| {
+        Some(path) => RecordedReplies::open_or_create(path).map_err(|error| {
             let what = format!("{}: {error}", path.display());
             CommandError::usage(what, "--record names a file that can be written")
         })?,
@@ -185,34 +191,35 @@ fn ask(args: &JudgeCalibrate, judge: &Chosen, file: &mut File) -> Result<Asked, 
         ));
     }
     let env = std::env::vars_os().collect();
-    let asking = Asking {
+    let asking = JudgeCalibrationContext {
         judge: &judge.definition,
         env: &env,
-        patience: judge.patience,
+        timeout: judge.patience,
         cancelled: &signals::CANCELLED,
         record: &record,
     };
     let shown = Counted::of("asked about");
-    let asked = asking.ask(&mut file.labelled, &|done, all| shown.show(done, all));
+    let asked =
+        asking.fill_missing_judge_replies(&mut file.labelled, &|done, all| shown.show(done, all));
     shown.clear();
     asked.map_err(|error| match error {
-        NotAsked::Cancelled => CommandError::interrupted(match &args.record {
+        CalibrationError::Cancelled => CommandError::interrupted(match &args.record {
             Some(path) => format!("called off; what was answered is in {}", path.display()),
             None => "called off; with --record FILE nothing that is answered is lost".to_owned(),
         }),
-        NotAsked::Model(error @ (ModelError::NoKey { .. } | ModelError::InvalidName { .. })) => {
-            CommandError::usage(error.to_string(), "nothing was measured")
-        }
-        NotAsked::Model(_) | NotAsked::Record(_) => {
+        CalibrationError::Model(
+            error @ (ModelError::NoKey { .. } | ModelError::InvalidName { .. }),
+        ) => CommandError::usage(error.to_string(), "nothing was measured"),
+        CalibrationError::Model(_) | CalibrationError::Record(_) => {
             CommandError::inconclusive(error.to_string(), "nothing was measured")
         }
     })
 }
 
 /// Who was asked, and what it took.
-fn told(asked: &Asked) -> Vec<String> {
+fn told(asked: &CalibrationQuestionTotals) -> Vec<String> {
     let mut lines = Vec::new();
-    for (model, testimony) in &asked.of {
+    for (model, testimony) in &asked.by_model {
         let tokens =
             |count: Option<u64>| count.map_or("unknown".to_owned(), |count| count.to_string());
         let cost = testimony.cost.map_or("cost unknown".to_owned(), |cost| {
@@ -225,10 +232,10 @@ fn told(asked: &Asked) -> Vec<String> {
             tokens(testimony.output)
         ));
     }
-    if asked.known > 0 {
+    if asked.from_record > 0 {
         lines.push(format!(
             "{} answered from the record",
-            counted(asked.known, "question")
+            counted(asked.from_record, "question")
         ));
     }
     if let Some((why, count)) = &asked.failed {
@@ -240,8 +247,8 @@ fn told(asked: &Asked) -> Vec<String> {
     lines
 }
 
-fn of_asked(asked: &Asked) -> Value {
-    let models = asked.of.iter().map(|(model, testimony)| {
+fn of_asked(asked: &CalibrationQuestionTotals) -> Value {
+    let models = asked.by_model.iter().map(|(model, testimony)| {
         json!({
             "model": model,
             "questions": testimony.asked,
@@ -252,7 +259,7 @@ fn of_asked(asked: &Asked) -> Value {
     });
     json!({
         "models": models.collect::<Vec<_>>(),
-        "from_record": asked.known,
+        "from_record": asked.from_record,
         "unanswered": asked.failed.as_ref().map_or(0, |(_, count)| *count),
         "why_unanswered": asked.failed.as_ref().map(|(why, _)| why),
     })

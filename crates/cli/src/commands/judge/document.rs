@@ -3,21 +3,23 @@
 use std::collections::BTreeMap;
 
 use checkrein_verifiers::judge::calibration::{
-    AGREEMENT, InOrder, Kappa, LABELS, Lack, Measured, Pairs, Proportion, Silence, Verdicts,
+    CalibrationResult, CalibrationShortfall, CohenKappa, JudgeStatsForOneAnswerOrder,
+    JudgeVerdictStatistics, MIN_AGREEMENT, MIN_LABELS, NoJudgeVerdictReason, PairStatistics,
+    Proportion,
 };
 use serde_json::{Map, Value, json};
 
 /// One document. `asked` says who was asked now.
 pub(super) fn document(
     file: &str,
-    measured: &Measured,
+    measured: &CalibrationResult,
     asked: Value,
     warnings: &[String],
 ) -> Value {
-    let lacks = measured.lacks();
+    let lacks = measured.calibration_shortfalls();
     let (kind, found) = match measured {
-        Measured::Verdicts(verdicts) => ("verdicts", of_verdicts(verdicts)),
-        Measured::Pairs(pairs) => ("pairs", of_pairs(pairs)),
+        CalibrationResult::Verdicts(verdicts) => ("verdicts", of_verdicts(verdicts)),
+        CalibrationResult::Pairs(pairs) => ("pairs", of_pairs(pairs)),
     };
     json!({
         "schema": "checkrein/judge-calibrate/1",
@@ -31,17 +33,21 @@ pub(super) fn document(
     })
 }
 
-fn lack(lack: Lack) -> Value {
+fn lack(lack: CalibrationShortfall) -> Value {
     match lack {
-        Lack::Labels(heard) => json!({ "what": "labels", "have": heard, "need": LABELS }),
-        Lack::Agreement(low) => json!({ "what": "agreement", "have": low, "need": AGREEMENT }),
-        Lack::Chance => json!({ "what": "chance" }),
+        CalibrationShortfall::Labels(heard) => {
+            json!({ "what": "labels", "have": heard, "need": MIN_LABELS })
+        }
+        CalibrationShortfall::Agreement(low) => {
+            json!({ "what": "agreement", "have": low, "need": MIN_AGREEMENT })
+        }
+        CalibrationShortfall::Chance => json!({ "what": "chance" }),
     }
 }
 
-fn of_verdicts(verdicts: &Verdicts) -> Value {
-    let [passes, fails] = verdicts.labels();
-    let row = |said: &[u64; 2], quiet: &BTreeMap<Silence, u64>| {
+fn of_verdicts(verdicts: &JudgeVerdictStatistics) -> Value {
+    let [passes, fails] = verdicts.label_counts();
+    let row = |said: &[u64; 2], quiet: &BTreeMap<NoJudgeVerdictReason, u64>| {
         let [yes, no] = said;
         json!({ "pass": yes, "fail": no, "none": silent(quiet) })
     };
@@ -66,8 +72,8 @@ fn of_verdicts(verdicts: &Verdicts) -> Value {
     })
 }
 
-fn of_pairs(pairs: &Pairs) -> Value {
-    let order = |order: &InOrder| {
+fn of_pairs(pairs: &PairStatistics) -> Value {
+    let order = |order: &JudgeStatsForOneAnswerOrder| {
         json!({
             "right": share(order.right),
             "kappa": kappa(order.kappa),
@@ -77,9 +83,9 @@ fn of_pairs(pairs: &Pairs) -> Value {
     };
     json!({
         "labels": pairs.labels,
-        "accuracy": pairs.accuracy(),
-        "ab": order(&pairs.forth),
-        "ba": order(&pairs.back),
+        "accuracy": pairs.pairwise_accuracy(),
+        "ab": order(&pairs.a_first),
+        "ba": order(&pairs.b_first),
         "right_in_both": share(pairs.right_twice),
         "same_in_both": share(pairs.consistent),
         "none_in_both": pairs.silent_twice,
@@ -88,19 +94,19 @@ fn of_pairs(pairs: &Pairs) -> Value {
 }
 
 fn share(proportion: Proportion) -> Value {
-    let interval = proportion.interval();
+    let interval = proportion.confidence_interval();
     json!({
         "count": proportion.hits,
         "of": proportion.of,
-        "share": proportion.share(),
+        "share": proportion.ratio(),
         "low": interval.map(|interval| interval.low),
         "high": interval.map(|interval| interval.high),
     })
 }
 
-fn kappa(kappa: Option<Kappa>) -> Value {
+fn kappa(kappa: Option<CohenKappa>) -> Value {
     kappa.map_or(Value::Null, |kappa| {
-        let interval = kappa.interval();
+        let interval = kappa.kappa_confidence_interval();
         json!({
             "value": kappa.value,
             "error": kappa.error,
@@ -110,10 +116,10 @@ fn kappa(kappa: Option<Kappa>) -> Value {
     })
 }
 
-fn silent(counts: &BTreeMap<Silence, u64>) -> Value {
-    let of = |silence: Silence| {
+fn silent(counts: &BTreeMap<NoJudgeVerdictReason, u64>) -> Value {
+    let of = |silence: NoJudgeVerdictReason| {
         let count = counts.get(&silence).copied().unwrap_or(0);
         (silence.as_str().to_owned(), json!(count))
     };
-    Value::Object(Silence::ALL.map(of).into_iter().collect())
+    Value::Object(NoJudgeVerdictReason::ALL.map(of).into_iter().collect())
 }

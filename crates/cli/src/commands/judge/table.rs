@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use checkrein_verifiers::judge::calibration::{
-    AGREEMENT, InOrder, Interval, Kappa, LABELS, Lack, Measured, Pairs, Proportion, Silence,
-    Verdicts,
+    CalibrationResult, CalibrationShortfall, CohenKappa, ConfidenceInterval,
+    JudgeStatsForOneAnswerOrder, JudgeVerdictStatistics, MIN_AGREEMENT, MIN_LABELS,
+    NoJudgeVerdictReason, PairStatistics, Proportion,
 };
 
 use crate::ui::line::Line;
@@ -16,12 +17,12 @@ const LEFT: usize = 22;
 const CELL: usize = 12;
 
 /// What was found.
-pub(super) fn lines(measured: &Measured) -> Vec<Line> {
+pub(super) fn lines(measured: &CalibrationResult) -> Vec<Line> {
     let mut lines = match measured {
-        Measured::Verdicts(verdicts) => of_verdicts(verdicts),
-        Measured::Pairs(pairs) => of_pairs(pairs),
+        CalibrationResult::Verdicts(verdicts) => of_verdicts(verdicts),
+        CalibrationResult::Pairs(pairs) => of_pairs(pairs),
     };
-    let lacks = measured.lacks();
+    let lacks = measured.calibration_shortfalls();
     lines.push(match lacks.is_empty() {
         true => Line::painted(Paint::Good, "enough evidence"),
         false => Line::painted(Paint::Warn, "not enough evidence")
@@ -32,29 +33,29 @@ pub(super) fn lines(measured: &Measured) -> Vec<Line> {
     lines
 }
 
-fn words(lack: Lack) -> String {
+fn words(lack: CalibrationShortfall) -> String {
     match lack {
-        Lack::Labels(heard) => {
+        CalibrationShortfall::Labels(heard) => {
             let labels = counted(heard, "label");
-            format!("{labels} with a verdict; {LABELS} are needed")
+            format!("{labels} with a verdict; {MIN_LABELS} are needed")
         }
-        Lack::Agreement(low) => format!(
+        CalibrationShortfall::Agreement(low) => format!(
             "it may agree as little as {}; {} is needed: try another rubric or another model",
             percent(low),
-            percent(AGREEMENT)
+            percent(MIN_AGREEMENT)
         ),
-        Lack::Chance => {
+        CalibrationShortfall::Chance => {
             "it may agree no better than chance would (kappa); labels of both kinds show more"
                 .to_owned()
         }
     }
 }
 
-fn of_verdicts(verdicts: &Verdicts) -> Vec<Line> {
-    let [passes, fails] = verdicts.labels();
+fn of_verdicts(verdicts: &JudgeVerdictStatistics) -> Vec<Line> {
+    let [passes, fails] = verdicts.label_counts();
     let [said_of_passes, said_of_fails] = &verdicts.table;
     let [silent_passes, silent_fails] = &verdicts.silent;
-    let row = |label: &str, said: &[u64; 2], silent: &BTreeMap<Silence, u64>| {
+    let row = |label: &str, said: &[u64; 2], silent: &BTreeMap<NoJudgeVerdictReason, u64>| {
         let [yes, no] = said;
         let silent: u64 = silent.values().sum();
         Line::from(&format!(
@@ -92,14 +93,14 @@ fn of_verdicts(verdicts: &Verdicts) -> Vec<Line> {
     lines
 }
 
-fn of_pairs(pairs: &Pairs) -> Vec<Line> {
+fn of_pairs(pairs: &PairStatistics) -> Vec<Line> {
     let mut lines = vec![
         head(&counted(pairs.labels, "labelled pair")),
-        line("accuracy", &mean(pairs.accuracy())),
+        line("accuracy", &mean(pairs.pairwise_accuracy())),
     ];
     for (name, order) in [
-        ("a shown first", &pairs.forth),
-        ("b shown first", &pairs.back),
+        ("a shown first", &pairs.a_first),
+        ("b shown first", &pairs.b_first),
     ] {
         lines.push(line(&format!("  {name}"), &share(order.right)));
         lines.push(line("    kappa", &kappa(order.kappa)));
@@ -107,13 +108,14 @@ fn of_pairs(pairs: &Pairs) -> Vec<Line> {
     lines.push(line("right in both orders", &share(pairs.right_twice)));
     lines.push(line("same in both orders", &share(pairs.consistent)));
     lines.push(line("  kappa", &kappa(pairs.kappa)));
-    let both = |of: fn(&InOrder) -> u64| of(&pairs.forth) + of(&pairs.back);
+    let both =
+        |of: fn(&JudgeStatsForOneAnswerOrder) -> u64| of(&pairs.a_first) + of(&pairs.b_first);
     let first = both(|order| order.first.hits);
     let heard = both(|order| order.first.of);
     let of = |share: f64| format!("{:>7}  ({first} of {heard} choices)", percent(share));
     let chosen = (heard > 0).then(|| first as f64 / heard as f64);
     lines.push(line("chose the first shown", &chosen.map_or_else(none, of)));
-    lines.extend(silences(&[&pairs.forth.silent, &pairs.back.silent]));
+    lines.extend(silences(&[&pairs.a_first.silent, &pairs.b_first.silent]));
     lines
 }
 
@@ -126,12 +128,12 @@ fn line(left: &str, right: &str) -> Line {
 }
 
 /// Those that said nothing that counts, by cause.
-fn silences(all: &[&BTreeMap<Silence, u64>]) -> Option<Line> {
-    let count = |silence: Silence| {
+fn silences(all: &[&BTreeMap<NoJudgeVerdictReason, u64>]) -> Option<Line> {
+    let count = |silence: NoJudgeVerdictReason| {
         let counts = all.iter().filter_map(|counts| counts.get(&silence));
         (counts.sum::<u64>(), silence)
     };
-    let counts = Silence::ALL.map(count);
+    let counts = NoJudgeVerdictReason::ALL.map(count);
     let said: Vec<String> = counts
         .iter()
         .filter(|(count, _)| *count > 0)
@@ -148,8 +150,8 @@ fn silences(all: &[&BTreeMap<Silence, u64>]) -> Option<Line> {
 /// `88.3 %  (106 of 120; 81.4 % to 92.9 %)`
 fn share(proportion: Proportion) -> String {
     let Proportion { hits, of } = proportion;
-    match (proportion.share(), proportion.interval()) {
-        (Some(share), Some(Interval { low, high })) => format!(
+    match (proportion.ratio(), proportion.confidence_interval()) {
+        (Some(share), Some(ConfidenceInterval { low, high })) => format!(
             "{:>7}  ({hits} of {of}; {} to {})",
             percent(share),
             percent(low),
@@ -164,9 +166,9 @@ fn mean(share: Option<f64>) -> String {
     share.map_or_else(none, said)
 }
 
-fn kappa(kappa: Option<Kappa>) -> String {
+fn kappa(kappa: Option<CohenKappa>) -> String {
     let Some(kappa) = kappa else { return none() };
-    let Interval { low, high } = kappa.interval();
+    let ConfidenceInterval { low, high } = kappa.kappa_confidence_interval();
     format!("{:>7.2}  ({low:.2} to {high:.2})", kappa.value)
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use checkrein::models::ToolDefinition;
-use checkrein_runtime::veto::{Misfit, Tools};
+use checkrein_runtime::veto::{InvalidToolCallError, ToolsPreparedForVeto};
 use serde_json::{Map, Value, json};
 
 use crate::ui;
@@ -24,7 +24,7 @@ pub(super) struct Declared {
 
 #[derive(Default)]
 struct State {
-    tools: Option<Arc<Tools>>,
+    tools: Option<Arc<ToolsPreparedForVeto>>,
     /// It was not to be had, and is not asked for again until the server speaks of it.
     refused: bool,
     page: Option<Page>,
@@ -72,20 +72,23 @@ impl Declared {
         args: &Value,
         meta: &Value,
         ask: &dyn Fn(u64, Value),
-    ) -> Option<Misfit> {
+    ) -> Option<InvalidToolCallError> {
         let known = self.state().tools.clone();
         let fresh = known.is_none();
         let tools = known.or_else(|| self.fetch(meta, ask))?;
-        let misfit = tools.check(tool, args).err()?;
+        let misfit = tools.check_tool_call_schema(tool, args).err()?;
         // Not every server says when its tools change.
-        if !fresh && matches!(misfit, Misfit::NoTool { .. }) {
+        if !fresh && matches!(misfit, InvalidToolCallError::UnknownTool { .. }) {
             self.forget();
-            return self.fetch(meta, ask)?.check(tool, args).err();
+            return self
+                .fetch(meta, ask)?
+                .check_tool_call_schema(tool, args)
+                .err();
         }
         Some(misfit)
     }
 
-    fn fetch(&self, meta: &Value, ask: &dyn Fn(u64, Value)) -> Option<Arc<Tools>> {
+    fn fetch(&self, meta: &Value, ask: &dyn Fn(u64, Value)) -> Option<Arc<ToolsPreparedForVeto>> {
         if self.state().refused {
             return None;
         }
@@ -93,8 +96,8 @@ impl Declared {
         let mut state = self.state();
         match found {
             Ok(found) => {
-                let tools = Arc::new(Tools::new(&found));
-                for doubt in tools.doubts() {
+                let tools = Arc::new(ToolsPreparedForVeto::new(&found));
+                for doubt in tools.unusable_tool_schema_errors() {
                     ui::say(&format!(
                         "checkrein mcp-proxy: arguments are not checked: {doubt}"
                     ));

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use checkrein_core::ids::SessionId;
 use checkrein_runtime::config::Span;
-use checkrein_verifiers::process::{self, Ended, Kill};
+use checkrein_verifiers::process::{self, ProcessExit, ProcessTreeKillHandle};
 use checkrein_verifiers::withheld;
 
 use self::gate::Gate;
@@ -42,7 +42,7 @@ enum News {
     /// The server says nothing more; with a reason if we stopped listening.
     Silent(Option<String>),
     /// Its process is gone, and all that it started.
-    Ended(Ended),
+    Ended(ProcessExit),
 }
 
 pub(crate) fn run(args: &McpProxy) -> Result<ExitCode, CommandError> {
@@ -82,14 +82,16 @@ pub(crate) fn run(args: &McpProxy) -> Result<ExitCode, CommandError> {
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::inherit());
-    let (wait, kill) = process::spawn(command, &tag)
+    let (wait, kill) = process::spawn_killable_process_tree(command, &tag)
         .map_err(|error| CommandError::failed(cannot_start(&program.to_string_lossy(), &error)))?;
     let shown = file_name(program);
     let passing = Arc::new(Passing::new(gate, down, args.name.clone(), shown.clone()));
     let (sender, news) = channel();
     let ended = sender.clone();
     std::thread::spawn(move || {
-        let how = wait.wait().map_or(Ended::Lost, |(how, _)| how);
+        let how = wait
+            .wait_for_command_end()
+            .map_or(ProcessExit::Lost, |(how, _)| how);
         // Nobody listens any more only if we are gone.
         let _ = ended.send(News::Ended(how));
     });
@@ -187,7 +189,7 @@ struct Watch<'a> {
     passing: &'a Passing,
     shown: &'a str,
     start: Duration,
-    kill: Option<Kill>,
+    kill: Option<ProcessTreeKillHandle>,
 }
 
 impl Watch<'_> {
@@ -213,7 +215,7 @@ impl Watch<'_> {
                 }
                 Ok(News::Ended(how)) => ended = Some(how),
                 Err(RecvTimeoutError::Timeout) => {}
-                Err(RecvTimeoutError::Disconnected) => ended = ended.or(Some(Ended::Lost)),
+                Err(RecvTimeoutError::Disconnected) => ended = ended.or(Some(ProcessExit::Lost)),
             }
             if let (true, Some(how)) = (silent, ended) {
                 return over.unwrap_or_else(|| Over::Server(self.of_server(&words(how))));
@@ -248,15 +250,15 @@ impl Watch<'_> {
 
     fn end(&mut self) {
         if let Some(kill) = self.kill.take() {
-            kill.kill();
+            kill.kill_process_tree();
         }
     }
 }
 
-fn words(how: Ended) -> String {
+fn words(how: ProcessExit) -> String {
     match how {
-        Ended::Exited(code) => format!("ended with exit status {code}"),
-        Ended::Signalled(signal) => format!("was ended by signal {signal}"),
-        Ended::Lost => "was lost sight of".to_owned(),
+        ProcessExit::Exited(code) => format!("ended with exit status {code}"),
+        ProcessExit::Signalled(signal) => format!("was ended by signal {signal}"),
+        ProcessExit::Lost => "was lost sight of".to_owned(),
     }
 }

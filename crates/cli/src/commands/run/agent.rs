@@ -15,8 +15,8 @@ use checkrein_core::input::{AgentProcessFailed, Input, SessionStartKind, StanceP
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_store::{SqliteStore, Store as _};
-use checkrein_verifiers::private_file::{private_temporary_folder, write_private_file};
-use checkrein_verifiers::process::Ended;
+use checkrein_verifiers::private_file::{create_private_temp_folder, write_private_file};
+use checkrein_verifiers::process::ProcessExit;
 
 use super::live::Live;
 use super::program::Program;
@@ -184,7 +184,7 @@ pub(super) fn drive(
         hooks_fired: false,
         silent: false,
         message: None,
-        scratch: private_temporary_folder()?,
+        scratch: create_private_temp_folder()?,
     };
     let (transition, attempts) = course.go()?;
     let Some(session) = &course.session else {
@@ -453,7 +453,7 @@ impl<'a> Course<'a> {
         let status = match watched {
             Watched::Interrupted => return self.interrupted(),
             Watched::Over(decided) => return Ok(Step::of(*decided)),
-            Watched::Lingered => Ended::Exited(0),
+            Watched::Lingered => ProcessExit::Exited(0),
             Watched::Ended(status) => status,
         };
         let session = self.session()?;
@@ -483,7 +483,7 @@ impl<'a> Course<'a> {
             // It may work the next time if it got something done this time.
             Some(Ending::Failed(_)) if facts.calls > 0 => None,
             Some(Ending::Failed(transition)) => Some(transition),
-            None if status == Ended::Exited(0) || facts.calls > 0 => None,
+            None if status == ProcessExit::Exited(0) || facts.calls > 0 => None,
             None => Some(Transition {
                 native_reason: Some(native(status)),
                 ..Transition::new(Reason::Error, "agent")
@@ -538,7 +538,7 @@ impl<'a> Course<'a> {
     }
 
     /// Why an agent that did nothing ended: its own last words are the best there is.
-    fn why(&self, status: Ended, over: &Transition, stderr: &str) -> String {
+    fn why(&self, status: ProcessExit, over: &Transition, stderr: &str) -> String {
         let name = self.plan.headless.program();
         let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
         let said = lines
@@ -617,18 +617,18 @@ impl Step {
     }
 }
 
-fn native(status: Ended) -> String {
+fn native(status: ProcessExit) -> String {
     match status {
-        Ended::Exited(code) => format!("exit status {code}"),
-        Ended::Signalled(signal) => format!("signal {signal}"),
-        Ended::Lost => "lost sight of".to_owned(),
+        ProcessExit::Exited(code) => format!("exit status {code}"),
+        ProcessExit::Signalled(signal) => format!("signal {signal}"),
+        ProcessExit::Lost => "lost sight of".to_owned(),
     }
 }
 
-fn code(status: Ended) -> Option<i32> {
+fn code(status: ProcessExit) -> Option<i32> {
     match status {
-        Ended::Exited(code) => Some(code),
-        Ended::Signalled(_) | Ended::Lost => None,
+        ProcessExit::Exited(code) => Some(code),
+        ProcessExit::Signalled(_) | ProcessExit::Lost => None,
     }
 }
 

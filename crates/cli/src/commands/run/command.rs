@@ -11,8 +11,8 @@ use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::ids::{ScopeId, TaskId};
 use checkrein_core::input::{AgentProcessFailed, Input};
 use checkrein_core::transition::{Reason, Transition};
-use checkrein_verifiers::private_file::{private_temporary_folder, write_private_file};
-use checkrein_verifiers::process::{self, Ended};
+use checkrein_verifiers::private_file::{create_private_temp_folder, write_private_file};
+use checkrein_verifiers::process::{self, ProcessExit};
 use checkrein_verifiers::withheld;
 
 use super::seat::{Eye, Look, Watched, watch};
@@ -96,7 +96,7 @@ pub(crate) fn drive(
     session.prompt(&plan.task)?;
     let seat = Seat { session };
 
-    let scratch = private_temporary_folder()?;
+    let scratch = create_private_temp_folder()?;
     let mut feedback = String::new();
     let mut attempt: u32 = 0;
     let transition = loop {
@@ -218,7 +218,7 @@ impl Seat<'_> {
         let shown = program.to_string_lossy().into_owned();
         let tag = new_id();
         command.env(withheld::CHECK_VARIABLE, &tag);
-        let (wait, kill) = match process::spawn(command, &tag) {
+        let (wait, kill) = match process::spawn_killable_process_tree(command, &tag) {
             Ok(started) => started,
             Err(error) => {
                 return Ok(AgentEnd::Failed(None, super::cannot_start(&shown, &error)));
@@ -227,12 +227,12 @@ impl Seat<'_> {
         let (sender, receiver) = channel();
         std::thread::spawn(move || {
             // Nobody listens any more only if we are going anyway.
-            let _ = sender.send(wait.wait());
+            let _ = sender.send(wait.wait_for_command_end());
         });
         let mut kill = Some(kill);
         let mut kill = || {
             if let Some(kill) = kill.take() {
-                kill.kill();
+                kill.kill_process_tree();
             }
         };
         let mut eye = Eye::default();
@@ -244,18 +244,18 @@ impl Seat<'_> {
             })
         })?;
         Ok(match over {
-            Watched::Ended(Ended::Exited(0)) => AgentEnd::Claimed,
+            Watched::Ended(ProcessExit::Exited(0)) => AgentEnd::Claimed,
             Watched::Ended(_) if plan.any_exit => AgentEnd::Claimed,
-            Watched::Ended(Ended::Exited(code)) => AgentEnd::Failed(
+            Watched::Ended(ProcessExit::Exited(code)) => AgentEnd::Failed(
                 Some(code),
                 format!(
                     "'{shown}' ended with exit status {code} (a claim of done is exit 0; --any-exit takes any)"
                 ),
             ),
-            Watched::Ended(Ended::Signalled(signal)) => {
+            Watched::Ended(ProcessExit::Signalled(signal)) => {
                 AgentEnd::Failed(None, format!("'{shown}' was ended by signal {signal}"))
             }
-            Watched::Ended(Ended::Lost) => {
+            Watched::Ended(ProcessExit::Lost) => {
                 AgentEnd::Failed(None, format!("'{shown}' was lost sight of"))
             }
             Watched::Interrupted | Watched::Lingered => AgentEnd::Interrupted,

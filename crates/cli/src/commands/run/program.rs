@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use checkrein_adapters::headless::{Facts, Output, Said};
-use checkrein_verifiers::process::{self, Ended, Kill};
+use checkrein_verifiers::process::{self, ProcessExit, ProcessTreeKillHandle};
 use checkrein_verifiers::withheld;
 
 use super::new_id;
@@ -20,8 +20,8 @@ const TAIL: usize = 4 * 1024;
 
 /// A started process.
 pub(super) struct Program {
-    pub(super) ended: Receiver<std::io::Result<(Ended, bool)>>,
-    kill: Option<Kill>,
+    pub(super) ended: Receiver<std::io::Result<(ProcessExit, bool)>>,
+    kill: Option<ProcessTreeKillHandle>,
     shared: Arc<Mutex<Shared>>,
     readers: Vec<JoinHandle<()>>,
 }
@@ -51,11 +51,11 @@ impl Program {
             .stderr(Stdio::from(stderr_end))
             .env(withheld::CHECK_VARIABLE, &tag);
         // The command owns our ends of the pipes, and closes them by being consumed.
-        let (wait, kill) = process::spawn(command, &tag)?;
+        let (wait, kill) = process::spawn_killable_process_tree(command, &tag)?;
         let (sender, ended) = channel();
         std::thread::spawn(move || {
             // Nobody listens any more only if we are going anyway.
-            let _ = sender.send(wait.wait());
+            let _ = sender.send(wait.wait_for_command_end());
         });
         let shared = Arc::new(Mutex::new(Shared {
             output,
@@ -78,7 +78,7 @@ impl Program {
     /// Kills all that it started.
     pub(super) fn kill(&mut self) {
         if let Some(kill) = self.kill.take() {
-            kill.kill();
+            kill.kill_process_tree();
         }
     }
 

@@ -8,7 +8,7 @@ use checkrein::{Decided, Session};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
-use checkrein_verifiers::process::Ended;
+use checkrein_verifiers::process::ProcessExit;
 
 use crate::signals;
 use crate::ui::errors::CommandError;
@@ -22,7 +22,7 @@ const LINGER: Duration = Duration::from_secs(30);
 
 /// How a process came to its end.
 pub(super) enum Watched {
-    Ended(Ended),
+    Ended(ProcessExit),
     /// A person pressed Ctrl-C.
     Interrupted,
     /// The task was ended while it worked: by a hook, or by a cap.
@@ -40,15 +40,19 @@ pub(super) enum Look {
 
 /// Waits for the end of a process; kills it when `look` says so.
 pub(super) fn watch(
-    ended: &Receiver<std::io::Result<(Ended, bool)>>,
+    ended: &Receiver<std::io::Result<(ProcessExit, bool)>>,
     kill: &mut dyn FnMut(),
     look: &mut dyn FnMut() -> Result<Look, CommandError>,
 ) -> Result<Watched, CommandError> {
     let mut ticks: u32 = 0;
     loop {
         match ended.recv_timeout(TICK) {
-            Ok(end) => return Ok(Watched::Ended(end.map_or(Ended::Lost, |(end, _)| end))),
-            Err(RecvTimeoutError::Disconnected) => return Ok(Watched::Ended(Ended::Lost)),
+            Ok(end) => {
+                return Ok(Watched::Ended(
+                    end.map_or(ProcessExit::Lost, |(end, _)| end),
+                ));
+            }
+            Err(RecvTimeoutError::Disconnected) => return Ok(Watched::Ended(ProcessExit::Lost)),
             Err(RecvTimeoutError::Timeout) => {}
         }
         ticks = ticks.wrapping_add(1);

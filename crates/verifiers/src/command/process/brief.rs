@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use super::{Ended, spawn};
+use super::{ProcessExit, spawn_killable_process_tree};
 use crate::command::withheld::CHECK_VARIABLE;
 
 /// How long we wait for the end of what was killed.
@@ -15,35 +15,38 @@ const FAREWELL: Duration = Duration::from_secs(1);
 
 /// What may be taken of an answer.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct CommandLimits {
     /// How long it may take.
-    pub time: Duration,
+    pub timeout: Duration,
     /// Bytes; more is no answer.
-    pub bytes: u64,
+    pub max_bytes: u64,
     /// What it says on stderr is part of the answer.
-    pub errors: bool,
+    pub include_stderr: bool,
 }
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum LimitedCommandOutput {
     /// It ended well, and said this.
-    Said(Vec<u8>),
+    Complete(Vec<u8>),
     /// It cannot be started, or did not end well.
-    None,
+    Failed,
     /// It was ended at one of its bounds.
-    Cut,
+    OverLimit,
 }
 
 /// Runs `command` without input.
-pub fn ask(command: Command, bounds: Bounds) -> Answer {
-    run(command, bounds).unwrap_or(Answer::None)
+pub fn run_with_limits(command: Command, bounds: CommandLimits) -> LimitedCommandOutput {
+    try_run_with_limits(command, bounds).unwrap_or(LimitedCommandOutput::Failed)
 }
 
-fn run(mut command: Command, bounds: Bounds) -> std::io::Result<Answer> {
-    let until = Instant::now() + bounds.time;
+fn try_run_with_limits(
+    mut command: Command,
+    bounds: CommandLimits,
+) -> std::io::Result<LimitedCommandOutput> {
+    let until = Instant::now() + bounds.timeout;
     let (read, write) = std::io::pipe()?;
-    let errors = match bounds.errors {
+    let errors = match bounds.include_stderr {
         true => Stdio::from(write.try_clone()?),
         false => Stdio::null(),
     };
@@ -53,34 +56,34 @@ fn run(mut command: Command, bounds: Bounds) -> std::io::Result<Answer> {
         .stdin(Stdio::null())
         .stdout(write)
         .stderr(errors);
-    let (wait, kill) = spawn(command, &nonce)?;
-    let said = beside(move || {
+    let (wait, kill) = spawn_killable_process_tree(command, &nonce)?;
+    let said = run_on_thread(move || {
         let mut said = Vec::new();
-        let read = read.take(bounds.bytes + 1).read_to_end(&mut said);
+        let read = read.take(bounds.max_bytes + 1).read_to_end(&mut said);
         read.map(|_| said)
     });
-    let ended = beside(move || wait.wait());
+    let ended = run_on_thread(move || wait.wait_for_command_end());
     // Who says too much is waited for no longer.
-    let said = within(&said, until)
+    let said = receive_until_deadline(&said, until)
         .transpose()?
-        .filter(|said| u64::try_from(said.len()).is_ok_and(|len| len <= bounds.bytes));
+        .filter(|said| u64::try_from(said.len()).is_ok_and(|len| len <= bounds.max_bytes));
     let end = match said {
-        Some(said) => within(&ended, until).map(|end| (end, said)),
+        Some(said) => receive_until_deadline(&ended, until).map(|end| (end, said)),
         None => None,
     };
     match end {
-        Some((Ok((Ended::Exited(0), _)), said)) => Ok(Answer::Said(said)),
-        Some(_) => Ok(Answer::None),
+        Some((Ok((ProcessExit::Exited(0), _)), said)) => Ok(LimitedCommandOutput::Complete(said)),
+        Some(_) => Ok(LimitedCommandOutput::Failed),
         None => {
-            kill.kill();
+            kill.kill_process_tree();
             let _ = ended.recv_timeout(FAREWELL);
-            Ok(Answer::Cut)
+            Ok(LimitedCommandOutput::OverLimit)
         }
     }
 }
 
 /// A thread that is not waited for: it ends when what it waits for does.
-fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
+fn run_on_thread<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Receiver<T> {
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
         // Nobody listens any more once the time is over.
@@ -89,7 +92,7 @@ fn beside<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Recei
     receiver
 }
 
-fn within<T>(receiver: &Receiver<T>, until: Instant) -> Option<T> {
+fn receive_until_deadline<T>(receiver: &Receiver<T>, until: Instant) -> Option<T> {
     let left = until.saturating_duration_since(Instant::now());
     receiver.recv_timeout(left).ok()
 }
@@ -97,37 +100,46 @@ fn within<T>(receiver: &Receiver<T>, until: Instant) -> Option<T> {
 #[cfg(all(test, unix))]
 mod tests {
     use super::*;
-    use crate::command::process::shell;
+    use crate::command::process::build_shell_command;
 
-    fn said(script: &str, time: Duration) -> Answer {
-        let bounds = Bounds {
-            time,
-            bytes: 1000,
-            errors: false,
+    fn run_limited_script(script: &str, time: Duration) -> LimitedCommandOutput {
+        let bounds = CommandLimits {
+            timeout: time,
+            max_bytes: 1000,
+            include_stderr: false,
         };
-        ask(shell(script), bounds)
+        run_with_limits(build_shell_command(script), bounds)
     }
 
     #[test]
-    fn an_answer_is_all_that_was_said_by_who_ended_well() {
+    fn test_output_needs_clean_exit() {
         let long = Duration::from_secs(60);
         assert_eq!(
-            said("echo a; echo b >&2; echo c", long),
-            Answer::Said(b"a\nc\n".to_vec())
+            run_limited_script("echo a; echo b >&2; echo c", long),
+            LimitedCommandOutput::Complete(b"a\nc\n".to_vec())
         );
-        assert_eq!(said("echo a; exit 3", long), Answer::None);
-        assert_eq!(said("echo a; kill -9 $$", long), Answer::None);
+        assert_eq!(
+            run_limited_script("echo a; exit 3", long),
+            LimitedCommandOutput::Failed
+        );
+        assert_eq!(
+            run_limited_script("echo a; kill -9 $$", long),
+            LimitedCommandOutput::Failed
+        );
         // Too much, and who keeps what it writes to open.
-        assert_eq!(said("yes", long), Answer::Cut);
+        assert_eq!(
+            run_limited_script("yes", long),
+            LimitedCommandOutput::OverLimit
+        );
         #[cfg(target_os = "linux")]
         assert_eq!(
-            said("echo a; sleep 1000 & exit 0", long),
-            Answer::Said(b"a\n".to_vec())
+            run_limited_script("echo a; sleep 1000 & exit 0", long),
+            LimitedCommandOutput::Complete(b"a\n".to_vec())
         );
     }
 
     #[test]
-    fn who_hangs_is_ended_with_all_that_it_started() {
+    fn hanging_process_tree_is_killed() {
         let folder = tempfile::tempdir().unwrap();
         let pipe = folder.path().join("pipe");
         let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
@@ -138,7 +150,10 @@ mod tests {
             "sh -c 'exec 3<>\"{0}\"; echo on >&3; sleep 1000' & wait",
             pipe.display()
         );
-        assert_eq!(said(&script, Duration::from_millis(300)), Answer::Cut);
+        assert_eq!(
+            run_limited_script(&script, Duration::from_millis(300)),
+            LimitedCommandOutput::OverLimit
+        );
         let mut ps = Command::new("ps");
         ps.args(["-eo", "args"]);
         let alive = ps.output().unwrap();

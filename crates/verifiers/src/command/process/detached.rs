@@ -16,15 +16,15 @@ use rustix::process::setsid;
     unsafe_code,
     reason = "pre_exec: `stand_alone` does nothing but system calls"
 )]
-pub fn spawn(mut command: Command) -> io::Result<Child> {
+pub fn spawn_detached(mut command: Command) -> io::Result<Child> {
     // SAFETY: after the fork of a process with threads only async-signal-safe calls are allowed, and
     // `stand_alone` makes no others.
-    unsafe { command.pre_exec(stand_alone) };
+    unsafe { command.pre_exec(detach_from_parent) };
     command.spawn()
 }
 
 #[expect(unsafe_code, reason = "rustix has no close_range")]
-fn stand_alone() -> io::Result<()> {
+fn detach_from_parent() -> io::Result<()> {
     setsid()?;
     // SAFETY: closes nothing before the exec, and what Rust has open is marked so anyway.
     let marked = unsafe {

@@ -37,7 +37,7 @@ const ROUNDS: u32 = 5_000;
 /// Called between fork and exec: returns in the process that becomes the check, and stays,
 /// as the keeper, in its parent.
 /// The keeper has `lock` open until the tree is gone; the check has not.
-pub(super) fn stand_between(
+pub(super) fn fork_subreaper(
     leash: &OwnedFd,
     report: &OwnedFd,
     lock: Option<&OwnedFd>,
@@ -45,7 +45,7 @@ pub(super) fn stand_between(
     // A session of its own: what a terminal or `kill 0` sends does not reach the keeper.
     setsid()?;
     set_child_subreaper(Some(getpid()))?;
-    match fork()? {
+    match fork_with_libc()? {
         None => {
             setsid()?;
             // The keeper has one thread, so this fires at its end and no sooner.
@@ -56,18 +56,18 @@ pub(super) fn stand_between(
             block_signals();
             // Also the pipe on which `Command::spawn` waits for the exec, and the check's output.
             let lock = lock.unwrap_or(leash).as_raw_fd();
-            close_all_but([leash.as_raw_fd(), report.as_raw_fd(), lock]);
-            let (status, survivors) = keep(check, leash);
+            close_all_fds_except([leash.as_raw_fd(), report.as_raw_fd(), lock]);
+            let (status, survivors) = wait_for_check_process_tree(check, leash);
             let [a, b, c, d] = status.unwrap_or(0).to_ne_bytes();
             let _ = rustix::io::write(report, &[a, b, c, d, u8::from(survivors)]);
-            exit()
+            exit_immediately()
         }
     }
 }
 
 /// Waits for the end of the check or of the leash, then for the end of the whole tree: the
 /// check's status, and whether some of the tree would not die.
-fn keep(check: Pid, leash: &OwnedFd) -> (Option<i32>, bool) {
+fn wait_for_check_process_tree(check: Pid, leash: &OwnedFd) -> (Option<i32>, bool) {
     let mut status = None;
     let pidfd = pidfd_open(check, PidfdFlags::empty()).ok();
     let pause = if pidfd.is_some() {
@@ -86,13 +86,13 @@ fn keep(check: Pid, leash: &OwnedFd) -> (Option<i32>, bool) {
             let _ = kill_process_group(check, Signal::KILL);
             break;
         }
-        reap(check, &mut status);
+        reap_children(check, &mut status);
         if status.is_some() {
             break;
         }
     }
     for _ in 0..ROUNDS {
-        if reap(check, &mut status) {
+        if reap_children(check, &mut status) {
             return (status, false);
         }
         kill_children();
@@ -102,7 +102,7 @@ fn keep(check: Pid, leash: &OwnedFd) -> (Option<i32>, bool) {
 }
 
 /// Takes leave of children that have ended; whether none is left.
-fn reap(check: Pid, status: &mut Option<i32>) -> bool {
+fn reap_children(check: Pid, status: &mut Option<i32>) -> bool {
     loop {
         match wait(WaitOptions::NOHANG) {
             Ok(Some((pid, ended))) if pid == check => *status = Some(ended.as_raw()),
@@ -124,17 +124,18 @@ fn kill_children() {
     let mut buffer = [MaybeUninit::uninit(); 4096];
     let mut entries = RawDir::new(&proc, &mut buffer);
     while let Some(Ok(entry)) = entries.next() {
-        let Some(pid) = number(entry.file_name().to_bytes()).and_then(Pid::from_raw) else {
+        let Some(pid) = parse_decimal_bytes(entry.file_name().to_bytes()).and_then(Pid::from_raw)
+        else {
             continue;
         };
-        if parent_of(&proc, pid) == Some(keeper) {
+        if parent_pid(&proc, pid) == Some(keeper) {
             let _ = kill_process(pid, Signal::KILL);
         }
     }
 }
 
 /// The fourth field of `/proc/PID/stat`. The second, the name, may hold blanks and parentheses.
-fn parent_of(proc: &OwnedFd, pid: Pid) -> Option<Pid> {
+fn parent_pid(proc: &OwnedFd, pid: Pid) -> Option<Pid> {
     let mut path = [0_u8; 24];
     let mut rest = path.as_mut_slice();
     write!(rest, "{}/stat", pid.as_raw_nonzero()).ok()?;
@@ -146,15 +147,15 @@ fn parent_of(proc: &OwnedFd, pid: Pid) -> Option<Pid> {
     let text = text.get(..length)?;
     let name_end = text.iter().rposition(|byte| *byte == b')')?;
     let parent = text.get(name_end..)?.split(|byte| *byte == b' ').nth(2)?;
-    Pid::from_raw(number(parent)?)
+    Pid::from_raw(parse_decimal_bytes(parent)?)
 }
 
-fn number(text: &[u8]) -> Option<i32> {
+fn parse_decimal_bytes(text: &[u8]) -> Option<i32> {
     std::str::from_utf8(text).ok()?.parse().ok()
 }
 
 #[expect(unsafe_code, reason = "rustix has no stable fork")]
-fn fork() -> io::Result<Option<Pid>> {
+fn fork_with_libc() -> io::Result<Option<Pid>> {
     // SAFETY: no invariants of ours are at stake; both sides go on with system calls only.
     match unsafe { libc::fork() } {
         -1 => Err(io::Error::last_os_error()),
@@ -175,21 +176,21 @@ fn block_signals() {
     }
 }
 
-fn close_all_but(mut kept: [RawFd; 3]) {
+fn close_all_fds_except(mut kept: [RawFd; 3]) {
     kept.sort_unstable();
     let mut first = 0;
     for fd in kept.map(RawFd::unsigned_abs) {
-        close_range(first, fd.checked_sub(1));
+        close_descriptor_range(first, fd.checked_sub(1));
         first = fd + 1;
     }
-    close_range(first, Some(u32::MAX));
+    close_descriptor_range(first, Some(u32::MAX));
 }
 
 #[expect(
     unsafe_code,
     reason = "closes descriptors that Rust values of the forked program own"
 )]
-fn close_range(first: u32, last: Option<u32>) {
+fn close_descriptor_range(first: u32, last: Option<u32>) {
     let Some(last) = last.filter(|last| first <= *last) else {
         return;
     };
@@ -208,7 +209,7 @@ fn close_range(first: u32, last: Option<u32>) {
     unsafe_code,
     reason = "`std::process::exit` would run handlers of the forked program"
 )]
-fn exit() -> ! {
+fn exit_immediately() -> ! {
     // SAFETY: ends this process without running anything.
     unsafe { libc::_exit(0) }
 }

@@ -22,13 +22,13 @@ mod windows;
 #[cfg(not(unix))]
 use windows as platform;
 
-pub use platform::{Kill, Wait, spawn_locked};
+pub use platform::{ProcessTreeKillHandle, ProcessWaiter, spawn_holding_lock};
 
 use std::process::Command;
 
 /// How a process ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum ProcessExit {
     /// With this status.
     Exited(i32),
     /// By this signal.
@@ -41,12 +41,15 @@ pub enum Ended {
 ///
 /// # Errors
 /// As of `Command::spawn`.
-pub fn spawn(command: Command, nonce: &str) -> std::io::Result<(Wait, Kill)> {
-    spawn_locked(command, nonce, None)
+pub fn spawn_killable_process_tree(
+    command: Command,
+    nonce: &str,
+) -> std::io::Result<(ProcessWaiter, ProcessTreeKillHandle)> {
+    spawn_holding_lock(command, nonce, None)
 }
 
 /// A command that the platform's shell reads.
-pub(crate) fn shell(text: &str) -> Command {
+pub(crate) fn build_shell_command(text: &str) -> Command {
     let (shell, flag) = if cfg!(windows) {
         ("cmd", "/C")
     } else {
@@ -59,11 +62,11 @@ pub(crate) fn shell(text: &str) -> Command {
 
 /// What a wait status says.
 #[cfg(unix)]
-pub(crate) fn ended(status: std::process::ExitStatus) -> Ended {
+pub(crate) fn exit_from_status(status: std::process::ExitStatus) -> ProcessExit {
     use std::os::unix::process::ExitStatusExt as _;
     match (status.code(), status.signal()) {
-        (Some(code), _) => Ended::Exited(code),
-        (None, Some(signal)) => Ended::Signalled(signal),
-        (None, None) => Ended::Lost,
+        (Some(code), _) => ProcessExit::Exited(code),
+        (None, Some(signal)) => ProcessExit::Signalled(signal),
+        (None, None) => ProcessExit::Lost,
     }
 }

@@ -10,13 +10,13 @@ use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, wa
 use super::{Ended, ended};
 
 /// Waits for the end of a group's leader, then ends the group.
-pub struct Wait {
+pub struct ProcessWaiter {
     child: Child,
     group: Arc<Mutex<Option<Pid>>>,
 }
 
 /// Ends a group.
-pub struct Kill {
+pub struct ProcessTreeKillHandle {
     /// `None` once the leader is reaped: its number may then be another group's.
     group: Arc<Mutex<Option<Pid>>>,
 }
@@ -25,35 +25,35 @@ pub struct Kill {
 ///
 /// # Errors
 /// As of `Command::spawn`.
-pub fn spawn_locked(
+pub fn spawn_holding_lock(
     mut command: Command,
     _nonce: &str,
     _lock: Option<&std::fs::File>,
-) -> std::io::Result<(Wait, Kill)> {
+) -> std::io::Result<(ProcessWaiter, ProcessTreeKillHandle)> {
     let child = command.process_group(0).spawn()?;
     let group = Arc::new(Mutex::new(Some(Pid::from_child(&child))));
     Ok((
-        Wait {
+        ProcessWaiter {
             child,
             group: Arc::clone(&group),
         },
-        Kill { group },
+        ProcessTreeKillHandle { group },
     ))
 }
 
-impl Kill {
+impl ProcessTreeKillHandle {
     /// Kills the group.
-    pub fn kill(self) {
+    pub fn kill_process_tree(self) {
         kill_group(*self.group.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
-impl Wait {
+impl ProcessWaiter {
     /// How the leader ended; what is left of its group is killed.
     ///
     /// # Errors
     /// If its status cannot be had.
-    pub fn wait(mut self) -> std::io::Result<(Ended, bool)> {
+    pub fn wait_for_command_end(mut self) -> std::io::Result<(Ended, bool)> {
         let leader = Pid::from_child(&self.child);
         // Unreaped, so that the group's number stays its own until the group is killed.
         while let Err(rustix::io::Errno::INTR) = waitid(
@@ -66,7 +66,7 @@ impl Wait {
     }
 }
 
-fn kill_group(group: Option<Pid>) {
+fn kill_process_group_if_any(group: Option<Pid>) {
     if let Some(group) = group {
         // It may have ended by itself.
         let _ = kill_process_group(group, Signal::KILL);

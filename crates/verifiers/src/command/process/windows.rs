@@ -5,12 +5,12 @@ use std::process::{Child, Command, Stdio};
 use super::Ended;
 
 /// Waits for the end of a process.
-pub struct Wait {
+pub struct ProcessWaiter {
     child: Child,
 }
 
 /// Ends a process and its descendants.
-pub struct Kill {
+pub struct ProcessTreeKillHandle {
     id: u32,
 }
 
@@ -18,20 +18,20 @@ pub struct Kill {
 ///
 /// # Errors
 /// As of `Command::spawn`.
-pub fn spawn_locked(
+pub fn spawn_holding_lock(
     mut command: Command,
     _nonce: &str,
     _lock: Option<&std::fs::File>,
-) -> std::io::Result<(Wait, Kill)> {
+) -> std::io::Result<(ProcessWaiter, ProcessTreeKillHandle)> {
     let child = command.spawn()?;
     let id = child.id();
-    Ok((Wait { child }, Kill { id }))
+    Ok((ProcessWaiter { child }, ProcessTreeKillHandle { id }))
 }
 
-impl Kill {
+impl ProcessTreeKillHandle {
     /// Kills it and its descendants.
-    pub fn kill(self) {
-        // The number stays its own as long as `Wait` holds the process open.
+    pub fn kill_process_tree(self) {
+        // The number stays its own as long as `ProcessWaiter` holds the process open.
         let _ = Command::new("taskkill")
             .args(["/T", "/F", "/PID", &self.id.to_string()])
             .stdin(Stdio::null())
@@ -41,12 +41,12 @@ impl Kill {
     }
 }
 
-impl Wait {
+impl ProcessWaiter {
     /// How it ended.
     ///
     /// # Errors
     /// If its status cannot be had.
-    pub fn wait(mut self) -> std::io::Result<(Ended, bool)> {
+    pub fn wait_for_command_end(mut self) -> std::io::Result<(Ended, bool)> {
         let status = self.child.wait()?;
         Ok((status.code().map_or(Ended::Lost, Ended::Exited), false))
     }

@@ -15,12 +15,12 @@ use checkrein_models::{
 };
 
 use super::compare;
-use super::items::{Item, Labelled, Pair};
-use super::measure::{Side, Silence};
-use super::record::{Record, question};
-use super::said::{Recorded, RecordedChoice, Text};
-use crate::judge::context::{self, Order};
-use crate::judge::{Definition, Rules, count, model_for};
+use super::items::{LabelledAnswer, LabelledAnswerSet, LabelledPair};
+use super::measure::{AnswerSide, NoJudgeVerdictReason};
+use super::record::{RecordedReplies, model_and_request_digest};
+use super::said::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoice};
+use crate::judge::context::{self, JudgePromptOrder};
+use crate::judge::{InstructionFile, JudgeDefinition, add_judge_usage, choose_judge_model};
 
 /// Questions under way at once: as many as providers let a new account have.
 const AT_ONCE: usize = 4;
@@ -31,33 +31,33 @@ const RULES_NAME: &str = "rules";
 
 /// Who is asked, and how.
 #[derive(Debug)]
-pub struct Asking<'a> {
+pub struct JudgeCalibrationContext<'a> {
     /// The judge.
-    pub judge: &'a Definition,
+    pub judge: &'a JudgeDefinition,
     /// Where keys and addresses of providers are looked for.
     pub env: &'a BTreeMap<OsString, OsString>,
     /// How long one question may take.
-    pub patience: Duration,
+    pub timeout: Duration,
     /// Set once nobody waits any more.
     pub cancelled: &'a AtomicBool,
     /// What was answered before.
-    pub record: &'a Record,
+    pub record: &'a RecordedReplies,
 }
 
 /// What came of asking.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Asked {
+pub struct CalibrationQuestionTotals {
     /// Questions, tokens and cost, by model.
-    pub of: BTreeMap<String, JudgeUsage>,
+    pub by_model: BTreeMap<String, JudgeUsage>,
     /// Questions whose answer was recorded.
-    pub known: u64,
+    pub from_record: u64,
     /// Questions without an answer: the first reason, and how many.
     pub failed: Option<(String, u64)>,
 }
 
 /// Why nothing can be measured.
 #[derive(Debug, thiserror::Error)]
-pub enum NotAsked {
+pub enum CalibrationError {
     /// No question was answered, and others would not be.
     #[error(transparent)]
     Model(#[from] ModelError),
@@ -69,38 +69,38 @@ pub enum NotAsked {
     Cancelled,
 }
 
-impl Asking<'_> {
+impl JudgeCalibrationContext<'_> {
     /// Fills in what is not recorded. `told` hears after each item how many of how many there are.
     ///
     /// # Errors
     /// Nothing can be measured; what was answered is in the record.
-    pub fn ask(
+    pub fn fill_missing_judge_replies(
         &self,
-        labelled: &mut Labelled,
+        labelled: &mut LabelledAnswerSet,
         told: &(dyn Fn(usize, usize) + Sync),
-    ) -> Result<Asked, NotAsked> {
-        let session = Session {
+    ) -> Result<CalibrationQuestionTotals, CalibrationError> {
+        let session = SharedCalibrationContext {
             asking: self,
             state: Mutex::default(),
         };
         match labelled {
-            Labelled::Verdicts(items) => {
-                let open: Vec<&mut Item> = items
+            LabelledAnswerSet::Verdicts(items) => {
+                let open: Vec<&mut LabelledAnswer> = items
                     .iter_mut()
                     .filter(|item| item.reply.is_none())
                     .collect();
-                session.each(open, told, |item| {
-                    item.reply = Some(session.verdict(item)?);
+                session.for_each_parallel(open, told, |item| {
+                    item.reply = Some(session.ask_judge_verdict(item)?);
                     Ok(())
                 })?;
             }
-            Labelled::Pairs(pairs) => {
-                let open = |pair: &&mut Pair| pair.replies.iter().any(Option::is_none);
-                let open: Vec<&mut Pair> = pairs.iter_mut().filter(open).collect();
-                session.each(open, told, |pair| {
-                    for (at, first) in [Side::A, Side::B].into_iter().enumerate() {
+            LabelledAnswerSet::Pairs(pairs) => {
+                let open = |pair: &&mut LabelledPair| pair.replies.iter().any(Option::is_none);
+                let open: Vec<&mut LabelledPair> = pairs.iter_mut().filter(open).collect();
+                session.for_each_parallel(open, told, |pair| {
+                    for (at, first) in [AnswerSide::A, AnswerSide::B].into_iter().enumerate() {
                         if pair.replies.get(at).is_some_and(Option::is_none) {
-                            let said = session.choice(pair, first)?;
+                            let said = session.ask_pairwise_choice(pair, first)?;
                             if let Some(reply) = pair.replies.get_mut(at) {
                                 *reply = Some(said);
                             }
@@ -117,36 +117,36 @@ impl Asking<'_> {
 }
 
 /// What several threads share.
-struct Session<'a> {
-    asking: &'a Asking<'a>,
-    state: Mutex<State>,
+struct SharedCalibrationContext<'a> {
+    asking: &'a JudgeCalibrationContext<'a>,
+    state: Mutex<CalibrationSharedState>,
 }
 
 #[derive(Default)]
-struct State {
-    asked: Asked,
+struct CalibrationSharedState {
+    asked: CalibrationQuestionTotals,
     /// By name: a connection is kept.
     models: BTreeMap<String, RemoteModel>,
     /// Whether any was, now or before.
     answered: bool,
 }
 
-impl Session<'_> {
-    fn lock(&self) -> MutexGuard<'_, State> {
+impl SharedCalibrationContext<'_> {
+    fn lock_calibration_state(&self) -> MutexGuard<'_, CalibrationSharedState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Does it with each, a few at a time, until one says that no other can succeed.
-    fn each<T: Send>(
+    fn for_each_parallel<T: Send>(
         &self,
         open: Vec<T>,
         told: &(dyn Fn(usize, usize) + Sync),
-        one: impl Fn(T) -> Result<(), NotAsked> + Sync,
-    ) -> Result<(), NotAsked> {
+        one: impl Fn(T) -> Result<(), CalibrationError> + Sync,
+    ) -> Result<(), CalibrationError> {
         let all = open.len();
         let left = Mutex::new(open.into_iter());
         let done = AtomicUsize::new(0);
-        let over: Mutex<Option<NotAsked>> = Mutex::new(None);
+        let over: Mutex<Option<CalibrationError>> = Mutex::new(None);
         let work = || {
             loop {
                 let is_over = || over.lock().unwrap_or_else(PoisonError::into_inner);
@@ -173,111 +173,135 @@ impl Session<'_> {
     }
 
     /// As at a stop: a near miss is asked about twice.
-    fn verdict(&self, item: &Item) -> Result<Recorded, NotAsked> {
+    fn ask_judge_verdict(
+        &self,
+        item: &LabelledAnswer,
+    ) -> Result<RecordedJudgeReply, CalibrationError> {
         let mut judge = self.asking.judge.clone();
         if let Some(text) = &item.rules {
             let name = RULES_NAME.to_owned();
             let text = text.clone();
-            judge.rules = vec![Rules { name, text }];
+            judge.rules = vec![InstructionFile { name, text }];
         }
-        let name = model_for(&judge, &item.case.agent).0;
+        let name = choose_judge_model(&judge, &item.case.agent).0;
         let ask = |order| {
-            let request = |quotes| context::request(&judge, &item.case, quotes, order);
-            self.reply(&name, &item.id, &request)
+            let request = |quotes| context::verdict_request(&judge, &item.case, quotes, order);
+            self.fetch_judge_reply(&name, &item.id, &request)
         };
-        let Some(first) = ask(Order::Forth)? else {
-            return Ok(Recorded::Silent(Silence::Unanswered));
+        let Some(first) = ask(JudgePromptOrder::RequestFirst)? else {
+            return Ok(RecordedJudgeReply::NoVerdict(
+                NoJudgeVerdictReason::Unanswered,
+            ));
         };
-        let read = |text: &Text| super::super::verdict::read(&text.text, text.number);
+        let read = |text: &RawJudgeReply| {
+            super::super::verdict::parse_judge_verdict(&text.text, text.number)
+        };
         let Ok(said) = read(&first) else {
-            return Ok(Recorded::Silent(Silence::Unreadable));
+            return Ok(RecordedJudgeReply::NoVerdict(
+                NoJudgeVerdictReason::Unreadable,
+            ));
         };
-        if judge.is_near(&said) {
-            let Some(second) = ask(Order::Back)? else {
-                return Ok(Recorded::Silent(Silence::Unanswered));
+        if judge.is_near_min_score(&said) {
+            let Some(second) = ask(JudgePromptOrder::AnswerFirst)? else {
+                return Ok(RecordedJudgeReply::NoVerdict(
+                    NoJudgeVerdictReason::Unanswered,
+                ));
             };
             match read(&second) {
-                Err(_) => return Ok(Recorded::Silent(Silence::Unreadable)),
+                Err(_) => {
+                    return Ok(RecordedJudgeReply::NoVerdict(
+                        NoJudgeVerdictReason::Unreadable,
+                    ));
+                }
                 Ok(other)
-                    if said.passes_at(judge.min_score) != other.passes_at(judge.min_score) =>
+                    if said.passes_min_score(judge.min_score)
+                        != other.passes_min_score(judge.min_score) =>
                 {
-                    return Ok(Recorded::Silent(Silence::Wavering));
+                    return Ok(RecordedJudgeReply::NoVerdict(
+                        NoJudgeVerdictReason::Wavering,
+                    ));
                 }
                 Ok(_) => {}
             }
         }
-        Ok(Recorded::Text(first))
+        Ok(RecordedJudgeReply::Text(first))
     }
 
-    fn choice(&self, pair: &Pair, first: Side) -> Result<RecordedChoice, NotAsked> {
+    fn ask_pairwise_choice(
+        &self,
+        pair: &LabelledPair,
+        first: AnswerSide,
+    ) -> Result<RecordedPairChoice, CalibrationError> {
         let judge = self.asking.judge;
-        let name = model_for(judge, "").0;
-        let request = |quotes| compare::request(judge, pair, first, quotes);
-        Ok(match self.reply(&name, &pair.id, &request)? {
-            Some(text) => RecordedChoice::Text(text, first),
-            None => RecordedChoice::Silent(Silence::Unanswered),
+        let name = choose_judge_model(judge, "").0;
+        let request = |quotes| compare::pairwise_choice_request(judge, pair, first, quotes);
+        Ok(match self.fetch_judge_reply(&name, &pair.id, &request)? {
+            Some(text) => RecordedPairChoice::Text(text, first),
+            None => RecordedPairChoice::NoChoice(NoJudgeVerdictReason::Unanswered),
         })
     }
 
     /// The answer to this question; `None` if the model gives none to this one.
-    fn reply(
+    fn fetch_judge_reply(
         &self,
         name: &str,
         item: &str,
         request: &dyn Fn(QuotedPromptBlocks) -> ModelRequest,
-    ) -> Result<Option<Text>, NotAsked> {
-        let question = question(
+    ) -> Result<Option<RawJudgeReply>, CalibrationError> {
+        let question = model_and_request_digest(
             name,
             &request(QuotedPromptBlocks::quoted_blocks_with_number(0)),
         );
-        if let Some(known) = self.asking.record.known(&question) {
-            let mut state = self.lock();
-            state.asked.known += 1;
+        if let Some(known) = self.asking.record.recorded_judge_reply(&question) {
+            let mut state = self.lock_calibration_state();
+            state.asked.from_record += 1;
             state.answered = true;
             return Ok(Some(known));
         }
-        let model = self.model(name)?;
+        let model = self.cached_model_client(name)?;
         let quotes = QuotedPromptBlocks::with_random_quote_number();
         let heard =
             block_on_unless_cancelled(self.asking.cancelled, model.ask_model(&request(quotes)));
         let reply = match heard {
-            None => return Err(NotAsked::Cancelled),
+            None => return Err(CalibrationError::Cancelled),
             Some(Ok(reply)) => reply,
             Some(Err(error)) => {
-                let mut state = self.lock();
+                let mut state = self.lock_calibration_state();
                 let (_, count) = state
                     .asked
                     .failed
                     .get_or_insert_with(|| (error.to_string(), 0));
                 *count += 1;
-                let hopeless = !is_of_this_question(&error) || *count >= GIVE_UP;
+                let hopeless = !is_request_specific_error(&error) || *count >= GIVE_UP;
                 if hopeless && !state.answered {
                     return Err(error.into());
                 }
                 return Ok(None);
             }
         };
-        let said = Text {
+        let said = RawJudgeReply {
             text: reply.text.clone(),
             number: quotes.number_answer_must_repeat(),
         };
-        self.asking.record.add(&question, name, item, &said)?;
-        let mut state = self.lock();
+        self.asking
+            .record
+            .record_judge_reply(&question, name, item, &said)?;
+        let mut state = self.lock_calibration_state();
         state.answered = true;
-        let testimony = state.asked.of.entry(name.to_owned()).or_default();
+        let testimony = state.asked.by_model.entry(name.to_owned()).or_default();
         name.clone_into(&mut testimony.model);
         testimony.asked += 1;
-        count(testimony, &reply);
+        add_judge_usage(testimony, &reply);
         Ok(Some(said))
     }
 
-    fn model(&self, name: &str) -> Result<RemoteModel, NotAsked> {
-        let mut state = self.lock();
+    fn cached_model_client(&self, name: &str) -> Result<RemoteModel, CalibrationError> {
+        let mut state = self.lock_calibration_state();
         if let Some(model) = state.models.get(name) {
             return Ok(model.clone());
         }
         let limits = ModelRequestLimits {
-            total_timeout: self.asking.patience,
+            total_timeout: self.asking.timeout,
             ..ModelRequestLimits::default()
         };
         let model = RemoteModel::new(name, self.asking.env, limits)?;
@@ -288,7 +312,7 @@ impl Session<'_> {
 
 /// Whether another question may fare better with this model: it is not so without a key, with a name
 /// that nobody has, or where nobody can be reached.
-fn is_of_this_question(error: &ModelError) -> bool {
+fn is_request_specific_error(error: &ModelError) -> bool {
     match error {
         ModelError::Refused { status, .. } => matches!(status, 400 | 413 | 422),
         ModelError::TooLarge { .. } | ModelError::Unreadable { .. } => true,

@@ -6,9 +6,9 @@ use checkrein_models::quoted::{QuotedPromptBlocks, RULE};
 use checkrein_models::{ChatMessage, ModelRequest, OutputSchema};
 use serde_json::{Value, json};
 
-use super::items::Pair;
-use super::measure::Side;
-use crate::judge::Definition;
+use super::items::LabelledPair;
+use super::measure::AnswerSide;
+use crate::judge::JudgeDefinition;
 
 /// Output tokens that a choice can take, thoughts before it included.
 const MOST_TOKENS: u32 = 16_000;
@@ -30,10 +30,10 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 });
 
 /// With this answer shown first.
-pub(super) fn request(
-    judge: &Definition,
-    pair: &Pair,
-    first: Side,
+pub(super) fn pairwise_choice_request(
+    judge: &JudgeDefinition,
+    pair: &LabelledPair,
+    first: AnswerSide,
     quotes: QuotedPromptBlocks,
 ) -> ModelRequest {
     let mut system = format!("{INSTRUCTIONS}\n{RULE}");
@@ -43,8 +43,8 @@ pub(super) fn request(
     }
     let [a, b] = &pair.answers;
     let (one, two) = match first {
-        Side::A => (a, b),
-        Side::B => (b, a),
+        AnswerSide::A => (a, b),
+        AnswerSide::B => (b, a),
     };
     let mut prompt = quotes.answer_number_heading();
     quotes.push_quoted_block(&mut prompt, "request", &pair.request);

@@ -8,51 +8,51 @@ use serde_json::{Map, Value};
 use thiserror::Error;
 
 use super::llmbar;
-use super::measure::Side;
-use super::said::{Recorded, RecordedChoice};
-use crate::judge::{Case, Category, Turn};
+use super::measure::AnswerSide;
+use super::said::{RecordedJudgeReply, RecordedPairChoice};
+use crate::judge::{ConversationTurn, JudgeInput, JudgedFailureCategory};
 
 /// Mistakes that are listed; the rest is counted.
 const LISTED: usize = 10;
 
 /// A file's items, and what is odd about them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct File {
+pub struct LabelFile {
     /// The items.
-    pub labelled: Labelled,
+    pub labelled: LabelledAnswerSet,
     /// What is odd, for people.
     pub warnings: Vec<String>,
 }
 
 /// Answers with labels, of one kind.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Labelled {
+pub enum LabelledAnswerSet {
     /// One answer each: does it pass?
-    Verdicts(Vec<Item>),
+    Verdicts(Vec<LabelledAnswer>),
     /// Two answers each: which is better?
-    Pairs(Vec<Pair>),
+    Pairs(Vec<LabelledPair>),
 }
 
 /// An answer with a label.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Item {
+pub struct LabelledAnswer {
     /// Its name in the file.
     pub id: String,
     /// What a judge is shown.
-    pub case: Case,
+    pub case: JudgeInput,
     /// Rules of this case's project, instead of the judge's own.
     pub rules: Option<String>,
     /// The label.
     pub passes: bool,
     /// What is wrong, if the label says.
-    pub category: Option<Category>,
+    pub category: Option<JudgedFailureCategory>,
     /// What a judge said.
-    pub reply: Option<Recorded>,
+    pub reply: Option<RecordedJudgeReply>,
 }
 
 /// Two answers with a label.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pair {
+pub struct LabelledPair {
     /// Its name in the file.
     pub id: String,
     /// What was asked for.
@@ -62,14 +62,14 @@ pub struct Pair {
     /// Rules that the answers have to keep.
     pub rules: Option<String>,
     /// The better one.
-    pub better: Side,
+    pub better: AnswerSide,
     /// What a judge said with a shown first, and with b shown first.
-    pub replies: [Option<RecordedChoice>; 2],
+    pub replies: [Option<RecordedPairChoice>; 2],
 }
 
 /// A file that is none of labels.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum Unfit {
+pub enum LabelFileError {
     /// These lines are wrong.
     #[error("{}", .0.join("\n"))]
     Lines(Vec<String>),
@@ -82,27 +82,27 @@ pub enum Unfit {
 ///
 /// # Errors
 /// Every line that is wrong, or the first ten, and why.
-pub fn read(text: &str) -> Result<File, Unfit> {
+pub fn parse_label_file(text: &str) -> Result<LabelFile, LabelFileError> {
     let text = text.trim_start_matches('\u{feff}');
     if text.trim_start().starts_with('[') {
-        return llmbar::read(text);
+        return llmbar::parse_llmbar(text);
     }
-    let mut reading = Reading::default();
+    let mut reading = LabelFileParser::default();
     for (at, line) in text.lines().enumerate() {
         if !line.trim().is_empty() {
             let number = at + 1;
-            if let Err(what) = reading.line(number, line) {
+            if let Err(what) = reading.parse_calibration_line(number, line) {
                 reading.wrong.push(format!("line {number}: {what}"));
             }
         }
     }
-    reading.finish()
+    reading.finish_parsing_label_file()
 }
 
 #[derive(Default)]
-struct Reading {
-    items: Vec<Item>,
-    pairs: Vec<Pair>,
+struct LabelFileParser {
+    items: Vec<LabelledAnswer>,
+    pairs: Vec<LabelledPair>,
     wrong: Vec<String>,
     warnings: Vec<String>,
     seen: HashMap<Digest, usize>,
@@ -118,8 +118,8 @@ const PAIR: [&str; 3] = ["answer_a", "answer_b", "replies"];
 /// What does not change the question.
 const SAID: [&str; 5] = ["id", "label", "category", "reply", "replies"];
 
-impl Reading {
-    fn line(&mut self, number: usize, line: &str) -> Result<(), String> {
+impl LabelFileParser {
+    fn parse_calibration_line(&mut self, number: usize, line: &str) -> Result<(), String> {
         let mut map: Map<String, Value> = serde_json::from_str(line).map_err(|error| {
             let (what, column) = (error.to_string(), error.column());
             // It counts lines of this line.
@@ -151,11 +151,16 @@ impl Reading {
             None | Some(Value::Null) => format!("line {number}"),
             Some(Value::String(id)) => id,
             Some(Value::Number(id)) => id.to_string(),
-            Some(other) => return Err(format!("'id' is {}, and must be text", kind(&other))),
+            Some(other) => {
+                return Err(format!(
+                    "'id' is {}, and must be text",
+                    json_type_name(&other)
+                ));
+            }
         };
         match pair {
-            true => self.pair(id, map)?,
-            false => self.item(id, map)?,
+            true => self.parse_calibration_pair(id, map)?,
+            false => self.parse_labelled_answer(id, map)?,
         }
         if let Some(before) = self.seen.insert(asked, number) {
             self.warnings.push(format!(
@@ -165,13 +170,21 @@ impl Reading {
         Ok(())
     }
 
-    fn item(&mut self, id: String, map: &mut Map<String, Value>) -> Result<(), String> {
+    fn parse_labelled_answer(
+        &mut self,
+        id: String,
+        map: &mut Map<String, Value>,
+    ) -> Result<(), String> {
         if !self.pairs.is_empty() {
             return Err(
                 "one answer, and the lines before have two: a file has one kind".to_owned(),
             );
         }
-        let passes = match needed(map, "label")?.trim().to_lowercase().as_str() {
+        let passes = match take_required_string(map, "label")?
+            .trim()
+            .to_lowercase()
+            .as_str()
+        {
             "pass" => true,
             "fail" => false,
             other => {
@@ -180,36 +193,42 @@ impl Reading {
                 ));
             }
         };
-        let category = match text(map, "category")? {
+        let category = match take_string_field(map, "category")? {
             None => None,
             Some(word) if word.trim().is_empty() || word == "none" => None,
-            Some(word) => Some(Category::read(&word).ok_or_else(|| {
-                let known = Category::ALL.map(Category::as_str).join(", ");
-                format!("no category is called '{word}'; known: {known}")
-            })?),
+            Some(word) => Some(
+                JudgedFailureCategory::parse_failure_category(&word).ok_or_else(|| {
+                    let known = JudgedFailureCategory::ALL
+                        .map(JudgedFailureCategory::as_str)
+                        .join(", ");
+                    format!("no category is called '{word}'; known: {known}")
+                })?,
+            ),
         };
         if passes && category.is_some() {
             return Err("a 'category' says what is wrong, and the label is 'pass'".to_owned());
         }
-        let case = Case {
-            request: needed(map, "request")?,
-            answer: needed(map, "answer")?,
-            evidence: texts(map, "evidence")?,
-            calls: texts(map, "calls")?,
-            about: texts(map, "about")?,
-            changes: text(map, "changes")?.unwrap_or_default(),
-            history: history(map.remove("history"))?,
-            agent: text(map, "agent")?.unwrap_or_default(),
-            ..Case::default()
+        let case = JudgeInput {
+            request: take_required_string(map, "request")?,
+            answer: take_required_string(map, "answer")?,
+            evidence: take_string_or_list(map, "evidence")?,
+            calls: take_string_or_list(map, "calls")?,
+            about: take_string_or_list(map, "about")?,
+            changes: take_string_field(map, "changes")?.unwrap_or_default(),
+            history: parse_conversation_turns(map.remove("history"))?,
+            agent: take_string_field(map, "agent")?.unwrap_or_default(),
+            ..JudgeInput::default()
         };
         let reply = match map.remove("reply") {
             None | Some(Value::Null) => None,
-            Some(reply) => Some(Recorded::read(reply).map_err(|what| format!("'reply' {what}"))?),
+            Some(reply) => Some(
+                RecordedJudgeReply::from_json(reply).map_err(|what| format!("'reply' {what}"))?,
+            ),
         };
-        self.items.push(Item {
+        self.items.push(LabelledAnswer {
             id,
             case,
-            rules: text(map, "rules")?,
+            rules: take_string_field(map, "rules")?,
             passes,
             category,
             reply,
@@ -217,22 +236,30 @@ impl Reading {
         Ok(())
     }
 
-    fn pair(&mut self, id: String, map: &mut Map<String, Value>) -> Result<(), String> {
+    fn parse_calibration_pair(
+        &mut self,
+        id: String,
+        map: &mut Map<String, Value>,
+    ) -> Result<(), String> {
         if !self.items.is_empty() {
             return Err(
                 "two answers, and the lines before have one: a file has one kind".to_owned(),
             );
         }
-        let better = match needed(map, "label")?.trim().to_lowercase().as_str() {
-            "a" => Side::A,
-            "b" => Side::B,
+        let better = match take_required_string(map, "label")?
+            .trim()
+            .to_lowercase()
+            .as_str()
+        {
+            "a" => AnswerSide::A,
+            "b" => AnswerSide::B,
             other => return Err(format!("'label' is '{other}', and must be 'a' or 'b'")),
         };
         let mut replies = match map.remove("replies") {
             None | Some(Value::Null) => Map::new(),
             Some(Value::Object(replies)) => replies,
             Some(other) => {
-                let what = kind(&other);
+                let what = json_type_name(&other);
                 return Err(format!(
                     "'replies' is {what}, and must be an object with 'ab' and 'ba'"
                 ));
@@ -240,17 +267,20 @@ impl Reading {
         };
         let mut reply = |order: &str, first| match replies.remove(order) {
             None | Some(Value::Null) => Ok(None),
-            Some(reply) => RecordedChoice::read(reply, first)
+            Some(reply) => RecordedPairChoice::parse_recorded_choice(reply, first)
                 .map(Some)
                 .map_err(|what| format!("'replies.{order}' {what}")),
         };
-        let pair = Pair {
+        let pair = LabelledPair {
             id,
-            request: needed(map, "request")?,
-            answers: [needed(map, "answer_a")?, needed(map, "answer_b")?],
-            rules: text(map, "rules")?,
+            request: take_required_string(map, "request")?,
+            answers: [
+                take_required_string(map, "answer_a")?,
+                take_required_string(map, "answer_b")?,
+            ],
+            rules: take_string_field(map, "rules")?,
             better,
-            replies: [reply("ab", Side::A)?, reply("ba", Side::B)?],
+            replies: [reply("ab", AnswerSide::A)?, reply("ba", AnswerSide::B)?],
         };
         if let Some(key) = replies.keys().next() {
             return Err(format!("'replies' has '{key}', and may have 'ab' and 'ba'"));
@@ -259,30 +289,30 @@ impl Reading {
         Ok(())
     }
 
-    fn finish(mut self) -> Result<File, Unfit> {
+    fn finish_parsing_label_file(mut self) -> Result<LabelFile, LabelFileError> {
         if !self.wrong.is_empty() {
             let more = self.wrong.len().saturating_sub(LISTED);
             self.wrong.truncate(LISTED);
             if more > 0 {
                 self.wrong.push(format!("and {more} more"));
             }
-            return Err(Unfit::Lines(self.wrong));
+            return Err(LabelFileError::Lines(self.wrong));
         }
         let labelled = match (self.items.is_empty(), self.pairs.is_empty()) {
-            (true, true) => return Err(Unfit::Empty),
-            (false, _) => Labelled::Verdicts(self.items),
-            (true, false) => Labelled::Pairs(self.pairs),
+            (true, true) => return Err(LabelFileError::Empty),
+            (false, _) => LabelledAnswerSet::Verdicts(self.items),
+            (true, false) => LabelledAnswerSet::Pairs(self.pairs),
         };
-        Ok(File {
+        Ok(LabelFile {
             labelled,
             warnings: self.warnings,
         })
     }
 }
 
-impl Labelled {
+impl LabelledAnswerSet {
     /// How many replies are there, and how many of a judge are still to come: two for a pair.
-    pub fn replies(&self) -> (usize, usize) {
+    pub fn count_present_and_due_replies(&self) -> (usize, usize) {
         let (there, all) = match self {
             Self::Verdicts(items) => (
                 items.iter().filter(|item| item.reply.is_some()).count(),
@@ -298,7 +328,7 @@ impl Labelled {
 }
 
 /// What a value is, for people.
-pub(super) fn kind(value: &Value) -> &'static str {
+pub(super) fn json_type_name(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -309,21 +339,29 @@ pub(super) fn kind(value: &Value) -> &'static str {
     }
 }
 
-fn text(map: &mut Map<String, Value>, key: &str) -> Result<Option<String>, String> {
+fn take_string_field(map: &mut Map<String, Value>, key: &str) -> Result<Option<String>, String> {
     match map.remove(key) {
         None | Some(Value::Null) => Ok(None),
         Some(Value::String(text)) => Ok(Some(text)),
-        Some(other) => Err(format!("'{key}' is {}, and must be text", kind(&other))),
+        Some(other) => Err(format!(
+            "'{key}' is {}, and must be text",
+            json_type_name(&other)
+        )),
     }
 }
 
-fn needed(map: &mut Map<String, Value>, key: &str) -> Result<String, String> {
-    text(map, key)?.ok_or_else(|| format!("'{key}' is missing"))
+fn take_required_string(map: &mut Map<String, Value>, key: &str) -> Result<String, String> {
+    take_string_field(map, key)?.ok_or_else(|| format!("'{key}' is missing"))
 }
 
 /// A text, or several.
-fn texts(map: &mut Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
-    let wrong = |other: &Value| format!("'{key}' holds {}, and must hold texts", kind(other));
+fn take_string_or_list(map: &mut Map<String, Value>, key: &str) -> Result<Vec<String>, String> {
+    let wrong = |other: &Value| {
+        format!(
+            "'{key}' holds {}, and must hold texts",
+            json_type_name(other)
+        )
+    };
     match map.remove(key) {
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(Value::String(text)) => Ok(vec![text]),
@@ -338,22 +376,27 @@ fn texts(map: &mut Map<String, Value>, key: &str) -> Result<Vec<String>, String>
     }
 }
 
-fn history(value: Option<Value>) -> Result<Vec<Turn>, String> {
+fn parse_conversation_turns(value: Option<Value>) -> Result<Vec<ConversationTurn>, String> {
     let turns = match value {
         None | Some(Value::Null) => return Ok(Vec::new()),
         Some(Value::Array(turns)) => turns,
-        Some(other) => return Err(format!("'history' is {}, and must be a list", kind(&other))),
+        Some(other) => {
+            return Err(format!(
+                "'history' is {}, and must be a list",
+                json_type_name(&other)
+            ));
+        }
     };
     turns
         .into_iter()
         .map(|turn| match turn {
-            Value::Object(mut turn) => Ok(Turn {
-                request: needed(&mut turn, "request")?,
-                answer: needed(&mut turn, "answer")?,
+            Value::Object(mut turn) => Ok(ConversationTurn {
+                request: take_required_string(&mut turn, "request")?,
+                answer: take_required_string(&mut turn, "answer")?,
             }),
             other => Err(format!(
                 "'history' holds {}, and must hold objects",
-                kind(&other)
+                json_type_name(&other)
             )),
         })
         .collect::<Result<_, _>>()
@@ -368,7 +411,7 @@ mod tests {
     use super::*;
 
     fn wrong(text: &str) -> String {
-        read(text).unwrap_err().to_string()
+        parse_label_file(text).unwrap_err().to_string()
     }
 
     #[test]
@@ -377,10 +420,10 @@ mod tests {
 
 {"request":"r","answer":"y","label":"Fail","category":"rule violation","rules":"R","evidence":["e","f"],"history":[{"request":"p","answer":"q"}]}
 "#;
-        let file = read(text).unwrap();
+        let file = parse_label_file(text).unwrap();
         assert_eq!(file.warnings, Vec::<String>::new());
-        assert_eq!(file.labelled.replies(), (1, 1));
-        let Labelled::Verdicts(items) = file.labelled else {
+        assert_eq!(file.labelled.count_present_and_due_replies(), (1, 1));
+        let LabelledAnswerSet::Verdicts(items) = file.labelled else {
             unreachable!("one answer each")
         };
         let [one, two] = &items[..] else {
@@ -388,7 +431,7 @@ mod tests {
         };
         assert_eq!((one.id.as_str(), one.passes), ("1", true));
         assert_eq!(two.id, "line 3");
-        assert_eq!(two.category, Some(Category::RuleViolation));
+        assert_eq!(two.category, Some(JudgedFailureCategory::RuleViolation));
         assert_eq!(two.case.evidence, ["e", "f"]);
         assert_eq!(two.case.history.len(), 1);
         assert_eq!(two.rules.as_deref(), Some("R"));
@@ -454,7 +497,7 @@ mod tests {
     #[test]
     fn what_is_odd_is_told() {
         let line = r#"{"request":"r","answer":"x","label":"pass","lable":"fail"}"#;
-        let file = read(&format!("{line}\n{line}")).unwrap();
+        let file = parse_label_file(&format!("{line}\n{line}")).unwrap();
         assert_eq!(
             file.warnings,
             [

@@ -1,20 +1,22 @@
 //! Agreement beyond chance.
 
-use super::proportion::{Interval, Z};
+use super::proportion::{ConfidenceInterval, Z};
 
 /// Cohen's kappa of two raters.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Kappa {
+pub struct CohenKappa {
     /// 1 is full agreement, 0 what chance alone would give (Cohen 1960).
     pub value: f64,
     /// Its large-sample standard error (Fleiss, Cohen and Everitt 1969).
     pub error: f64,
 }
 
-impl Kappa {
+impl CohenKappa {
     /// Of a square table: `table[i][j]` things that the one calls `i` and the other `j`. `None` of
     /// nothing, and where both use one class only, the same: chance alone would agree fully.
-    pub(super) fn of<const N: usize>(table: [[u64; N]; N]) -> Option<Self> {
+    pub(super) fn kappa_from_contingency_table<const N: usize>(
+        table: [[u64; N]; N],
+    ) -> Option<Self> {
         let count: u64 = table.iter().flatten().sum();
         if count == 0 {
             return None;
@@ -65,8 +67,8 @@ impl Kappa {
     }
 
     /// Its 95 % interval.
-    pub fn interval(self) -> Interval {
-        Interval {
+    pub fn kappa_confidence_interval(self) -> ConfidenceInterval {
+        ConfidenceInterval {
             low: (self.value - Z * self.error).max(-1.0),
             high: (self.value + Z * self.error).min(1.0),
         }
@@ -82,10 +84,11 @@ mod tests {
         // Fleiss, Levin and Paik, Statistical Methods for Rates and Proportions, 3rd edition,
         // table 18.1 (two raters, 100 patients), 18.1: kappa 0.68 (0.89 seen, 0.66 by chance),
         // standard error 0.087, interval 0.51 to 0.85.
-        let kappa = Kappa::of([[75, 1, 4], [5, 4, 1], [0, 0, 10]]).unwrap();
+        let kappa =
+            CohenKappa::kappa_from_contingency_table([[75, 1, 4], [5, 4, 1], [0, 0, 10]]).unwrap();
         assert!((kappa.value - 0.676).abs() < 5e-4, "{kappa:?}");
         assert!((kappa.error - 0.087).abs() < 1e-3, "{kappa:?}");
-        let Interval { low, high } = kappa.interval();
+        let ConfidenceInterval { low, high } = kappa.kappa_confidence_interval();
         assert!(
             (low - 0.51).abs() < 6e-3 && (high - 0.85).abs() < 6e-3,
             "{low} {high}"
@@ -94,27 +97,33 @@ mod tests {
 
     #[test]
     fn full_agreement_and_none() {
-        let full = Kappa::of([[7, 0], [0, 5]]).unwrap();
+        let full = CohenKappa::kappa_from_contingency_table([[7, 0], [0, 5]]).unwrap();
         assert!(
             (full.value - 1.0).abs() < 1e-12 && full.error < 1e-9,
             "{full:?}"
         );
         // Two raters who draw lots: what is seen is what chance gives.
-        let lots = Kappa::of([[25, 25], [25, 25]]).unwrap();
+        let lots = CohenKappa::kappa_from_contingency_table([[25, 25], [25, 25]]).unwrap();
         assert!(lots.value.abs() < 1e-12, "{lots:?}");
         // The error of that by hand: rows and columns of a half each give A 1/2 (1 - 1)^2 = 0,
         // B 1/2, C 1/4, so 0.5 / (0.5 sqrt(100)).
         assert!((lots.error - 0.1).abs() < 1e-12, "{lots:?}");
-        let against = Kappa::of([[0, 5], [5, 0]]).unwrap();
+        let against = CohenKappa::kappa_from_contingency_table([[0, 5], [5, 0]]).unwrap();
         assert!((against.value + 1.0).abs() < 1e-12, "{against:?}");
     }
 
     #[test]
     fn where_nothing_could_differ_there_is_none() {
-        assert_eq!(Kappa::of([[0, 0], [0, 0]]), None);
-        assert_eq!(Kappa::of([[9, 0], [0, 0]]), None);
+        assert_eq!(
+            CohenKappa::kappa_from_contingency_table([[0, 0], [0, 0]]),
+            None
+        );
+        assert_eq!(
+            CohenKappa::kappa_from_contingency_table([[9, 0], [0, 0]]),
+            None
+        );
         // Who always says the same agrees no better than chance.
-        let same = Kappa::of([[90, 0], [10, 0]]).unwrap();
+        let same = CohenKappa::kappa_from_contingency_table([[90, 0], [10, 0]]).unwrap();
         assert!(same.value.abs() < 1e-12, "{same:?}");
     }
 
@@ -130,14 +139,17 @@ mod tests {
                 (cells >> 40) % 30
             };
             let [a, b, c, d] = [next(), next(), next(), next()];
-            let one = Kappa::of([[a, b], [c, d]]);
-            for other in [Kappa::of([[a, c], [b, d]]), Kappa::of([[d, c], [b, a]])] {
+            let one = CohenKappa::kappa_from_contingency_table([[a, b], [c, d]]);
+            for other in [
+                CohenKappa::kappa_from_contingency_table([[a, c], [b, d]]),
+                CohenKappa::kappa_from_contingency_table([[d, c], [b, a]]),
+            ] {
                 match (one, other) {
                     (Some(one), Some(other)) => {
                         assert!((one.value - other.value).abs() < 1e-9, "{one:?} {other:?}");
                         assert!((one.error - other.error).abs() < 1e-6, "{one:?} {other:?}");
                         assert!((-1.0..=1.0).contains(&one.value), "{one:?}");
-                        let Interval { low, high } = one.interval();
+                        let ConfidenceInterval { low, high } = one.kappa_confidence_interval();
                         assert!(low <= one.value && one.value <= high, "{one:?}");
                     }
                     (one, other) => assert_eq!(one, other),

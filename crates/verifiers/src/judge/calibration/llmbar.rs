@@ -4,12 +4,12 @@
 
 use serde::Deserialize;
 
-use super::items::{File, Labelled, Pair, Unfit};
-use super::measure::{Side, Silence};
-use super::said::RecordedChoice;
+use super::items::{LabelFile, LabelFileError, LabelledAnswerSet, LabelledPair};
+use super::measure::{AnswerSide, NoJudgeVerdictReason};
+use super::said::RecordedPairChoice;
 
 #[derive(Deserialize)]
-struct Instance {
+struct LlmBarInstance {
     input: String,
     output_1: String,
     output_2: String,
@@ -19,52 +19,58 @@ struct Instance {
 
 /// The last of `results`: what came before are the evaluator's own notes.
 #[derive(Deserialize)]
-struct Last {
+struct LlmBarBothOrderChoices {
     #[serde(rename = "swap = False")]
-    forth: Choice,
+    forth: LlmBarChoice,
     #[serde(rename = "swap = True")]
-    back: Choice,
+    back: LlmBarChoice,
 }
 
 /// `winner` names the output itself in both orders, and is null where none was read.
 #[derive(Deserialize)]
-struct Choice {
+struct LlmBarChoice {
     winner: Option<String>,
 }
 
-pub(super) fn read(text: &str) -> Result<File, Unfit> {
-    let wrong = |what: String| Unfit::Lines(vec![what]);
-    let instances: Vec<Instance> = serde_json::from_str(text)
+pub(super) fn parse_llmbar(text: &str) -> Result<LabelFile, LabelFileError> {
+    let wrong = |what: String| LabelFileError::Lines(vec![what]);
+    let instances: Vec<LlmBarInstance> = serde_json::from_str(text)
         .map_err(|error| wrong(format!("a list, and not of LLMBar's shape: {error}")))?;
     if instances.is_empty() {
-        return Err(Unfit::Empty);
+        return Err(LabelFileError::Empty);
     }
-    let pairs: Result<Vec<Pair>, String> = instances
+    let pairs: Result<Vec<LabelledPair>, String> = instances
         .into_iter()
         .enumerate()
-        .map(|(at, one)| pair(at + 1, one).map_err(|what| format!("instance {}: {what}", at + 1)))
+        .map(|(at, one)| {
+            pair_from_instance(at + 1, one).map_err(|what| format!("instance {}: {what}", at + 1))
+        })
         .collect();
-    Ok(File {
-        labelled: Labelled::Pairs(pairs.map_err(wrong)?),
+    Ok(LabelFile {
+        labelled: LabelledAnswerSet::Pairs(pairs.map_err(wrong)?),
         warnings: Vec::new(),
     })
 }
 
-fn pair(number: usize, instance: Instance) -> Result<Pair, String> {
+fn pair_from_instance(number: usize, instance: LlmBarInstance) -> Result<LabelledPair, String> {
     let better = match instance.label {
-        1 => Side::A,
-        2 => Side::B,
+        1 => AnswerSide::A,
+        2 => AnswerSide::B,
         other => return Err(format!("'label' is {other}, and must be 1 or 2")),
     };
     let replies = match instance.results.map(|mut results| results.pop()) {
         None => [None, None],
         Some(last) => {
-            let last: Last = serde_json::from_value(last.unwrap_or_default())
+            let last: LlmBarBothOrderChoices = serde_json::from_value(last.unwrap_or_default())
                 .map_err(|error| format!("'results': {error}"))?;
-            [choice(last.forth)?, choice(last.back)?].map(Some)
+            [
+                choice_from_winner(last.forth)?,
+                choice_from_winner(last.back)?,
+            ]
+            .map(Some)
         }
     };
-    Ok(Pair {
+    Ok(LabelledPair {
         id: number.to_string(),
         request: instance.input,
         answers: [instance.output_1, instance.output_2],
@@ -74,11 +80,13 @@ fn pair(number: usize, instance: Instance) -> Result<Pair, String> {
     })
 }
 
-fn choice(choice: Choice) -> Result<RecordedChoice, String> {
+fn choice_from_winner(choice: LlmBarChoice) -> Result<RecordedPairChoice, String> {
     match choice.winner.as_deref() {
-        Some("1") => Ok(RecordedChoice::Choice(Side::A)),
-        Some("2") => Ok(RecordedChoice::Choice(Side::B)),
-        None => Ok(RecordedChoice::Silent(Silence::Unreadable)),
+        Some("1") => Ok(RecordedPairChoice::Choice(AnswerSide::A)),
+        Some("2") => Ok(RecordedPairChoice::Choice(AnswerSide::B)),
+        None => Ok(RecordedPairChoice::NoChoice(
+            NoJudgeVerdictReason::Unreadable,
+        )),
         Some(other) => Err(format!("'winner' is '{other}', and must be '1' or '2'")),
     }
 }
@@ -97,17 +105,17 @@ mod tests {
         json!([one]).to_string()
     }
 
-    fn only(text: &str) -> Pair {
-        match read(text).unwrap().labelled {
-            Labelled::Pairs(mut pairs) => pairs.pop().unwrap(),
-            Labelled::Verdicts(_) => unreachable!("two answers each"),
+    fn only(text: &str) -> LabelledPair {
+        match parse_llmbar(text).unwrap().labelled {
+            LabelledAnswerSet::Pairs(mut pairs) => pairs.pop().unwrap(),
+            LabelledAnswerSet::Verdicts(_) => unreachable!("two answers each"),
         }
     }
 
     #[test]
     fn a_data_set_with_answers_and_without() {
         let pair = only(&instance(Value::Null));
-        assert_eq!((pair.better, pair.replies), (Side::B, [None, None]));
+        assert_eq!((pair.better, pair.replies), (AnswerSide::B, [None, None]));
         // Notes first, then answers; of two stages the last counts.
         let answers = |forth: Value, back: Value| {
             json!({"swap = False": {"completion": ["x", "stop"], "winner": forth},
@@ -119,8 +127,10 @@ mod tests {
             answers(json!("2"), Value::Null),
         ])));
         let expected = [
-            Some(RecordedChoice::Choice(Side::B)),
-            Some(RecordedChoice::Silent(Silence::Unreadable)),
+            Some(RecordedPairChoice::Choice(AnswerSide::B)),
+            Some(RecordedPairChoice::NoChoice(
+                NoJudgeVerdictReason::Unreadable,
+            )),
         ];
         assert_eq!(pair.replies, expected);
     }
@@ -136,7 +146,7 @@ mod tests {
                 "instance 1: 'results'",
             ),
         ] {
-            let error = read(text).unwrap_err().to_string();
+            let error = parse_llmbar(text).unwrap_err().to_string();
             assert!(error.contains(said), "{text}: {error}");
         }
     }

@@ -2,13 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::kappa::Kappa;
+use super::kappa::CohenKappa;
 use super::proportion::Proportion;
-use crate::judge::Category;
+use crate::judge::JudgedFailureCategory;
 
 /// Why there is no verdict. None of these agrees with anything.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Silence {
+pub enum NoJudgeVerdictReason {
     /// What was said cannot be read.
     Unreadable,
     /// The model gave no answer.
@@ -17,7 +17,7 @@ pub enum Silence {
     Wavering,
 }
 
-impl Silence {
+impl NoJudgeVerdictReason {
     /// All of them.
     pub const ALL: [Self; 3] = [Self::Unreadable, Self::Unanswered, Self::Wavering];
 
@@ -33,25 +33,25 @@ impl Silence {
 
 /// A judge's verdict on one answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Judged {
+pub struct PredictedLabel {
     /// Whether the answer may stand.
     pub passes: bool,
     /// What is wrong with it, if the judge says.
-    pub category: Option<Category>,
+    pub category: Option<JudgedFailureCategory>,
 }
 
 /// One of two answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Side {
+pub enum AnswerSide {
     /// `answer_a`
     A,
     /// `answer_b`
     B,
 }
 
-impl Side {
+impl AnswerSide {
     /// The other one.
-    pub fn other(self) -> Self {
+    pub fn other_answer_of_pair(self) -> Self {
         match self {
             Self::A => Self::B,
             Self::B => Self::A,
@@ -61,31 +61,34 @@ impl Side {
 
 /// What a judge said that judges one answer each.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verdicts {
+pub struct JudgeVerdictStatistics {
     /// By label, pass first, and what was said, pass first.
     pub table: [[u64; 2]; 2],
     /// By label, pass first: those without a verdict.
-    pub silent: [BTreeMap<Silence, u64>; 2],
+    pub silent: [BTreeMap<NoJudgeVerdictReason, u64>; 2],
     /// Of all labels. Who says nothing does not agree.
     pub agreement: Proportion,
     /// Of those with a verdict.
-    pub kappa: Option<Kappa>,
+    pub kappa: Option<CohenKappa>,
     /// Of what it failed, what should.
     pub precision: Proportion,
     /// Of what should fail, what it failed.
     pub recall: Proportion,
     /// Of answers that are labelled with a category: that, and what was said.
-    pub categories: BTreeMap<Category, BTreeMap<&'static str, u64>>,
+    pub categories: BTreeMap<JudgedFailureCategory, BTreeMap<&'static str, u64>>,
 }
 
 /// A label: whether it passes, and what is wrong.
-pub(super) type Label = (bool, Option<Category>);
+pub(super) type HumanLabel = (bool, Option<JudgedFailureCategory>);
 
-impl Verdicts {
-    pub(super) fn of(items: &[(Label, Result<Judged, Silence>)]) -> Self {
+impl JudgeVerdictStatistics {
+    pub(super) fn from_labelled_verdicts(
+        items: &[(HumanLabel, Result<PredictedLabel, NoJudgeVerdictReason>)],
+    ) -> Self {
         let mut table = [[0; 2]; 2];
         let mut silent = [BTreeMap::new(), BTreeMap::new()];
-        let mut categories: BTreeMap<Category, BTreeMap<&'static str, u64>> = BTreeMap::new();
+        let mut categories: BTreeMap<JudgedFailureCategory, BTreeMap<&'static str, u64>> =
+            BTreeMap::new();
         for ((passes, category), said) in items {
             let [when_pass, when_fail] = &mut table;
             let [silent_pass, silent_fail] = &mut silent;
@@ -102,7 +105,9 @@ impl Verdicts {
             if let Some(category) = category {
                 let word = match said {
                     Ok(judged) if judged.passes => "pass",
-                    Ok(judged) => judged.category.map_or("none", Category::as_str),
+                    Ok(judged) => judged
+                        .category
+                        .map_or("none", JudgedFailureCategory::as_str),
                     Err(silence) => silence.as_str(),
                 };
                 *categories
@@ -116,7 +121,7 @@ impl Verdicts {
         let silent_fails: u64 = silent.iter().skip(1).flat_map(BTreeMap::values).sum();
         Self {
             agreement: Proportion::new(right_pass + right_fail, items.len() as u64),
-            kappa: Kappa::of(table),
+            kappa: CohenKappa::kappa_from_contingency_table(table),
             precision: Proportion::new(right_fail, right_fail + wrong_fail),
             recall: Proportion::new(right_fail, right_fail + wrong_pass + silent_fails),
             table,
@@ -126,43 +131,43 @@ impl Verdicts {
     }
 
     /// How many there are of each label, pass first.
-    pub fn labels(&self) -> [u64; 2] {
+    pub fn label_counts(&self) -> [u64; 2] {
         let [pass, fail] = &self.table;
         let [silent_pass, silent_fail] = &self.silent;
-        let sum = |row: &[u64; 2], silent: &BTreeMap<Silence, u64>| {
+        let sum = |row: &[u64; 2], silent: &BTreeMap<NoJudgeVerdictReason, u64>| {
             row.iter().sum::<u64>() + silent.values().sum::<u64>()
         };
         [sum(pass, silent_pass), sum(fail, silent_fail)]
     }
 
     /// Labels with a verdict.
-    pub fn heard(&self) -> u64 {
+    pub fn labels_with_verdict_count(&self) -> u64 {
         self.table.iter().flatten().sum()
     }
 }
 
 /// What a judge said in one order.
 #[derive(Debug, Clone, PartialEq)]
-pub struct InOrder {
+pub struct JudgeStatsForOneAnswerOrder {
     /// Right, of all labels.
     pub right: Proportion,
     /// Of those with a choice.
-    pub kappa: Option<Kappa>,
+    pub kappa: Option<CohenKappa>,
     /// Choices of the answer that was shown first, of all choices.
     pub first: Proportion,
     /// Those without a choice.
-    pub silent: BTreeMap<Silence, u64>,
+    pub silent: BTreeMap<NoJudgeVerdictReason, u64>,
 }
 
 /// What a judge said that chooses between two answers.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Pairs {
+pub struct PairStatistics {
     /// Pairs with a label.
     pub labels: u64,
     /// Answer a shown first.
-    pub forth: InOrder,
+    pub a_first: JudgeStatsForOneAnswerOrder,
     /// Answer b shown first.
-    pub back: InOrder,
+    pub b_first: JudgeStatsForOneAnswerOrder,
     /// Right in both orders, of all labels.
     pub right_twice: Proportion,
     /// The same choice in both orders, of all labels.
@@ -170,31 +175,31 @@ pub struct Pairs {
     /// No choice in either order.
     pub silent_twice: u64,
     /// Of both orders with each other, where there are two choices.
-    pub kappa: Option<Kappa>,
+    pub kappa: Option<CohenKappa>,
 }
 
 /// What was said in both orders.
-pub(super) type Twice = [Result<Side, Silence>; 2];
+pub(super) type BothOrderChoices = [Result<AnswerSide, NoJudgeVerdictReason>; 2];
 
-impl Pairs {
-    pub(super) fn of(items: &[(Side, Twice)]) -> Self {
+impl PairStatistics {
+    pub(super) fn tally_pair_choices(items: &[(AnswerSide, BothOrderChoices)]) -> Self {
         let labels = items.len() as u64;
-        let count = |holds: &dyn Fn(Side, Twice) -> bool| {
+        let count = |holds: &dyn Fn(AnswerSide, BothOrderChoices) -> bool| {
             let holding = items.iter().filter(|(label, said)| holds(*label, *said));
             holding.count() as u64
         };
-        let said = |twice: Twice| match twice {
+        let said = |twice: BothOrderChoices| match twice {
             [Ok(forth), Ok(back)] => Some((forth, back)),
             _ => None,
         };
         Self {
             labels,
-            forth: InOrder::of(
-                Side::A,
+            a_first: JudgeStatsForOneAnswerOrder::statistics_from_choices(
+                AnswerSide::A,
                 items.iter().map(|(label, [one, _])| (*label, *one)),
             ),
-            back: InOrder::of(
-                Side::B,
+            b_first: JudgeStatsForOneAnswerOrder::statistics_from_choices(
+                AnswerSide::B,
                 items.iter().map(|(label, [_, one])| (*label, *one)),
             ),
             right_twice: Proportion::new(
@@ -206,19 +211,24 @@ impl Pairs {
                 labels,
             ),
             silent_twice: count(&|_, twice| twice.iter().all(Result::is_err)),
-            kappa: Kappa::of(table(items.iter().filter_map(|(_, twice)| said(*twice)))),
+            kappa: CohenKappa::kappa_from_contingency_table(contingency_table(
+                items.iter().filter_map(|(_, twice)| said(*twice)),
+            )),
         }
     }
 
     /// The mean of both orders. It has no interval of its own: two choices of one judge about
     /// one pair do not count as two pairs.
-    pub fn accuracy(&self) -> Option<f64> {
-        Some((self.forth.right.share()? + self.back.right.share()?) / 2.0)
+    pub fn pairwise_accuracy(&self) -> Option<f64> {
+        Some((self.a_first.right.ratio()? + self.b_first.right.ratio()?) / 2.0)
     }
 }
 
-impl InOrder {
-    fn of(first: Side, items: impl Iterator<Item = (Side, Result<Side, Silence>)> + Clone) -> Self {
+impl JudgeStatsForOneAnswerOrder {
+    fn statistics_from_choices(
+        first: AnswerSide,
+        items: impl Iterator<Item = (AnswerSide, Result<AnswerSide, NoJudgeVerdictReason>)> + Clone,
+    ) -> Self {
         let mut silent = BTreeMap::new();
         for silence in items.clone().filter_map(|(_, said)| said.err()) {
             *silent.entry(silence).or_default() += 1;
@@ -226,27 +236,27 @@ impl InOrder {
         let heard = items
             .clone()
             .filter_map(|(label, said)| said.ok().map(|side| (label, side)));
-        let count = |holds: &dyn Fn(Side, Side) -> bool| {
+        let count = |holds: &dyn Fn(AnswerSide, AnswerSide) -> bool| {
             let holding = heard.clone().filter(|(label, side)| holds(*label, *side));
             holding.count() as u64
         };
         Self {
             right: Proportion::new(count(&|label, side| label == side), items.count() as u64),
-            kappa: Kappa::of(table(heard.clone())),
+            kappa: CohenKappa::kappa_from_contingency_table(contingency_table(heard.clone())),
             first: Proportion::new(count(&|_, side| side == first), heard.count() as u64),
             silent,
         }
     }
 }
 
-fn table(pairs: impl Iterator<Item = (Side, Side)>) -> [[u64; 2]; 2] {
+fn contingency_table(pairs: impl Iterator<Item = (AnswerSide, AnswerSide)>) -> [[u64; 2]; 2] {
     let [[mut aa, mut ab], [mut ba, mut bb]] = [[0; 2]; 2];
     for pair in pairs {
         match pair {
-            (Side::A, Side::A) => aa += 1,
-            (Side::A, Side::B) => ab += 1,
-            (Side::B, Side::A) => ba += 1,
-            (Side::B, Side::B) => bb += 1,
+            (AnswerSide::A, AnswerSide::A) => aa += 1,
+            (AnswerSide::A, AnswerSide::B) => ab += 1,
+            (AnswerSide::B, AnswerSide::A) => ba += 1,
+            (AnswerSide::B, AnswerSide::B) => bb += 1,
         }
     }
     [[aa, ab], [ba, bb]]

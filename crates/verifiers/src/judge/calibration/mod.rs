@@ -12,55 +12,65 @@ mod record;
 mod said;
 mod standing;
 
-pub use asking::{Asked, Asking, NotAsked};
-pub use items::{File, Item, Labelled, Pair, Unfit, read};
-pub use kappa::Kappa;
-pub use measure::{InOrder, Judged, Pairs, Side, Silence, Verdicts};
-pub use proportion::{Interval, Proportion};
-pub use record::Record;
-pub use said::{Recorded, RecordedChoice, Text};
-pub use standing::{AGREEMENT, LABELS, Lack};
+pub use asking::{CalibrationError, CalibrationQuestionTotals, JudgeCalibrationContext};
+pub use items::{
+    LabelFile, LabelFileError, LabelledAnswer, LabelledAnswerSet, LabelledPair, parse_label_file,
+};
+pub use kappa::CohenKappa;
+pub use measure::{
+    AnswerSide, JudgeStatsForOneAnswerOrder, JudgeVerdictStatistics, NoJudgeVerdictReason,
+    PairStatistics, PredictedLabel,
+};
+pub use proportion::{ConfidenceInterval, Proportion};
+pub use record::RecordedReplies;
+pub use said::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoice};
+pub use standing::{CalibrationShortfall, MIN_AGREEMENT, MIN_LABELS};
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Measured {
+pub enum CalibrationResult {
     /// Of one answer each.
-    Verdicts(Verdicts),
+    Verdicts(JudgeVerdictStatistics),
     /// Of two answers each.
-    Pairs(Pairs),
+    Pairs(PairStatistics),
 }
 
 /// Lays what was said beside the labels. A score below `min_score`, in thousandths, does not pass;
 /// who is not recorded to have said anything is unanswered.
-pub fn measure(labelled: &Labelled, min_score: u32) -> Measured {
+pub fn measure_judge_agreement(labelled: &LabelledAnswerSet, min_score: u32) -> CalibrationResult {
     match labelled {
-        Labelled::Verdicts(items) => {
-            let said = |item: &Item| {
+        LabelledAnswerSet::Verdicts(items) => {
+            let said = |item: &LabelledAnswer| {
                 let reply = item.reply.as_ref();
-                let said = reply.map_or(Err(Silence::Unanswered), |reply| reply.judged(min_score));
+                let said = reply.map_or(Err(NoJudgeVerdictReason::Unanswered), |reply| {
+                    reply.predicted_label(min_score)
+                });
                 ((item.passes, item.category), said)
             };
             let items: Vec<_> = items.iter().map(said).collect();
-            Measured::Verdicts(Verdicts::of(&items))
+            CalibrationResult::Verdicts(JudgeVerdictStatistics::from_labelled_verdicts(&items))
         }
-        Labelled::Pairs(pairs) => {
-            let choice = |reply: &Option<RecordedChoice>| {
+        LabelledAnswerSet::Pairs(pairs) => {
+            let choice = |reply: &Option<RecordedPairChoice>| {
                 let reply = reply.as_ref();
-                reply.map_or(Err(Silence::Unanswered), RecordedChoice::choice)
+                reply.map_or(
+                    Err(NoJudgeVerdictReason::Unanswered),
+                    RecordedPairChoice::judge_preferred_side,
+                )
             };
-            let said = |pair: &Pair| (pair.better, pair.replies.each_ref().map(choice));
+            let said = |pair: &LabelledPair| (pair.better, pair.replies.each_ref().map(choice));
             let pairs: Vec<_> = pairs.iter().map(said).collect();
-            Measured::Pairs(Pairs::of(&pairs))
+            CalibrationResult::Pairs(PairStatistics::tally_pair_choices(&pairs))
         }
     }
 }
 
-impl Measured {
+impl CalibrationResult {
     /// What is not enough for its word to count; empty if nothing.
-    pub fn lacks(&self) -> Vec<Lack> {
+    pub fn calibration_shortfalls(&self) -> Vec<CalibrationShortfall> {
         match self {
-            Self::Verdicts(verdicts) => standing::of_verdicts(verdicts),
-            Self::Pairs(pairs) => standing::of_pairs(pairs),
+            Self::Verdicts(verdicts) => standing::verdict_calibration_shortfalls(verdicts),
+            Self::Pairs(pairs) => standing::pair_shortfalls(pairs),
         }
     }
 }

@@ -5,7 +5,7 @@ pub(super) const Z: f64 = 1.959_963_984_540_054;
 
 /// From where to where, both included.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Interval {
+pub struct ConfidenceInterval {
     /// The lower end.
     pub low: f64,
     /// The upper end.
@@ -31,14 +31,14 @@ impl Proportion {
     }
 
     /// `None` of nothing.
-    pub fn share(self) -> Option<f64> {
+    pub fn ratio(self) -> Option<f64> {
         (self.of > 0).then(|| self.hits as f64 / self.of as f64)
     }
 
     /// The 95 % score interval (Wilson 1927), which keeps its promise near 0 and 1 and for small
     /// numbers too, where the textbook one has no width (Newcombe 1998, method 3).
-    pub fn interval(self) -> Option<Interval> {
-        let share = self.share()?;
+    pub fn confidence_interval(self) -> Option<ConfidenceInterval> {
+        let share = self.ratio()?;
         let n = self.of as f64;
         let (square, twice) = (Z * Z, 2.0 * (n + Z * Z));
         let middle = (2.0 * n * share + square) / twice;
@@ -50,7 +50,7 @@ impl Proportion {
         } else {
             middle + half
         };
-        Some(Interval { low, high })
+        Some(ConfidenceInterval { low, high })
     }
 }
 
@@ -67,7 +67,7 @@ mod tests {
             (0, 20, 0.0, 0.1611),
             (1, 29, 0.0061, 0.1718),
         ] {
-            let found = Proportion::new(hits, of).interval().unwrap();
+            let found = Proportion::new(hits, of).confidence_interval().unwrap();
             assert!((found.low - low).abs() < 5e-5, "{hits}/{of}: {found:?}");
             assert!((found.high - high).abs() < 5e-5, "{hits}/{of}: {found:?}");
         }
@@ -79,12 +79,14 @@ mod tests {
             let mut before = -1.0;
             for hits in 0..=of {
                 let one = Proportion::new(hits, of);
-                let (share, found) = (one.share().unwrap(), one.interval().unwrap());
+                let (share, found) = (one.ratio().unwrap(), one.confidence_interval().unwrap());
                 assert!(0.0 <= found.low && found.low <= share, "{one:?}");
                 assert!(share <= found.high && found.high <= 1.0, "{one:?}");
                 assert!(found.low > before, "more hits, a higher bound: {one:?}");
                 before = found.low;
-                let other = Proportion::new(of - hits, of).interval().unwrap();
+                let other = Proportion::new(of - hits, of)
+                    .confidence_interval()
+                    .unwrap();
                 assert!((found.low - (1.0 - other.high)).abs() < 1e-12, "{one:?}");
             }
         }
@@ -93,6 +95,6 @@ mod tests {
     #[test]
     fn of_nothing_there_is_no_share() {
         let none = Proportion::new(0, 0);
-        assert_eq!((none.share(), none.interval()), (None, None));
+        assert_eq!((none.ratio(), none.confidence_interval()), (None, None));
     }
 }

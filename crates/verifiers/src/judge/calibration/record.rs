@@ -11,7 +11,7 @@ use checkrein_core::digest::Digest;
 use checkrein_models::{ChatMessage, ModelRequest};
 use serde::{Deserialize, Serialize};
 
-use super::said::Text;
+use super::said::RawJudgeReply;
 use crate::private_file::open_private_file;
 
 /// Longer than this no record is read.
@@ -19,13 +19,13 @@ const LONGEST: u64 = 1 << 30;
 
 /// Answers by their questions, in a file or nowhere.
 #[derive(Debug, Default)]
-pub struct Record {
-    known: HashMap<String, Text>,
+pub struct RecordedReplies {
+    known: HashMap<String, RawJudgeReply>,
     file: Option<Mutex<File>>,
 }
 
 #[derive(Serialize, Deserialize)]
-struct Line {
+struct RecordedJudgeReplyLine {
     /// Digest of model and request, its number aside.
     question: String,
     model: String,
@@ -35,13 +35,13 @@ struct Line {
     text: String,
 }
 
-impl Record {
+impl RecordedReplies {
     /// The record in this file, which is made if it is not there. A line that cannot be read is
     /// counted and passed over: the last one of a run that was killed, say.
     ///
     /// # Errors
     /// It cannot be read or written.
-    pub fn open(path: &Path) -> io::Result<(Self, usize)> {
+    pub fn open_or_create(path: &Path) -> io::Result<(Self, usize)> {
         let mut file = open_private_file(path, File::options().read(true).append(true))?;
         let mut bytes = Vec::new();
         (&mut file).take(LONGEST).read_to_end(&mut bytes)?;
@@ -53,13 +53,13 @@ impl Record {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            match serde_json::from_slice::<Line>(line) {
-                Ok(Line {
+            match serde_json::from_slice::<RecordedJudgeReplyLine>(line) {
+                Ok(RecordedJudgeReplyLine {
                     question,
                     number,
                     text,
                     ..
-                }) => drop(known.insert(question, Text { text, number })),
+                }) => drop(known.insert(question, RawJudgeReply { text, number })),
                 Err(_) => unread += 1,
             }
         }
@@ -67,22 +67,22 @@ impl Record {
         Ok((Self { known, file }, unread))
     }
 
-    pub(super) fn known(&self, question: &Digest) -> Option<Text> {
+    pub(super) fn recorded_judge_reply(&self, question: &Digest) -> Option<RawJudgeReply> {
         self.known.get(&question.to_hex()).cloned()
     }
 
     /// One write, so that lines of several threads do not mix.
-    pub(super) fn add(
+    pub(super) fn record_judge_reply(
         &self,
         question: &Digest,
         model: &str,
         item: &str,
-        said: &Text,
+        said: &RawJudgeReply,
     ) -> io::Result<()> {
         let Some(file) = &self.file else {
             return Ok(());
         };
-        let mut line = serde_json::to_string(&Line {
+        let mut line = serde_json::to_string(&RecordedJudgeReplyLine {
             question: question.to_hex(),
             model: model.to_owned(),
             item: item.to_owned(),
@@ -98,7 +98,7 @@ impl Record {
 }
 
 /// What makes a question the same: who is asked, and what, with a number that is always the same.
-pub(super) fn question(model: &str, request: &ModelRequest) -> Digest {
+pub(super) fn model_and_request_digest(model: &str, request: &ModelRequest) -> Digest {
     let said = request.messages.iter().filter_map(|message| match message {
         ChatMessage::User(text) => Some(text.as_bytes()),
         ChatMessage::Assistant { .. } | ChatMessage::ToolResult { .. } => None,

@@ -3,13 +3,13 @@
 use checkrein_models::reading::{self, RequiredAnswerKeys};
 use serde_json::{Map, Value};
 
-use super::items::kind;
-use super::measure::{Judged, Side, Silence};
-use crate::judge::{Category, verdict};
+use super::items::json_type_name;
+use super::measure::{AnswerSide, NoJudgeVerdictReason, PredictedLabel};
+use crate::judge::{JudgedFailureCategory, verdict};
 
 /// A text as it came, and the number of the request that it answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text {
+pub struct RawJudgeReply {
     /// What was said.
     pub text: String,
     /// What a verdict in it has to repeat, if it repeats a number at all.
@@ -18,30 +18,30 @@ pub struct Text {
 
 /// What was said of one answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Recorded {
+pub enum RecordedJudgeReply {
     /// In the judge's own words.
-    Text(Text),
+    Text(RawJudgeReply),
     /// Read by somebody already.
-    Verdict(Judged),
+    Verdict(PredictedLabel),
     /// Nothing that counts.
-    Silent(Silence),
+    NoVerdict(NoJudgeVerdictReason),
 }
 
 /// What was said of two.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum RecordedChoice {
+pub enum RecordedPairChoice {
     /// In the judge's own words, and which answer it was shown first.
-    Text(Text, Side),
+    Text(RawJudgeReply, AnswerSide),
     /// Read by somebody already.
-    Choice(Side),
+    Choice(AnswerSide),
     /// Nothing that counts.
-    Silent(Silence),
+    NoChoice(NoJudgeVerdictReason),
 }
 
-impl Recorded {
-    pub(super) fn read(value: Value) -> Result<Self, String> {
-        let mut map = object(value)?;
-        if let Some(text) = own_words(&mut map)? {
+impl RecordedJudgeReply {
+    pub(super) fn from_json(value: Value) -> Result<Self, String> {
+        let mut map = require_json_object(value)?;
+        if let Some(text) = take_answer_text_and_ref(&mut map)? {
             return Ok(Self::Text(text));
         }
         let passes = match map.get("verdict").and_then(Value::as_str) {
@@ -50,74 +50,82 @@ impl Recorded {
             _ => return Err("has neither a 'text' nor a 'verdict' of 'pass' or 'fail'".to_owned()),
         };
         let category = map.get("category").and_then(Value::as_str);
-        Ok(Self::Verdict(Judged {
+        Ok(Self::Verdict(PredictedLabel {
             passes,
-            category: category.and_then(Category::read),
+            category: category.and_then(JudgedFailureCategory::parse_failure_category),
         }))
     }
 
     /// As a verdict, where a score below this one does not pass.
-    pub(super) fn judged(&self, min_score: u32) -> Result<Judged, Silence> {
+    pub(super) fn predicted_label(
+        &self,
+        min_score: u32,
+    ) -> Result<PredictedLabel, NoJudgeVerdictReason> {
         match self {
             Self::Verdict(judged) => Ok(*judged),
-            Self::Silent(silence) => Err(*silence),
-            Self::Text(Text { text, number }) => match verdict::read(text, *number) {
-                Ok(said) => Ok(Judged {
-                    passes: said.passes_at(min_score),
-                    category: said.category,
-                }),
-                Err(_) => Err(Silence::Unreadable),
-            },
+            Self::NoVerdict(silence) => Err(*silence),
+            Self::Text(RawJudgeReply { text, number }) => {
+                match verdict::parse_judge_verdict(text, *number) {
+                    Ok(said) => Ok(PredictedLabel {
+                        passes: said.passes_min_score(min_score),
+                        category: said.category,
+                    }),
+                    Err(_) => Err(NoJudgeVerdictReason::Unreadable),
+                }
+            }
         }
     }
 }
 
-impl RecordedChoice {
-    pub(super) fn read(value: Value, first: Side) -> Result<Self, String> {
-        let mut map = object(value)?;
-        if let Some(text) = own_words(&mut map)? {
+impl RecordedPairChoice {
+    pub(super) fn parse_recorded_choice(value: Value, first: AnswerSide) -> Result<Self, String> {
+        let mut map = require_json_object(value)?;
+        if let Some(text) = take_answer_text_and_ref(&mut map)? {
             return Ok(Self::Text(text, first));
         }
         match map.get("better").and_then(Value::as_str) {
-            Some("a") => Ok(Self::Choice(Side::A)),
-            Some("b") => Ok(Self::Choice(Side::B)),
+            Some("a") => Ok(Self::Choice(AnswerSide::A)),
+            Some("b") => Ok(Self::Choice(AnswerSide::B)),
             _ => Err("has neither a 'text' nor a 'better' of 'a' or 'b'".to_owned()),
         }
     }
 
-    pub(super) fn choice(&self) -> Result<Side, Silence> {
+    pub(super) fn judge_preferred_side(&self) -> Result<AnswerSide, NoJudgeVerdictReason> {
         match self {
             Self::Choice(side) => Ok(*side),
-            Self::Silent(silence) => Err(*silence),
-            Self::Text(text, first) => match shown_first_is_better(text) {
+            Self::NoChoice(silence) => Err(*silence),
+            Self::Text(text, first) => match first_shown_is_preferred(text) {
                 Some(true) => Ok(*first),
-                Some(false) => Ok(first.other()),
-                None => Err(Silence::Unreadable),
+                Some(false) => Ok(first.other_answer_of_pair()),
+                None => Err(NoJudgeVerdictReason::Unreadable),
             },
         }
     }
 }
 
 /// A bare text is none: what does not repeat a number is no verdict at a stop either.
-fn object(value: Value) -> Result<Map<String, Value>, String> {
+fn require_json_object(value: Value) -> Result<Map<String, Value>, String> {
     match value {
         Value::Object(map) => Ok(map),
-        other => Err(format!("is {}, and must be an object", kind(&other))),
+        other => Err(format!(
+            "is {}, and must be an object",
+            json_type_name(&other)
+        )),
     }
 }
 
 /// `{"text": ..., "ref": N}`
-fn own_words(map: &mut Map<String, Value>) -> Result<Option<Text>, String> {
+fn take_answer_text_and_ref(map: &mut Map<String, Value>) -> Result<Option<RawJudgeReply>, String> {
     let text = match map.remove("text") {
         None => return Ok(None),
         Some(Value::String(text)) => text,
-        Some(other) => return Err(format!("has a 'text' that is {}", kind(&other))),
+        Some(other) => return Err(format!("has a 'text' that is {}", json_type_name(&other))),
     };
     let number = map
         .remove("ref")
         .and_then(|number| u32::try_from(number.as_u64()?).ok())
         .ok_or("has a 'text', and no 'ref' with the number of the request that it answers")?;
-    Ok(Some(Text { text, number }))
+    Ok(Some(RawJudgeReply { text, number }))
 }
 
 /// Words for the answer that is shown first, and for the other.
@@ -129,7 +137,7 @@ const WORDS: &[(&str, bool)] = &[
 ];
 
 /// Read as a judge's verdict is: what does not repeat the number may be quoted.
-fn shown_first_is_better(said: &Text) -> Option<bool> {
+fn first_shown_is_preferred(said: &RawJudgeReply) -> Option<bool> {
     let wanted = RequiredAnswerKeys {
         number: said.number,
         keys: &["better"],
@@ -147,9 +155,13 @@ mod tests {
 
     #[test]
     fn verdicts_in_all_their_forms() {
-        let judged = |value| Recorded::read(value).unwrap().judged(700);
+        let judged = |value| {
+            RecordedJudgeReply::from_json(value)
+                .unwrap()
+                .predicted_label(700)
+        };
         let yes = |passes| {
-            Ok(Judged {
+            Ok(PredictedLabel {
                 passes,
                 category: None,
             })
@@ -159,7 +171,10 @@ mod tests {
         assert_eq!(judged(text(object, 12_345_678)), yes(true));
         // A verdict on something else, and one on nobody knows what.
         for other in [object, r#"{"verdict": "pass"}"#, "PASS", "It is fine."] {
-            assert_eq!(judged(text(other, 12_345_679)), Err(Silence::Unreadable));
+            assert_eq!(
+                judged(text(other, 12_345_679)),
+                Err(NoJudgeVerdictReason::Unreadable)
+            );
         }
         // Its word is yes and its score is not.
         let low = r#"{"ref": 12345678, "verdict": "pass", "score": 0.6}"#;
@@ -174,26 +189,39 @@ mod tests {
             json!({"text": object}),
             json!({"text": object, "ref": -1}),
         ] {
-            assert!(Recorded::read(wrong.clone()).is_err(), "{wrong}");
+            assert!(
+                RecordedJudgeReply::from_json(wrong.clone()).is_err(),
+                "{wrong}"
+            );
         }
     }
 
     #[test]
     fn choices_are_of_what_was_shown_first() {
         let said = |better: &str| json!({"text": format!("So {{\"ref\": 7, \"better\": \"{better}\"}}"), "ref": 7});
-        let choice = |value, first| RecordedChoice::read(value, first).unwrap().choice();
-        assert_eq!(choice(said("First"), Side::A), Ok(Side::A));
-        assert_eq!(choice(said("first"), Side::B), Ok(Side::B));
-        assert_eq!(choice(said("2"), Side::A), Ok(Side::B));
-        assert_eq!(choice(said("second"), Side::B), Ok(Side::A));
+        let choice = |value, first| {
+            RecordedPairChoice::parse_recorded_choice(value, first)
+                .unwrap()
+                .judge_preferred_side()
+        };
+        assert_eq!(choice(said("First"), AnswerSide::A), Ok(AnswerSide::A));
+        assert_eq!(choice(said("first"), AnswerSide::B), Ok(AnswerSide::B));
+        assert_eq!(choice(said("2"), AnswerSide::A), Ok(AnswerSide::B));
+        assert_eq!(choice(said("second"), AnswerSide::B), Ok(AnswerSide::A));
         // This names the answer itself.
-        assert_eq!(choice(json!({"better": "a"}), Side::B), Ok(Side::A));
+        assert_eq!(
+            choice(json!({"better": "a"}), AnswerSide::B),
+            Ok(AnswerSide::A)
+        );
         for unread in [
             said("both"),
             json!({"text": "first", "ref": 7}),
             json!({"text": r#"{"better": "first"}"#, "ref": 7}),
         ] {
-            assert_eq!(choice(unread, Side::A), Err(Silence::Unreadable));
+            assert_eq!(
+                choice(unread, AnswerSide::A),
+                Err(NoJudgeVerdictReason::Unreadable)
+            );
         }
     }
 }
