@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::{Driver, Source, compile};
+use checkrein_runtime::config::{ConfigSource, TaskDriver, compile_config};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|text: &str| {
@@ -12,15 +12,15 @@ fuzz_target!(|text: &str| {
     if text.contains("rules") {
         return;
     }
-    let source = Source {
+    let source = ConfigSource {
         name: PathBuf::from("checkrein.toml"),
         text: text.to_owned(),
     };
-    if let Ok(compiled) = compile(Some(&source), None, Driver::Hook) {
+    if let Ok(compiled) = compile_config(Some(&source), None, TaskDriver::Hook) {
         let read = Policy::from_sealed_policy_blob(&compiled.policy.to_policy_blob())
             .expect("a sealed policy is readable");
         assert_eq!(read, compiled.policy);
         // One's own file may not loosen anything, whatever it says.
-        let _ = compile(Some(&source), Some(&source), Driver::Run);
+        let _ = compile_config(Some(&source), Some(&source), TaskDriver::Run);
     }
 });

@@ -25,7 +25,7 @@ fuzz_target!(|text: &str| {
     for entry in files.iter().flat_map(|file| &file.entries).take(64) {
         let ListedRule::Prefix {
             pattern, examples, ..
-        } = &entry.says
+        } = &entry.rule
         else {
             continue;
         };

@@ -1,7 +1,7 @@
 //! What waits for a person, for a host that has its own way of asking them.
 
 use checkrein_core::input::PersonAnswer;
-use checkrein_runtime::{Patience, RuntimeError};
+use checkrein_runtime::{Deadline, RuntimeError};
 use checkrein_store::StoredApprovalRequest;
 
 use crate::Engine;
@@ -13,7 +13,7 @@ impl Engine {
     /// # Errors
     /// If the store cannot be read.
     pub fn approvals(&self) -> Result<Vec<StoredApprovalRequest>, RuntimeError> {
-        self.runtime().approvals()
+        self.runtime().list_approvals()
     }
 
     /// Records what a person said: who it was, and why. It holds as long again as the question
@@ -40,7 +40,7 @@ impl Engine {
     /// };
     ///
     /// // Meanwhile, wherever your people are asked:
-    /// let waiting = engine.approvals()?;
+    /// let waiting = engine.list_approvals()?;
     /// let question = waiting.iter().find(|row| row.id == approval).unwrap();
     /// assert_eq!(question.stands(now()), Stands::Asked);
     /// let answer = PersonAnswer {
@@ -48,7 +48,7 @@ impl Engine {
     ///     by: "ada, in the chat".to_owned(),
     ///     reason: Some("the release was planned".to_owned()),
     /// };
-    /// let answered = engine.answer(question, answer)?;
+    /// let answered = engine.answer_approval(question, answer)?;
     /// assert!(answered.until >= question.until);
     ///
     /// let again = ToolCall::shell("call-2", "git push origin main");
@@ -60,7 +60,7 @@ impl Engine {
     /// ```
     ///
     /// # Errors
-    /// [`RuntimeError::Answered`] if there is nothing left to answer, [`RuntimeError::Unseen`] for
+    /// [`RuntimeError::ApprovalClosed`] if there is nothing left to answer, [`RuntimeError::ApprovalNotShown`] for
     /// a yes to what cannot be shown whole ([`StoredApprovalRequest::unapprovable_reason`]); or if the store cannot be
     /// written.
     pub fn answer(
@@ -68,10 +68,10 @@ impl Engine {
         question: &StoredApprovalRequest,
         answer: PersonAnswer,
     ) -> Result<StoredApprovalRequest, RuntimeError> {
-        let patience = Patience {
-            deadline: None,
+        let patience = Deadline {
+            due_at: None,
             cancelled: self.cancelled(),
         };
-        self.runtime().answer(question, answer, patience)
+        self.runtime().answer_approval(question, answer, patience)
     }
 }

@@ -7,16 +7,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, SessionId};
 use checkrein_core::input::{Input, SessionStartKind, SessionStarted};
-use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
+use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, ConfigSource, TaskDriver};
 use checkrein_runtime::{
-    Hosts, Layers, Look, Patience, Place, Progress, Runtime, RuntimeError, Seal, Stages,
+    Deadline, FrontEndMiddlewareStages, GuardedFilesReader, HostVerifiers, MiddlewareRegistry,
+    PolicyCompiler, Runtime, RuntimeError, TreeAndStateFolder, VerificationProgress,
 };
 use checkrein_store::{MemoryStore, Store};
 
 use crate::Session;
 
 /// What a host may want to see while checks run.
-pub(crate) type Watch = dyn Fn(Progress) + Send + Sync;
+pub(crate) type Watch = dyn Fn(VerificationProgress) + Send + Sync;
 
 /// Judges agents that work in one folder. Cheap to share; see the crate's example.
 pub struct Engine {
@@ -24,7 +25,7 @@ pub struct Engine {
     watch: Box<Watch>,
     cancelled: Flag,
     sessions: AtomicU64,
-    layers: Layers,
+    layers: MiddlewareRegistry,
 }
 
 /// Whoever sets it wants checks to end.
@@ -38,11 +39,16 @@ static NEVER: AtomicBool = AtomicBool::new(false);
 
 impl Engine {
     /// An engine over a store; `seal` compiles the policy of each new session.
-    pub fn new(store: Arc<dyn Store>, place: Place, seal: Box<Seal>) -> Self {
-        let layers = Layers::default();
-        let runtime = Runtime::new(store, place, seal).at_stages(Stages::OURS);
+    pub fn new(
+        store: Arc<dyn Store>,
+        place: TreeAndStateFolder,
+        seal: Box<PolicyCompiler>,
+    ) -> Self {
+        let layers = MiddlewareRegistry::default();
+        let runtime = Runtime::new(store, place, seal)
+            .with_middleware_stages(FrontEndMiddlewareStages::LIBRARY);
         Self {
-            runtime: runtime.with_layers(layers.clone()),
+            runtime: runtime.with_middleware(layers.clone()),
             layers,
             watch: Box::new(|_| {}),
             cancelled: Flag::OfProcess(&NEVER),
@@ -53,26 +59,29 @@ impl Engine {
     /// An engine that forgets everything with the process. `config` is the text of a
     /// `checkrein.toml`; a mistake in it is told when the first session begins.
     pub fn in_memory(root: &Path, config: Option<&str>) -> Self {
-        let place = Place::here(root);
+        let place = TreeAndStateFolder::workspace_for_folder(root);
         let root = place.root.clone();
-        let source = config.map(|text| Source {
+        let source = config.map(|text| ConfigSource {
             name: root.join("checkrein.toml"),
             text: text.to_owned(),
         });
-        let seal = move || config::compile(source.as_ref(), None, Driver::Run);
+        let seal = move || config::compile_config(source.as_ref(), None, TaskDriver::Run);
         Self::new(Arc::new(MemoryStore::new()), place, Box::new(seal))
     }
 
     /// Watches files whose edits could loosen what sessions are judged by.
     #[must_use]
-    pub fn guarding(mut self, look: Box<Look>) -> Self {
-        self.runtime = self.runtime.guarding(look);
+    pub fn guarding(mut self, look: Box<GuardedFilesReader>) -> Self {
+        self.runtime = self.runtime.with_guarded_files(look);
         self
     }
 
     /// Calls `watch` while checks run, from several threads.
     #[must_use]
-    pub fn watched_by(mut self, watch: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+    pub fn watched_by(
+        mut self,
+        watch: impl Fn(VerificationProgress) + Send + Sync + 'static,
+    ) -> Self {
         self.watch = Box::new(watch);
         self
     }
@@ -80,7 +89,7 @@ impl Engine {
     /// What is promised while it judges, as listings say it.
     #[must_use]
     pub fn at_level(mut self, level: &'static str) -> Self {
-        self.runtime = self.runtime.at_level(level);
+        self.runtime = self.runtime.with_protection_level(level);
         self
     }
 
@@ -100,33 +109,33 @@ impl Engine {
 
     pub(crate) fn sealing(
         mut self,
-        change: impl Fn(&mut Compiled) -> Result<(), ConfigError> + Send + Sync + 'static,
+        change: impl Fn(&mut CompiledPolicy) -> Result<(), ConfigError> + Send + Sync + 'static,
     ) -> Self {
-        self.runtime = self.runtime.sealing(change);
+        self.runtime = self.runtime.with_policy_modifier(change);
         self
     }
 
     /// The layers of middleware beside those of its config: register and remove them at any time.
-    pub fn middleware(&self) -> &Layers {
+    pub fn middleware(&self) -> &MiddlewareRegistry {
         &self.layers
     }
 
     /// Asks those of this list, too.
     #[must_use]
-    pub fn with_middleware(mut self, layers: Layers) -> Self {
-        self.runtime = self.runtime.with_layers(layers);
+    pub fn with_middleware(mut self, layers: MiddlewareRegistry) -> Self {
+        self.runtime = self.runtime.with_middleware(layers);
         self
     }
 
     /// The stages at which layers are asked, for a host that cannot do what is said at all of them.
     #[must_use]
-    pub fn at_stages(mut self, stages: Stages) -> Self {
-        self.runtime = self.runtime.at_stages(stages);
+    pub fn at_stages(mut self, stages: FrontEndMiddlewareStages) -> Self {
+        self.runtime = self.runtime.with_middleware_stages(stages);
         self
     }
 
-    pub(crate) fn asking(mut self, hosts: Hosts) -> Self {
-        self.runtime = self.runtime.with_hosts(hosts);
+    pub(crate) fn asking(mut self, hosts: HostVerifiers) -> Self {
+        self.runtime = self.runtime.with_host_verifiers(hosts);
         self
     }
 
@@ -148,11 +157,12 @@ impl Engine {
         id: SessionId,
         how: SessionStartKind,
     ) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
-        let patience = Patience {
-            deadline: None,
+        let patience = Deadline {
+            due_at: None,
             cancelled: self.cancelled(),
         };
-        self.runtime.ask_others(&id, patience)?;
+        self.runtime
+            .make_other_sessions_detect_edits(&id, patience)?;
         let session = Session::new(self, id);
         let started = session.take(Input::SessionStarted(SessionStarted {
             agent: AgentName::new(agent),
@@ -182,7 +192,7 @@ impl Engine {
         let nth = self.sessions.fetch_add(1, Ordering::Relaxed);
         let seed = format!(
             "{} {} {nth} {self:p}",
-            checkrein_runtime::now().0,
+            checkrein_runtime::now_millis().0,
             std::process::id()
         );
         let mut id = Digest::hash_bytes(seed.as_bytes()).to_hex();

@@ -65,10 +65,15 @@ pub use checkrein_models as models;
 pub use checkrein_runtime::veto::InvalidToolCallError;
 pub use checkrein_runtime::witness::{ParseFractionError, UnitFraction, UnusableModelAnswer};
 pub use checkrein_runtime::{
-    About as AboutSession, BeforeStop, BeforeTool, CallSays, Layer, Layers, Middleware, Registered,
-    ResultSays, Rewritten, RoundEnd, SessionEnd, SessionStart, Stages, StopSays, ToolResult,
+    BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
+    MiddlewareLayer, MiddlewareRegistration, MiddlewareRegistry,
+    MiddlewareSessionContext as AboutSession, MiddlewareToolCallAnswer, MiddlewareToolResultAnswer,
+    RewrittenResult, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ToolResult,
 };
-pub use checkrein_runtime::{Decided, HostFound, Place, Progress, RuntimeError, now};
+pub use checkrein_runtime::{
+    DeliveryOutcome, HostFunctionVerdict, RuntimeError, TreeAndStateFolder, VerificationProgress,
+    now_millis,
+};
 pub use checkrein_store::{
     ApprovalAnswer, ApprovalCallDetails, ApprovalStatus, ApprovalSubject, FinalMessage,
     StoredApprovalRequest,

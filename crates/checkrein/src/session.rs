@@ -16,7 +16,8 @@ use checkrein_core::state::SessionState;
 use checkrein_core::tool_action::{ToolAction, classify_call};
 use checkrein_core::transition::Transition;
 use checkrein_runtime::{
-    Decided, Delivery, Patience, Returned, Rewritten, RuntimeError, ToolFactsBuilder, text_of,
+    Deadline, DeliveryOutcome, EventDelivery, RewrittenResult, RuntimeError, ToolFactsBuilder,
+    ToolResponse, tool_result_text,
 };
 use serde_json::Value;
 
@@ -111,7 +112,7 @@ impl<'a> Session<'a> {
         Self {
             engine,
             id,
-            since: checkrein_runtime::now().0,
+            since: checkrein_runtime::now_millis().0,
             claims: AtomicU64::new(0),
         }
     }
@@ -154,7 +155,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// If Checkrein itself cannot judge; do not run the tool then.
-    pub fn tool(&self, call: &ToolCall) -> Result<(ToolDecision, Decided), RuntimeError> {
+    pub fn tool(&self, call: &ToolCall) -> Result<(ToolDecision, DeliveryOutcome), RuntimeError> {
         let input = Input::ToolRequested(ToolRequested {
             scope: ScopeId::main_scope(),
             call_id: Some(call.id.clone()),
@@ -189,13 +190,13 @@ impl<'a> Session<'a> {
         call: &ToolCall,
         result: &Value,
         error: bool,
-    ) -> Result<Rewritten, RuntimeError> {
+    ) -> Result<RewrittenResult, RuntimeError> {
         let looked = self.looks_at_results()?;
         let decided = self.return_of(call, result, error)?;
         Ok(match looked && decided.repeated {
-            true => Rewritten {
-                given: Some(Value::String(WITHHELD.to_owned())),
-                kept: None,
+            true => RewrittenResult {
+                for_agent: Some(Value::String(WITHHELD.to_owned())),
+                for_history: None,
             },
             false => decided.rewritten,
         })
@@ -204,7 +205,9 @@ impl<'a> Session<'a> {
     /// Whether any middleware looks at results.
     fn looks_at_results(&self) -> Result<bool, RuntimeError> {
         let stages = [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult];
-        self.engine.runtime().listens(&self.id, &stages)
+        self.engine
+            .runtime()
+            .has_layers_at_stages(&self.id, &stages)
     }
 
     fn return_of(
@@ -212,7 +215,7 @@ impl<'a> Session<'a> {
         call: &ToolCall,
         result: &Value,
         error: bool,
-    ) -> Result<Decided, RuntimeError> {
+    ) -> Result<DeliveryOutcome, RuntimeError> {
         let input = Input::ToolReturned(ToolReturned {
             scope: ScopeId::main_scope(),
             call_id: Some(call.id.clone()),
@@ -223,7 +226,7 @@ impl<'a> Session<'a> {
             tokens: None,
         });
         let key = Some(format!("returned:{}", call.id));
-        let returned = Returned {
+        let returned = ToolResponse {
             tool: &call.tool,
             args: &call.args,
             result,
@@ -239,10 +242,13 @@ impl<'a> Session<'a> {
         error: bool,
     ) -> Result<Option<Looked>, RuntimeError> {
         let looked = self.looks_at_results()?;
-        let Rewritten { given, kept } = self.returned(call, result, error)?;
+        let RewrittenResult {
+            for_agent: given,
+            for_history: kept,
+        } = self.returned(call, result, error)?;
         Ok(looked.then(|| Looked {
-            given: given.as_ref().map(text_of),
-            kept: kept.as_ref().map(text_of),
+            given: given.as_ref().map(tool_result_text),
+            kept: kept.as_ref().map(tool_result_text),
         }))
     }
 
@@ -263,11 +269,11 @@ impl<'a> Session<'a> {
         self.deliver(round, key, None, None).map(drop)
     }
 
-    /// The agent says it is done. With a `Continue` comes, as [`Decided::text`], what to send back.
+    /// The agent says it is done. With a `Continue` comes, as [`DeliveryOutcome::feedback_text`], what to send back.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
-    pub fn stop(&self, message: &str) -> Result<(StopDecision, Decided), RuntimeError> {
+    pub fn stop(&self, message: &str) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
         self.claim(message, LastAnswer::default(), None, self.next())
     }
 
@@ -279,7 +285,7 @@ impl<'a> Session<'a> {
         &self,
         message: &str,
         answer: LastAnswer,
-    ) -> Result<(StopDecision, Decided), RuntimeError> {
+    ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
         self.claim(message, answer, None, self.next())
     }
 
@@ -289,7 +295,7 @@ impl<'a> Session<'a> {
         key: String,
         message: &str,
         answer: LastAnswer,
-    ) -> Result<(StopDecision, Decided), RuntimeError> {
+    ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
         self.claim(message, answer, None, key)
     }
 
@@ -303,7 +309,7 @@ impl<'a> Session<'a> {
         &self,
         message: &str,
         over: Option<Transition>,
-    ) -> Result<(StopDecision, Decided), RuntimeError> {
+    ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
         self.claim(message, LastAnswer::default(), over, self.next())
     }
 
@@ -313,11 +319,13 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If the store or the log cannot be read.
     pub fn still_stands(&self) -> Result<bool, RuntimeError> {
-        let patience = Patience {
-            deadline: None,
+        let patience = Deadline {
+            due_at: None,
             cancelled: self.engine.cancelled(),
         };
-        self.engine.runtime().still_stands(&self.id, patience)
+        self.engine
+            .runtime()
+            .is_accepted_tree_current(&self.id, patience)
     }
 
     /// A claim of its own: never the same event as a hook's stop in this session.
@@ -332,7 +340,7 @@ impl<'a> Session<'a> {
         answer: LastAnswer,
         over: Option<Transition>,
         key: String,
-    ) -> Result<(StopDecision, Decided), RuntimeError> {
+    ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
         let input = Input::StopRequested(StopRequested {
             scope: ScopeId::main_scope(),
             message: message.to_owned(),
@@ -357,7 +365,11 @@ impl<'a> Session<'a> {
             Decision::Stop(decision) => {
                 if let (true, StopDecision::Continue { feedback }) = (decided.repeated, &decision) {
                     // Whoever asks again was not told.
-                    decided.text = Some(self.engine.runtime().words(feedback, decided.held_up_by));
+                    decided.feedback_text = Some(
+                        self.engine
+                            .runtime()
+                            .render_feedback(feedback, decided.held_up_by),
+                    );
                 }
                 Ok((decision, decided))
             }
@@ -368,7 +380,7 @@ impl<'a> Session<'a> {
 
     /// The text without secrets; `None` if it has none.
     pub(crate) fn redacted(&self, text: &str) -> Option<String> {
-        match self.engine.runtime().without_secrets(text) {
+        match self.engine.runtime().redact_text(text) {
             Cow::Borrowed(_) => None,
             Cow::Owned(hidden) => Some(hidden),
         }
@@ -376,18 +388,20 @@ impl<'a> Session<'a> {
 
     /// Adds to the conversation that is kept for an agent of our own.
     pub(crate) fn put_message(&self, body: &[u8]) -> Result<(), RuntimeError> {
-        self.engine.runtime().put_message(&self.id, body)
+        self.engine
+            .runtime()
+            .append_conversation_message(&self.id, body)
     }
 
     /// That conversation so far.
     pub(crate) fn messages(&self) -> Result<Vec<Vec<u8>>, RuntimeError> {
-        self.engine.runtime().messages(&self.id)
+        self.engine.runtime().conversation_messages(&self.id)
     }
 
     /// The conversation is over, if a layer of middleware wants to know.
     pub(crate) fn leave(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
         let runtime = self.engine.runtime();
-        match runtime.listens(&self.id, &[MiddlewareStage::SessionEnd])? {
+        match runtime.has_layers_at_stages(&self.id, &[MiddlewareStage::SessionEnd])? {
             true => self.take(Input::SessionEnded(ended)).map(drop),
             false => Ok(()),
         }
@@ -397,7 +411,7 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
-    pub fn take(&self, input: Input) -> Result<Decided, RuntimeError> {
+    pub fn take(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
         self.deliver(input, None, None, None)
     }
 
@@ -406,7 +420,9 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If the store or the log cannot be read.
     pub fn peek(&self) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
-        self.engine.runtime().peek(&self.id)
+        self.engine
+            .runtime()
+            .load_session_state_and_policy(&self.id)
     }
 
     /// Whether something could be recorded now: for who watches an agent that would work on unrecorded.
@@ -414,7 +430,7 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If the store cannot be written, or somebody else has been writing it for too long.
     pub fn check_writable(&self) -> Result<(), RuntimeError> {
-        self.engine.runtime().check_writable(&self.id)
+        self.engine.runtime().check_store_writable(&self.id)
     }
 
     fn deliver(
@@ -422,10 +438,10 @@ impl<'a> Session<'a> {
         input: Input,
         key: Option<String>,
         call: Option<&ToolCall>,
-        returned: Option<Returned<'_>>,
-    ) -> Result<Decided, RuntimeError> {
+        returned: Option<ToolResponse<'_>>,
+    ) -> Result<DeliveryOutcome, RuntimeError> {
         let action = call.map(ToolCall::action);
-        let delivery = Delivery {
+        let delivery = EventDelivery {
             session: self.id.clone(),
             source: SourceName::new("library"),
             key,
@@ -433,21 +449,21 @@ impl<'a> Session<'a> {
             facts: action
                 .as_ref()
                 .map_or_else(Default::default, ToolFactsBuilder::new),
-            works_in: None,
+            working_folder: None,
             usage: None,
-            returned,
+            tool_response: returned,
             layers: Vec::new(),
             task_list: None,
-            runs: None,
+            required_runs: None,
         };
-        let patience = Patience {
-            deadline: None,
+        let patience = Deadline {
+            due_at: None,
             cancelled: self.engine.cancelled(),
         };
         let watch = self.engine.watch();
         self.engine
             .runtime()
-            .take(delivery, patience, &|progress| watch(progress))
+            .deliver_event(delivery, patience, &|progress| watch(progress))
     }
 }
 

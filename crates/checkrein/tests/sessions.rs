@@ -33,7 +33,7 @@ fn a_false_claim_is_sent_back_and_a_true_one_accepted() {
         matches!(decision, StopDecision::Continue { .. }),
         "{decision:?}"
     );
-    assert!(answer.text.unwrap().contains("test -f done.txt"));
+    assert!(answer.feedback_text.unwrap().contains("test -f done.txt"));
     std::fs::write(root.path().join("done.txt"), "yes").unwrap();
     assert_eq!(
         ending(session.stop("Done.").unwrap().0),
@@ -70,7 +70,7 @@ fn a_budget_that_is_a_target_is_used_up() {
         matches!(decision, StopDecision::Continue { .. }),
         "{decision:?}"
     );
-    let text = answer.text.unwrap();
+    let text = answer.feedback_text.unwrap();
     assert!(text.contains("400 of 900 output tokens"), "{text}");
     session.round(spent(500)).unwrap();
     assert_eq!(

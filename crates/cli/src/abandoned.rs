@@ -14,11 +14,11 @@ use crate::signals::CANCELLED;
 /// if nobody reads our output any more and its process is gone: a helper that starts hooks may end before them, and an
 /// agent may want the exit status only. Kernels before 5.3 cannot tell.
 pub(crate) fn listen() {
-    let agent = RealSystem.agent();
+    let agent = RealSystem.find_agent_process_above_hook();
     let pid = agent.and_then(|agent| Pid::from_raw(i32::try_from(agent.pid()).ok()?));
     let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
     // Its number may have become another's before it was opened.
-    let process = process.filter(|_| agent.is_some_and(|agent| RealSystem.lives(agent)));
+    let process = process.filter(|_| agent.is_some_and(|agent| RealSystem.is_process_alive(agent)));
     let Some(process) = process else { return };
     // It ends with this process. Where no thread can be had, the answer's deadline ends it.
     let _ = std::thread::Builder::new().spawn(move || {

@@ -6,8 +6,8 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
-use checkrein_runtime::config::{Gathered, Sources};
-use checkrein_runtime::{Guarded, whole};
+use checkrein_runtime::config::{ConfigWithNamedFiles, PolicySources};
+use checkrein_runtime::{GuardedFileDigests, whole};
 use serde_json::Value;
 
 use crate::locate::{self, Located};
@@ -23,11 +23,11 @@ const ABOUT_HOOKS: &[&str] = &[
 ];
 
 /// How they are now for who is judged in `root`.
-pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
+pub(crate) fn look(located: &Located, root: &Path) -> GuardedFileDigests {
     if root != located.place.root {
         return look(&located.at(root), root);
     }
-    let mut seen = Guarded::default();
+    let mut seen = GuardedFileDigests::default();
     let mut others = BTreeMap::new();
     let configs = [located.repo.as_deref(), located.person.as_deref()];
     for config in configs.into_iter().flatten() {
@@ -36,11 +36,17 @@ pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
         };
         seen.policy.insert(name(located, config), digest);
         let gathered = gathered(config);
-        for named in gathered.iter().flat_map(Gathered::named) {
+        for named in gathered
+            .iter()
+            .flat_map(ConfigWithNamedFiles::files_named_by_config)
+        {
             let digest = Digest::hash_bytes(named.text.as_bytes());
             seen.policy.insert(name(located, &named.name), digest);
         }
-        for program in gathered.iter().flat_map(Gathered::programs) {
+        for program in gathered
+            .iter()
+            .flat_map(ConfigWithNamedFiles::middleware_programs)
+        {
             if let Some(digest) = digest_of(&program) {
                 others.insert(name(located, &program), digest);
             }
@@ -61,9 +67,9 @@ pub(crate) fn look(located: &Located, root: &Path) -> Guarded {
 }
 
 /// A config with the files it names, as they are now.
-pub(crate) fn gathered(config: &Path) -> Option<Gathered> {
+pub(crate) fn gathered(config: &Path) -> Option<ConfigWithNamedFiles> {
     let source = locate::read(config).ok().flatten()?;
-    Gathered::of(source).ok()
+    ConfigWithNamedFiles::gather_files_named_by_config(source).ok()
 }
 
 /// Settings in which hooks of agents are installed: of this repo, and of the person.
@@ -89,12 +95,16 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
 
 /// What no tool call may write: our state, settings with hooks that lie elsewhere than usual,
 /// the rules and schemas in force, and files that middleware runs.
-pub(crate) fn protected(located: &Located, sources: &Sources) -> Vec<String> {
+pub(crate) fn protected(located: &Located, sources: &PolicySources) -> Vec<String> {
     let mut paths: Vec<PathBuf> = settings(located);
     paths.extend(located.place.state.parent().map(Path::to_owned));
     for gathered in [&sources.repo, &sources.person].into_iter().flatten() {
-        paths.extend(gathered.named().map(|named| named.name.clone()));
-        paths.extend(gathered.programs());
+        paths.extend(
+            gathered
+                .files_named_by_config()
+                .map(|named| named.name.clone()),
+        );
+        paths.extend(gathered.middleware_programs());
     }
     let text = |path: PathBuf| path.into_os_string().into_string().ok();
     paths.into_iter().filter_map(text).collect()

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use checkrein_core::ids::SessionId;
-use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Patience, RuntimeError};
+use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::{Deadline, RuntimeError};
 use checkrein_store::{SqliteStore, Store as _, StoreError};
 
 use crate::commands::engine;
@@ -39,7 +39,7 @@ pub(crate) fn of_session(
     session: &SessionId,
     (quick, by_id): (bool, bool),
     busy: Duration,
-    patience: Patience<'_>,
+    patience: Deadline<'_>,
 ) -> Result<Settled, RuntimeError> {
     // Nobody has begun here where there is no state: it is made for one that does.
     let mut here = None;
@@ -48,8 +48,8 @@ pub(crate) fn of_session(
         if quick && says_here(&located, &store, session)? {
             return Ok(Settled { located, store });
         }
-        let runtime = engine::runtime(&located, store.clone(), Driver::Hook);
-        if let Some(sealed) = runtime.sealed_as(session)? {
+        let runtime = engine::runtime(&located, store.clone(), TaskDriver::Hook);
+        if let Some(sealed) = runtime.seal_origin(session)? {
             let located = match sealed.root.filter(|root| stays(&located, root)) {
                 Some(root) => located.at(&root),
                 None => located,
@@ -69,7 +69,8 @@ pub(crate) fn of_session(
         Some(store) => store,
         None => engine::store_within(&located.place, busy)?,
     };
-    engine::runtime(&located, store.clone(), Driver::Hook).ask_others(session, patience)?;
+    engine::runtime(&located, store.clone(), TaskDriver::Hook)
+        .make_other_sessions_detect_edits(session, patience)?;
     let located = located.settled()?;
     Ok(Settled { located, store })
 }
@@ -82,11 +83,12 @@ pub(crate) fn of_new(located: Located, session: &SessionId) -> Result<Located, R
     }
     let store = engine::store(&located.place)?;
     let never = std::sync::atomic::AtomicBool::new(false);
-    let patience = Patience {
-        deadline: None,
+    let patience = Deadline {
+        due_at: None,
         cancelled: &never,
     };
-    engine::runtime(&located, store, Driver::Hook).ask_others(session, patience)?;
+    engine::runtime(&located, store, TaskDriver::Hook)
+        .make_other_sessions_detect_edits(session, patience)?;
     Ok(located.settled()?)
 }
 
@@ -154,8 +156,8 @@ fn known_in(
         return Ok(None);
     }
     let store = engine::store_within(&located.place, busy)?;
-    let runtime = engine::runtime(&located, store.clone(), Driver::Hook);
-    let sealed = runtime.sealed_as(session)?.unwrap_or_default();
+    let runtime = engine::runtime(&located, store.clone(), TaskDriver::Hook);
+    let sealed = runtime.seal_origin(session)?.unwrap_or_default();
     let settled = Settled { located, store };
     Ok(sealed.root.map(|root| (settled, root)))
 }

@@ -9,9 +9,10 @@ use std::sync::Arc;
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::{
-    self, Asked, Compiled, ConfigError, Driver, Profile, Source, Sources,
+    self, CompiledPolicy, ConfigError, ConfigSource, PolicySources, ProfileChoice,
+    RequestedConfigProfile, TaskDriver,
 };
-use checkrein_runtime::{Held, Place, RealSystem, held, whole};
+use checkrein_runtime::{ConfigHeldDespiteEdit, RealSystem, TreeAndStateFolder, held, whole};
 
 use crate::{guarded, sources};
 
@@ -22,7 +23,7 @@ pub(crate) const CONFIG: &str = "checkrein.toml";
 #[derive(Debug, Clone)]
 pub(crate) struct Located {
     /// The tree that is judged.
-    pub(crate) place: Place,
+    pub(crate) place: TreeAndStateFolder,
     /// The repo's config. Read only when a policy is compiled: a sealed session never does.
     pub(crate) repo: Option<PathBuf>,
     /// The person's own.
@@ -59,18 +60,18 @@ pub(crate) struct Given<'a> {
 
 impl Located {
     /// What goes on here although it was edited.
-    pub(crate) fn held(&self) -> io::Result<Option<Held>> {
-        held::read(&self.place.state, &self.place.root)
+    pub(crate) fn held(&self) -> io::Result<Option<ConfigHeldDespiteEdit>> {
+        held::read_held_config(&self.place.state, &self.place.root)
     }
 
     /// The same for who begins here, which may be in a folder whose config was taken away.
-    pub(crate) fn held_nearest(&self) -> io::Result<Option<Held>> {
-        held::nearest(&self.place.state, &self.from, &self.place.root)
+    pub(crate) fn held_nearest(&self) -> io::Result<Option<ConfigHeldDespiteEdit>> {
+        held::nearest_config_held_despite_edit(&self.place.state, &self.from, &self.place.root)
     }
 
     /// What is held cannot be read, or not be written.
     pub(crate) fn kept(&self, source: io::Error) -> ConfigError {
-        ConfigError::Kept {
+        ConfigError::StateFile {
             name: self.place.state.join("held.json"),
             source,
         }
@@ -78,15 +79,15 @@ impl Located {
 
     /// Lets go of it.
     pub(crate) fn let_go(&self) -> io::Result<()> {
-        held::remove(&self.place.state, &self.from, &self.place.root)
+        held::remove_configs_held_despite_edit(&self.place.state, &self.from, &self.place.root)
     }
 
     /// Under the profile that a session was sealed with, whatever is asked for here.
-    pub(crate) fn under(&self, profile: &Asked) -> Self {
+    pub(crate) fn under(&self, profile: &RequestedConfigProfile) -> Self {
         Self {
             profile: match profile {
-                Asked::Plain => Wanted::Plain,
-                Asked::For(name) => Wanted::IfThere(name.clone()),
+                RequestedConfigProfile::Plain => Wanted::Plain,
+                RequestedConfigProfile::For(name) => Wanted::IfThere(name.clone()),
             },
             ..self.clone()
         }
@@ -94,7 +95,7 @@ impl Located {
 
     /// For who is judged in this folder.
     pub(crate) fn at(&self, root: &Path) -> Self {
-        let config = Some(root.join(CONFIG)).filter(|file| whole::is_there(file));
+        let config = Some(root.join(CONFIG)).filter(|file| whole::is_path_present(file));
         let mut place = self.place.clone();
         place.root = root.to_owned();
         Self {
@@ -116,7 +117,7 @@ impl Located {
 
     /// Compiles the policy that a session beginning here is sealed with: from the texts that
     /// are held, if any are, and under `require_trust` from nothing that is not approved.
-    pub(crate) fn compile(&self, driver: Driver) -> Result<Compiled, ConfigError> {
+    pub(crate) fn compile(&self, driver: TaskDriver) -> Result<CompiledPolicy, ConfigError> {
         let sources = sources::in_force(self)?;
         // A mistake in what was edited is told, although older texts go on.
         if let Some(edited) = &sources.edited {
@@ -130,66 +131,66 @@ impl Located {
     /// The same from these texts, whatever is held or approved.
     pub(crate) fn compile_from(
         &self,
-        sources: &Sources,
-        driver: Driver,
-    ) -> Result<Compiled, ConfigError> {
+        sources: &PolicySources,
+        driver: TaskDriver,
+    ) -> Result<CompiledPolicy, ConfigError> {
         let mut compiled = self.unguarded(sources, driver)?;
-        config::protect(&mut compiled.policy, guarded::protected(self, sources));
-        config::rooted(&mut compiled.policy, &self.place.root);
+        config::protect_paths_in_policy(&mut compiled.policy, guarded::protected(self, sources));
+        config::set_policy_root(&mut compiled.policy, &self.place.root);
         Ok(compiled)
     }
 
     /// The same without the paths of this machine, so that it is the same on every one.
     pub(crate) fn unguarded(
         &self,
-        sources: &Sources,
-        driver: Driver,
-    ) -> Result<Compiled, ConfigError> {
+        sources: &PolicySources,
+        driver: TaskDriver,
+    ) -> Result<CompiledPolicy, ConfigError> {
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        config::compile_gathered(repo, person, driver, self.profile())
+        config::compile_config_bundles(repo, person, driver, self.profile())
     }
 
     /// Name and text of the rules files that would be compiled.
     pub(crate) fn rules_files(
         &self,
-        sources: &Sources,
+        sources: &PolicySources,
     ) -> Result<Vec<(String, String)>, ConfigError> {
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        config::rules_files(repo, person, self.profile())
+        config::rules_file_texts(repo, person, self.profile())
     }
 
-    fn profile(&self) -> Profile<'_> {
+    fn profile(&self) -> ProfileChoice<'_> {
         match &self.profile {
-            Wanted::Plain => Profile::Plain,
-            Wanted::Named(name) => Profile::Named(name),
-            Wanted::IfThere(name) => Profile::IfThere(name),
+            Wanted::Plain => ProfileChoice::Plain,
+            Wanted::Named(name) => ProfileChoice::Named(name),
+            Wanted::IfThere(name) => ProfileChoice::IfThere(name),
         }
     }
 
     /// The same under this profile, whatever was asked for.
     pub(crate) fn compile_plain(
         &self,
-        sources: &Sources,
+        sources: &PolicySources,
         profile: Option<&str>,
-        driver: Driver,
-    ) -> Result<Compiled, ConfigError> {
-        let profile = profile.map_or(Profile::Plain, Profile::Named);
+        driver: TaskDriver,
+    ) -> Result<CompiledPolicy, ConfigError> {
+        let profile = profile.map_or(ProfileChoice::Plain, ProfileChoice::Named);
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        config::compile_gathered(repo, person, driver, profile)
+        config::compile_config_bundles(repo, person, driver, profile)
     }
 
     /// Which profile a session that begins here is sealed with.
-    pub(crate) fn asked(&self) -> Asked {
+    pub(crate) fn asked(&self) -> RequestedConfigProfile {
         self.profile().into()
     }
 
     /// What is held here, compiled, if it may count.
-    pub(crate) fn compile_held(&self) -> Option<Compiled> {
+    pub(crate) fn compile_held(&self) -> Option<CompiledPolicy> {
         let held = self.held().ok().flatten()?;
         if !sources::may_count(self, &held.sources) {
             return None;
         }
-        self.compile_from(&held.sources, Driver::Hook).ok()
+        self.compile_from(&held.sources, TaskDriver::Hook).ok()
     }
 
     /// Without git only the folder itself counts; a config further up is passed over.
@@ -242,7 +243,7 @@ fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
         .map(|folder| folder.join(CONFIG))
         // Also what is no file: a pipe in its place, or a link that leads nowhere, is a mistake to tell
         // and no missing config.
-        .find(|file| whole::is_there(file));
+        .find(|file| whole::is_path_present(file));
     let root = config
         .as_deref()
         .and_then(Path::parent)
@@ -250,12 +251,12 @@ fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
         .unwrap_or(&from)
         .to_owned();
     let repo_id = repo_id(git.unwrap_or(&root));
-    let place = Place {
+    let place = TreeAndStateFolder {
         root,
         state: state.join(repo_id),
         env: Arc::new(env::vars_os().collect::<BTreeMap<_, _>>()),
         // A clone's agent settings can set a hook's environment.
-        addresses: !given.require_trust,
+        trusts_addresses: !given.require_trust,
         system: Arc::new(RealSystem),
     };
     let folder = match given.require_trust {
@@ -297,12 +298,14 @@ fn wanted(given: Given<'_>) -> Wanted {
     }
 }
 
-pub(crate) fn read(file: &Path) -> Result<Option<Source>, ConfigError> {
-    let text = whole::read_text(file, whole::CONFIG).map_err(|source| ConfigError::Unreadable {
-        name: file.to_owned(),
-        source,
+pub(crate) fn read(file: &Path) -> Result<Option<ConfigSource>, ConfigError> {
+    let text = whole::read_limited_text_file(file, whole::MAX_CONFIG_BYTES).map_err(|source| {
+        ConfigError::Unreadable {
+            name: file.to_owned(),
+            source,
+        }
     })?;
-    Ok(text.map(|text| Source {
+    Ok(text.map(|text| ConfigSource {
         name: file.to_owned(),
         text,
     }))
@@ -329,7 +332,7 @@ fn pointed_to(top: &Path) -> Option<PathBuf> {
 
 /// The text of a file of git's that names a folder.
 fn pointer(file: &Path) -> Option<String> {
-    whole::read_text(file, whole::SMALL).ok()?
+    whole::read_limited_text_file(file, whole::MAX_SMALL_BYTES).ok()?
 }
 
 /// Whether the repo that this linked worktree points to knows of it: anybody can point.

@@ -26,7 +26,7 @@ pub(crate) const SO: &str = "it passes only where its output shows that tests ra
 pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
     let env = std::env::vars_os().collect();
     let checks = policy.verifiers.iter().filter_map(|spec| {
-        let reading = exit_statuses::of_check(root, &env, spec)?;
+        let reading = exit_statuses::analyse_exit_statuses(root, &env, spec)?;
         let hidden = |command: &'_ VerdictRelevantCommand| {
             Some((command.clone(), command.masked_by.clone()?))
         };

@@ -43,14 +43,14 @@ impl Off {
     pub(crate) fn words(&self) -> String {
         format!(
             "checkrein is switched off until {}: {}",
-            style::clock(self.until, checkrein_runtime::now()),
+            style::clock(self.until, checkrein_runtime::now_millis()),
             self.reason
         )
     }
 
     /// In a few words.
     pub(crate) fn short(&self) -> String {
-        let until = style::clock(self.until, checkrein_runtime::now());
+        let until = style::clock(self.until, checkrein_runtime::now_millis());
         format!("OFF until {until}")
     }
 
@@ -62,7 +62,7 @@ impl Off {
             stance: Stance::Allow,
             why: format!(
                 "it {STAND_IN}{} by {} ({})",
-                style::clock(self.until, checkrein_runtime::now()),
+                style::clock(self.until, checkrein_runtime::now_millis()),
                 self.by.name(),
                 self.reason
             ),
@@ -93,11 +93,11 @@ pub(crate) fn look(state: &Path) -> Result<Option<Off>, String> {
             file(state).display()
         )
     };
-    let bytes =
-        whole::read(&file(state), whole::SMALL).map_err(|error| wrong(error.to_string()))?;
+    let bytes = whole::read_regular_file(&file(state), whole::MAX_SMALL_BYTES)
+        .map_err(|error| wrong(error.to_string()))?;
     let Some(bytes) = bytes else { return Ok(None) };
     let off: Off = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
-    Ok((checkrein_runtime::now() < off.until).then_some(off))
+    Ok((checkrein_runtime::now_millis() < off.until).then_some(off))
 }
 
 /// From here on switching off cancels what this process does, as a signal would.
@@ -124,12 +124,12 @@ pub(crate) fn cancelled_by() -> Option<&'static Off> {
 pub(crate) fn write(state: &Path, off: &Off) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(off)?;
     bytes.push(b'\n');
-    whole::write(&file(state), &bytes)
+    whole::write_atomically(&file(state), &bytes)
 }
 
 /// Switches on again; says whether it was off at all.
 pub(crate) fn remove(state: &Path) -> io::Result<bool> {
     let was = in_force(state).is_some();
-    whole::remove(&file(state))?;
+    whole::remove_file(&file(state))?;
     Ok(was)
 }

@@ -14,14 +14,14 @@ mod linux {
     use std::sync::Arc;
 
     use checkrein_runtime::config::ConfigError;
-    use checkrein_runtime::{OwnerLink, Place, RealSystem, Runtime};
+    use checkrein_runtime::{RealSystem, Runtime, TreeAndStateFolder, WorkerLink};
     use checkrein_verifiers::process::detached;
 
     use crate::commands::engine;
     use crate::{exit_code, off, ui};
 
     /// Starts an owner; see [`checkrein_runtime::StartOwner`].
-    pub(crate) fn start(id: &str) -> io::Result<OwnerLink> {
+    pub(crate) fn start(id: &str) -> io::Result<WorkerLink> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut own = Command::new(std::env::current_exe()?);
         own.args([super::OWN, id])
@@ -30,7 +30,7 @@ mod linux {
             .stdout(Stdio::null())
             .stderr(Stdio::null());
         detached::spawn_detached(own)?;
-        OwnerLink::new(ours)
+        WorkerLink::new(ours)
     }
 
     pub(crate) fn main() -> ExitCode {
@@ -48,25 +48,26 @@ mod linux {
         let stdin = io::stdin().as_fd().try_clone_to_owned();
         let stdin = stdin.map_err(|error| error.to_string())?;
         let by_hand = "is started by a hook, not by hand";
-        let mut link = OwnerLink::new(UnixStream::from(stdin)).map_err(|_| by_hand.to_owned())?;
-        let batch = link.batch().ok_or(by_hand)?;
-        let place = Place {
+        let mut link = WorkerLink::new(UnixStream::from(stdin)).map_err(|_| by_hand.to_owned())?;
+        let batch = link.receive_batch_from_hook().ok_or(by_hand)?;
+        let place = TreeAndStateFolder {
             root: batch.root.clone(),
             state: batch.state.clone(),
             env: Arc::new(std::env::vars_os().collect::<BTreeMap<_, _>>()),
-            addresses: batch.addresses,
+            trusts_addresses: batch.addresses,
             system: Arc::new(RealSystem),
         };
         let store = engine::store(&place).map_err(|error| error.to_string())?;
         // Its sessions are sealed already.
         let seal = || {
-            Err(ConfigError::Kept {
+            Err(ConfigError::StateFile {
                 name: "an owner seals nothing".into(),
                 source: io::ErrorKind::Unsupported.into(),
             })
         };
         let runtime = Runtime::new(store, place, Box::new(seal));
-        let owned = runtime.own(&batch, link, &|| off::in_force(&batch.state).is_some());
+        let owned =
+            runtime.run_worker_batch(&batch, link, &|| off::in_force(&batch.state).is_some());
         owned.map_err(|error| error.to_string())
     }
 }

@@ -27,7 +27,8 @@ pub(crate) fn enter(state: &Path, session: &SessionId) {
 
 /// The state folder that this session began in, if it is another than `state`.
 pub(crate) fn find(state: &Path, session: &SessionId) -> Option<PathBuf> {
-    let name = whole::read_text(&file(state, session)?, whole::SMALL).ok()??;
+    let name =
+        whole::read_limited_text_file(&file(state, session)?, whole::MAX_SMALL_BYTES).ok()??;
     let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
     let other = state.parent()?.join(name);
     (is_plain && other != state && other.is_dir()).then_some(other)
@@ -39,7 +40,7 @@ pub(crate) fn forget(state: &Path, session: &SessionId) {
     let Some(file) = file(state, session) else {
         return;
     };
-    if whole::read_text(&file, whole::SMALL)
+    if whole::read_limited_text_file(&file, whole::MAX_SMALL_BYTES)
         .ok()
         .flatten()
         .is_some_and(ours)

@@ -1,7 +1,7 @@
 //! The texts that a new session's policy is compiled from: what lies in the repo, what a
 //! person approved, or what is held since it was edited while a task was open.
 
-use checkrein_runtime::config::{ConfigError, Gathered, Source, Sources};
+use checkrein_runtime::config::{ConfigError, ConfigSource, ConfigWithNamedFiles, PolicySources};
 use checkrein_runtime::held;
 
 use crate::locate::{self, CONFIG, Located};
@@ -9,15 +9,15 @@ use crate::trust;
 
 /// Texts, and what a person should know about where they come from.
 pub(crate) struct InForce {
-    pub(crate) sources: Sources,
+    pub(crate) sources: PolicySources,
     /// What lies there now, where older texts go on in its place.
-    pub(crate) edited: Option<Sources>,
+    pub(crate) edited: Option<PolicySources>,
     pub(crate) notes: Vec<String>,
 }
 
 /// What lies there now, whether or not anybody has approved it.
-pub(crate) fn now(located: &Located) -> Result<Sources, ConfigError> {
-    Ok(Sources {
+pub(crate) fn now(located: &Located) -> Result<PolicySources, ConfigError> {
+    Ok(PolicySources {
         repo: repo_now(located)?,
         person: person_now(located)?,
     })
@@ -27,9 +27,9 @@ pub(crate) fn now(located: &Located) -> Result<Sources, ConfigError> {
 pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
     let mut notes = Vec::new();
     let approved = located.require_trust.then(|| trust::approved(located));
-    let trusted = |repo: &Gathered| match &approved {
+    let trusted = |repo: &ConfigWithNamedFiles| match &approved {
         None => true,
-        Some(approved) => *approved == Some(repo.digest()),
+        Some(approved) => *approved == Some(repo.config_digest()),
     };
     let person = person_now(located)?;
     let repo = match repo_now(located) {
@@ -45,7 +45,7 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
         Ok(repo) => repo,
         Err(error) => return Err(error),
     };
-    let sources = Sources { repo, person };
+    let sources = PolicySources { repo, person };
     let state = &located.place.state;
     let kept = |source| located.kept(source);
     let Some(held) = located.held().map_err(kept)? else {
@@ -57,7 +57,7 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
     };
     if held.sources == sources {
         // Taken back: nothing is different any more.
-        held::remove(state, &held.root, &held.root).map_err(kept)?;
+        held::remove_configs_held_despite_edit(state, &held.root, &held.root).map_err(kept)?;
         return Ok(InForce {
             sources,
             edited: None,
@@ -83,15 +83,16 @@ pub(crate) fn in_force(located: &Located) -> Result<InForce, ConfigError> {
 }
 
 /// Whether a session that begins here may be sealed with texts that counted before.
-pub(crate) fn may_count(located: &Located, texts: &Sources) -> bool {
-    let approved = |repo: &Gathered| trust::approved(located) == Some(repo.digest());
+pub(crate) fn may_count(located: &Located, texts: &PolicySources) -> bool {
+    let approved =
+        |repo: &ConfigWithNamedFiles| trust::approved(located) == Some(repo.config_digest());
     !located.require_trust || texts.repo.as_ref().is_some_and(approved)
 }
 
 /// Whether what lies in the repo is what a person approved; `None` if nothing does.
 pub(crate) fn repo_counts(located: &Located) -> Option<bool> {
     match repo_now(located) {
-        Ok(repo) => repo.map(|repo| trust::approved(located) == Some(repo.digest())),
+        Ok(repo) => repo.map(|repo| trust::approved(located) == Some(repo.config_digest())),
         Err(_) => Some(false),
     }
 }
@@ -103,12 +104,12 @@ fn was(paths: &[String]) -> String {
 }
 
 /// The repo's config; the one that a person approved for a repo that has none.
-fn repo_now(located: &Located) -> Result<Option<Gathered>, ConfigError> {
+fn repo_now(located: &Located) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {
     if let Some(source) = source(located.repo.as_deref())? {
-        return Gathered::of(source).map(Some);
+        return ConfigWithNamedFiles::gather_files_named_by_config(source).map(Some);
     }
     Ok(trust::text(located).map(|text| {
-        Gathered::alone(Source {
+        ConfigWithNamedFiles::from_config_naming_no_files(ConfigSource {
             name: located.place.root.join(CONFIG),
             text,
         })
@@ -116,11 +117,13 @@ fn repo_now(located: &Located) -> Result<Option<Gathered>, ConfigError> {
 }
 
 /// The person's own config.
-fn person_now(located: &Located) -> Result<Option<Gathered>, ConfigError> {
+fn person_now(located: &Located) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {
     let source = source(located.person.as_deref())?;
-    source.map(Gathered::of_own).transpose()
+    source
+        .map(ConfigWithNamedFiles::read_person_config)
+        .transpose()
 }
 
-fn source(file: Option<&std::path::Path>) -> Result<Option<Source>, ConfigError> {
+fn source(file: Option<&std::path::Path>) -> Result<Option<ConfigSource>, ConfigError> {
     Ok(file.map(locate::read).transpose()?.flatten())
 }

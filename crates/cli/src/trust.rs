@@ -45,7 +45,7 @@ fn read(state: &Path) -> Approvals {
 }
 
 fn look(state: &Path) -> io::Result<Approvals> {
-    match whole::read(&file(state), whole::CONFIG)? {
+    match whole::read_regular_file(&file(state), whole::MAX_CONFIG_BYTES)? {
         Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
         None => Ok(Approvals::default()),
     }
@@ -54,7 +54,7 @@ fn look(state: &Path) -> io::Result<Approvals> {
 fn write(state: &Path, approvals: &Approvals) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(approvals)?;
     bytes.push(b'\n');
-    whole::write(&file(state), &bytes)
+    whole::write_atomically(&file(state), &bytes)
 }
 
 fn of(located: &Located) -> Option<Approval> {
@@ -77,7 +77,7 @@ pub(crate) fn text(located: &Located) -> Option<String> {
 /// Records an approval in the place of an older one.
 pub(crate) fn approve(located: &Located, approval: Approval) -> io::Result<()> {
     let state = &located.place.state;
-    let _lock = whole::lock(&file(state))?;
+    let _lock = whole::lock_file(&file(state))?;
     let mut approvals = read(state);
     approvals.approved.insert(located.below_top(), approval);
     write(state, &approvals)
@@ -86,7 +86,7 @@ pub(crate) fn approve(located: &Located, approval: Approval) -> io::Result<()> {
 /// Takes an approval back; says whether there was one.
 pub(crate) fn revoke(located: &Located) -> io::Result<bool> {
     let state = &located.place.state;
-    let _lock = whole::lock(&file(state))?;
+    let _lock = whole::lock_file(&file(state))?;
     let mut approvals = read(state);
     let was = approvals.approved.remove(&located.below_top()).is_some();
     if was {

@@ -11,21 +11,21 @@ use checkrein_core::state::SessionState;
 use checkrein_store::{ActNumbersForRoot, SessionView, StoreError, ToolAct};
 use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
-use crate::delivery::RequiredRun;
+use crate::delivery::RequiredCheckAndRunKey;
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::kept;
-use crate::looks::Look;
-use crate::workspace::Tracked;
+use crate::looks::TreeSnapshot;
+use crate::workspace::TrackedFiles;
 
 impl Runtime {
     /// The acts that were counted in this root so far, as they concern this session.
-    pub(crate) fn acts(
+    pub(crate) fn act_count(
         &self,
         session: Option<&SessionId>,
     ) -> Result<ActNumbersForRoot, StoreError> {
         self.store
-            .count_acts_concerning_session(&self.place.root_text(), session)
+            .count_acts_concerning_session(&self.place.workspace_root_path_text(), session)
     }
 
     /// A tool call comes or has come back while nothing is judged: it may do whatever it likes, and what was
@@ -33,31 +33,39 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn call_while_off(&self, session: &SessionId) -> Result<(), StoreError> {
-        self.count_act(session, ActReach::Outside)
+    pub fn record_call_while_switched_off(&self, session: &SessionId) -> Result<(), StoreError> {
+        self.count_unlogged_act(session, ActReach::Outside)
     }
 
     /// Counts an act of which nothing else is recorded.
-    pub(crate) fn count_act(&self, session: &SessionId, reach: ActReach) -> Result<(), StoreError> {
-        self.store.increment_act_count(session, &self.act(reach))
+    pub(crate) fn count_unlogged_act(
+        &self,
+        session: &SessionId,
+        reach: ActReach,
+    ) -> Result<(), StoreError> {
+        self.store
+            .increment_act_count(session, &self.build_tool_act(reach))
     }
 
     /// The tree for a stop of the main conversation. Acts are read first: one that comes while the tree
     /// is read is seen at the next look.
-    pub(crate) fn read_with_acts(
+    pub(crate) fn read_tree_and_newest_acts(
         &self,
         session: &SessionId,
-        tracked: &Tracked,
+        tracked: &TrackedFiles,
         policy: &Policy,
         limits: TreeReadLimits<'_>,
-    ) -> Result<Result<Look, TreeReaderError>, RuntimeError> {
-        let (began, acts) = (self.place.system.monotonic_now(), self.acts(Some(session))?);
-        let reading = self.place.read(tracked, policy, limits);
+    ) -> Result<Result<TreeSnapshot, TreeReaderError>, RuntimeError> {
+        let (began, acts) = (
+            self.place.system.monotonic_now(),
+            self.act_count(Some(session))?,
+        );
+        let reading = self.place.read_tree(tracked, policy, limits);
         Ok(reading.map(|mut reading| {
             reading.fact.acts = Some(acts.newest);
-            Look {
+            TreeSnapshot {
                 began,
-                took: self.place.system.since(began),
+                took: self.place.system.elapsed_since(began),
                 reading,
                 acts: acts.total,
             }
@@ -65,14 +73,18 @@ impl Runtime {
     }
 
     /// The required checks, with the keys of what their runs find on this tree.
-    pub(crate) fn required_runs(&self, policy: &Policy, look: &Look) -> Box<[RequiredRun]> {
+    pub(crate) fn required_check_content_keys(
+        &self,
+        policy: &Policy,
+        look: &TreeSnapshot,
+    ) -> Box<[RequiredCheckAndRunKey]> {
         let is_check =
             |spec: &&VerifierSpec| spec.is_tree_check() && policy.is_required_verifier(&spec.name);
         let required = policy.verifiers.iter().filter(is_check);
         required
-            .map(|spec| RequiredRun {
+            .map(|spec| RequiredCheckAndRunKey {
                 verifier: spec.name.clone(),
-                key: self.content_key(
+                key: self.evidence_content_key(
                     policy,
                     spec,
                     look.reading.fact.verifier_input_digest(spec),
@@ -82,16 +94,16 @@ impl Runtime {
             .collect()
     }
 
-    pub(crate) fn act(&self, reach: ActReach) -> ToolAct {
+    pub(crate) fn build_tool_act(&self, reach: ActReach) -> ToolAct {
         ToolAct {
-            root: self.place.root_text(),
+            root: self.place.workspace_root_path_text(),
             reach,
         }
     }
 }
 
 /// Whether a call that was decided so goes ahead.
-pub(crate) fn may_run(decision: Option<&Decision>) -> bool {
+pub(crate) fn is_call_not_denied(decision: Option<&Decision>) -> bool {
     !matches!(
         decision,
         Some(Decision::Tool(
@@ -102,22 +114,22 @@ pub(crate) fn may_run(decision: Option<&Decision>) -> bool {
 
 /// The newest runs of these, as the log's transaction sees them: what another session finds out meanwhile comes
 /// before it or after.
-pub(crate) fn newest_runs(
+pub(crate) fn newest_check_runs(
     tail: &dyn SessionView,
-    required: &[RequiredRun],
+    required: &[RequiredCheckAndRunKey],
 ) -> Result<Box<[NewestCheckRun]>, StoreError> {
-    let newest = |required: &RequiredRun| {
+    let newest = |required: &RequiredCheckAndRunKey| {
         let kept = tail.read_evidence(&required.key)?;
         Ok(NewestCheckRun {
             verifier: required.verifier.clone(),
-            run: kept.map(|kept| kept::run_id(&required.key, &kept).to_short_digest()),
+            run: kept.map(|kept| kept::newest_check_run_id(&required.key, &kept).to_short_digest()),
         })
     };
     required.iter().map(newest).collect()
 }
 
 /// How far the call reaches that these news are of, or came back of, as it stands before they are folded in.
-pub(crate) fn reach_of(state: &SessionState, input: &Input) -> Option<ActReach> {
+pub(crate) fn act_reach(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
         Input::ToolRequested(request) => request.facts.reach,
         Input::ToolReturned(returned) => state.act_reach(returned),
@@ -127,7 +139,7 @@ pub(crate) fn reach_of(state: &SessionState, input: &Input) -> Option<ActReach> 
 
 /// How far the call may have reached that nobody says the outcome of, now that its conversation goes on: it has done its
 /// work by now, if at all. A stop counts it before it begins.
-pub(crate) fn unreported(state: &SessionState, input: &Input) -> Option<ActReach> {
+pub(crate) fn unreported_act_reach(state: &SessionState, input: &Input) -> Option<ActReach> {
     match input {
         Input::ToolRequested(request) => state.unreported_act_reach(&request.scope),
         Input::StopFailed(failed) => state.unreported_act_reach(&failed.scope),
@@ -141,7 +153,7 @@ pub(crate) fn unreported(state: &SessionState, input: &Input) -> Option<ActReach
 }
 
 /// The one that concerns the most.
-pub(crate) fn widest(reaches: [Option<ActReach>; 2]) -> Option<ActReach> {
+pub(crate) fn widest_act_reach(reaches: [Option<ActReach>; 2]) -> Option<ActReach> {
     reaches
         .into_iter()
         .flatten()

@@ -25,44 +25,47 @@ use checkrein_store::{
 };
 use checkrein_verifiers::VerifierReport;
 
-use crate::delivery::{Delivery, Patience};
+use crate::delivery::{Deadline, EventDelivery};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::settle::own;
-use crate::shown::{self, Call};
+use crate::settle::internal_delivery;
+use crate::shown::{self, UnredactedCall};
 use crate::{clock, fit, load};
 
 /// What a transaction needs to know of approvals beside the news itself.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Beside<'a> {
+pub(crate) enum ApprovalRequestOrAnswer<'a> {
     /// Nothing.
     Nothing,
     /// A tool request.
-    Call(Asked<'a>),
+    ToolCall(RawToolCall<'a>),
     /// A person's answer to this question.
-    Answer(&'a StoredApprovalRequest),
+    PersonAnswer(&'a StoredApprovalRequest),
 }
 
 /// A tool request as it came, before anything of it is bounded or hidden: two calls that read
 /// the same are not the same.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Asked<'a> {
+pub(crate) struct RawToolCall<'a> {
     /// What an answer is about.
     pub(crate) key: Digest,
     pub(crate) args: &'a str,
 }
 
-impl<'a> Beside<'a> {
+impl<'a> ApprovalRequestOrAnswer<'a> {
     /// `args` are the arguments of a tool request.
-    pub(crate) fn of(delivery: &Delivery<'_>, args: &'a str) -> Self {
+    pub(crate) fn approval_request_from_delivery(
+        delivery: &EventDelivery<'_>,
+        args: &'a str,
+    ) -> Self {
         match &delivery.input {
-            Input::ToolRequested(request) => Self::Call(Asked {
+            Input::ToolRequested(request) => Self::ToolCall(RawToolCall {
                 key: Digest::hash_parts([
                     &b"call in a folder"[..],
                     delivery.session.as_str().as_bytes(),
                     request.tool.as_bytes(),
                     args.as_bytes(),
-                    folder_of(delivery).unwrap_or_default().as_bytes(),
+                    tool_call_folder(delivery).unwrap_or_default().as_bytes(),
                 ]),
                 args,
             }),
@@ -71,12 +74,14 @@ impl<'a> Beside<'a> {
     }
 }
 
-fn folder_of(delivery: &Delivery<'_>) -> Option<String> {
-    delivery.works_in.map(|folder| folder.display().to_string())
+fn tool_call_folder(delivery: &EventDelivery<'_>) -> Option<String> {
+    delivery
+        .working_folder
+        .map(|folder| folder.display().to_string())
 }
 
 /// The key of a call before the folder was part of it.
-fn earlier_key(session: &SessionId, tool: &str, args: &str) -> Digest {
+fn legacy_call_approval_key(session: &SessionId, tool: &str, args: &str) -> Digest {
     Digest::hash_parts([
         &b"call"[..],
         session.as_str().as_bytes(),
@@ -86,7 +91,7 @@ fn earlier_key(session: &SessionId, tool: &str, args: &str) -> Digest {
 }
 
 /// The key of work that a person is to look at: any session may ask, about exactly this.
-fn key_of_work(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest {
+fn work_approval_key(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest {
     Digest::hash_parts([
         &b"work"[..],
         root.as_bytes(),
@@ -98,7 +103,7 @@ fn key_of_work(root: &str, spec: &VerifierSpec, subject: Digest) -> Digest {
 
 /// The key of a message that a person is to look at. Agents say the same of quite different
 /// work, so it is about that of one session, and about the tree that it was said about.
-fn key_of_message(work: Digest, session: &SessionId, tree: Digest) -> Digest {
+fn message_approval_key(work: Digest, session: &SessionId, tree: Digest) -> Digest {
     Digest::hash_parts([
         &b"message"[..],
         &work.as_bytes()[..],
@@ -108,7 +113,7 @@ fn key_of_message(work: Digest, session: &SessionId, tree: Digest) -> Digest {
 }
 
 /// The tree that the stop being judged is about. One that nobody can tell is like no other.
-fn tree_of(state: &SessionState) -> Digest {
+fn pending_stop_tree_digest(state: &SessionState) -> Digest {
     let pending = state.pending_stop(&ScopeId::main_scope());
     match pending.map(|pending| (&pending.tree, pending.stop)) {
         Some((Ok(tree), _)) => tree.tree,
@@ -119,7 +124,7 @@ fn tree_of(state: &SessionState) -> Digest {
 
 /// What was said about a message holds in the task that asked and in the next one, whose prompt
 /// is how the agent hears of it.
-fn is_heard(asked_in: Option<TaskId>, now: Option<TaskId>) -> bool {
+fn approval_answer_holds_in_task(asked_in: Option<TaskId>, now: Option<TaskId>) -> bool {
     match (asked_in, now) {
         (Some(asked_in), Some(now)) => now.0 == asked_in.0 || now.0 == asked_in.0 + 1,
         (asked_in, now) => asked_in == now,
@@ -127,15 +132,15 @@ fn is_heard(asked_in: Option<TaskId>, now: Option<TaskId>) -> bool {
 }
 
 /// A question as the store has it, or as it would be asked.
-pub(crate) struct Question {
+pub(crate) struct ApprovalQuestion {
     row: StoredApprovalRequest,
     is_new: bool,
     /// It is known, but was kept by a build that kept less of it.
     is_completed: bool,
 }
 
-impl Question {
-    fn fact(&self) -> ApprovalStatusFact {
+impl ApprovalQuestion {
+    fn to_approval_fact(&self) -> ApprovalStatusFact {
         ApprovalStatusFact {
             id: self.row.id.clone(),
             until: self.row.until,
@@ -145,7 +150,7 @@ impl Question {
 
     /// Puts into the batch what came of it; a question that somebody has to be told of is given
     /// back.
-    pub(crate) fn settle(
+    pub(crate) fn record_approval_outcome(
         self,
         made: &StateMachineStep,
         state: &SessionState,
@@ -165,7 +170,9 @@ impl Question {
                 }
                 Some(row).filter(|row| row.approval_needs_notification(state.now))
             }
-            Some(Decision::Tool(decision)) if may_run(decision) && is_approved(made) => {
+            Some(Decision::Tool(decision))
+                if decision_lets_call_run(decision) && was_decided_by_approval(made) =>
+            {
                 row.used_at = Some(state.now);
                 batch.approvals.push(row);
                 None
@@ -175,11 +182,11 @@ impl Question {
     }
 }
 
-fn may_run(decision: &ToolDecision) -> bool {
+fn decision_lets_call_run(decision: &ToolDecision) -> bool {
     matches!(decision, ToolDecision::Allow | ToolDecision::Nudge { .. })
 }
 
-fn is_approved(made: &StateMachineStep) -> bool {
+fn was_decided_by_approval(made: &StateMachineStep) -> bool {
     use checkrein_core::event::Event;
     made.events.iter().any(|event| match event {
         Event::DecisionMade(made) => made
@@ -191,7 +198,7 @@ fn is_approved(made: &StateMachineStep) -> bool {
 }
 
 /// What is to be asked, beside what the session says of itself.
-struct New {
+struct NewApproval {
     key: Digest,
     nth: u32,
     about: ApprovalSubject,
@@ -201,15 +208,15 @@ struct New {
 impl Runtime {
     /// Stamps into a request where it stands with a person, if one is to be asked elsewhere
     /// than by the agent.
-    pub(crate) fn look_up(
+    pub(crate) fn stamp_approval_status_into_request(
         &self,
         tail: &dyn SessionView,
         policy: &Policy,
         state: &SessionState,
-        delivery: &Delivery<'_>,
+        delivery: &EventDelivery<'_>,
         request: &mut ToolRequested,
-        asked: Asked<'_>,
-    ) -> Result<Option<Question>, StoreError> {
+        asked: RawToolCall<'_>,
+    ) -> Result<Option<ApprovalQuestion>, StoreError> {
         // What an agent brings along says nothing.
         request.facts.approval = None;
         if let Some(asks) = approval_question(&delivery.layers)
@@ -220,7 +227,7 @@ impl Runtime {
         if approval_handling(policy.approval, request, &delivery.layers) != ApprovalHandling::Park {
             return Ok(None);
         }
-        let now = clock::now();
+        let now = clock::now_millis();
         let holds = |row: &StoredApprovalRequest| {
             let stands = row.approval_status_at(now);
             matches!(
@@ -228,22 +235,23 @@ impl Runtime {
                 ApprovalStatus::Asked | ApprovalStatus::Approved | ApprovalStatus::Denied
             )
         };
-        let folder = folder_of(delivery).filter(|folder| *folder != self.place.root_text());
+        let folder = tool_call_folder(delivery)
+            .filter(|folder| *folder != self.place.workspace_root_path_text());
         let mut known = tail.newest_approval(&asked.key)?;
         if known.is_none() && folder.is_none() {
-            let earlier = earlier_key(&delivery.session, &request.tool, asked.args);
+            let earlier = legacy_call_approval_key(&delivery.session, &request.tool, asked.args);
             known = tail.newest_approval(&earlier)?.filter(holds);
         }
         let about = || {
-            let call = Call {
+            let call = UnredactedCall {
                 args: asked.args,
                 script: delivery
                     .facts
-                    .action()
+                    .action_of_tool_call()
                     .and_then(ToolAction::shell_script_of_call),
                 folder: folder.as_deref(),
             };
-            let (text, beside) = shown::of_call(&self.redactor, &request.facts, call);
+            let (text, beside) = shown::call_to_display_text(&self.redactor, &request.facts, call);
             ApprovalSubject::Call {
                 tool: request.tool.clone(),
                 text,
@@ -257,21 +265,21 @@ impl Runtime {
                 if is_completed {
                     row.about = about();
                 }
-                Question {
+                ApprovalQuestion {
                     row,
                     is_new: false,
                     is_completed,
                 }
             }
             known => {
-                let new = New {
+                let new = NewApproval {
                     key: asked.key,
                     nth: known.map_or(0, |row| row.nth + 1),
                     about: about(),
                     why: request.facts.reason.clone().unwrap_or_default(),
                 };
-                Question {
-                    row: self.question(&delivery.session, policy, state, new),
+                ApprovalQuestion {
+                    row: self.new_approval(&delivery.session, policy, state, new),
                     is_new: true,
                     is_completed: false,
                 }
@@ -283,19 +291,19 @@ impl Runtime {
                 "\nNobody can approve it as it is, since not all of it can be shown to them: {unseen}. Make smaller calls, without secrets in them."
             ));
         }
-        request.facts.approval = Some(Box::new(question.fact()));
+        request.facts.approval = Some(Box::new(question.to_approval_fact()));
         Ok(Some(question))
     }
 
-    fn question(
+    fn new_approval(
         &self,
         session: &SessionId,
         policy: &Policy,
         state: &SessionState,
-        new: New,
+        new: NewApproval,
     ) -> StoredApprovalRequest {
-        let now = clock::now();
-        let New {
+        let now = clock::now_millis();
+        let NewApproval {
             key,
             nth,
             about,
@@ -310,7 +318,7 @@ impl Runtime {
             session: session.clone(),
             task: state.task.as_ref().map(|task| task.id),
             agent: state.agent.clone().unwrap_or_else(|| self.agent.clone()),
-            root: self.place.root_text(),
+            root: self.place.workspace_root_path_text(),
             about,
             why,
             at: now,
@@ -326,44 +334,47 @@ impl Runtime {
 
     /// A person's word about this work: as it stands if nobody asks for it, else parked if it
     /// is new. That it ran out unanswered is told once; then it is asked anew.
-    pub(crate) fn word_about(
+    pub(crate) fn request_work_approval(
         &self,
         session: Option<&SessionId>,
         policy: &Policy,
         spec: &VerifierSpec,
         subject: Digest,
         message: Option<&str>,
-    ) -> Result<Word, RuntimeError> {
-        let work = key_of_work(&self.place.root_text(), spec, subject);
+    ) -> Result<WorkApproval, RuntimeError> {
+        let work = work_approval_key(&self.place.workspace_root_path_text(), spec, subject);
         let Some(session) = session else {
             let rows = self.store.list_approvals()?.into_iter();
             let newest = rows.filter(|row| row.key == work).max_by_key(|row| row.nth);
-            let now = clock::now();
-            return Ok(newest.map_or_else(Word::default, |row| Word::of(row, now)));
+            let now = clock::now_millis();
+            return Ok(newest.map_or_else(WorkApproval::default, |row| {
+                WorkApproval::from_approval_row(row, now)
+            }));
         };
-        let mut found = Ok(Word::default());
+        let mut found = Ok(WorkApproval::default());
         self.store.transact_on_session(session, &mut |tail| {
-            let state = match load::state(session, tail) {
+            let state = match load::load_session_state(session, tail) {
                 Ok(loaded) => loaded.state,
                 Err(error) => {
                     found = Err(error);
                     return Ok(None);
                 }
             };
-            let tree = (spec.subject == VerdictSubjectKind::Message).then(|| tree_of(&state));
-            let key = tree.map_or(work, |tree| key_of_message(work, session, tree));
+            let tree = (spec.subject == VerdictSubjectKind::Message)
+                .then(|| pending_stop_tree_digest(&state));
+            let key = tree.map_or(work, |tree| message_approval_key(work, session, tree));
             let known = tail.newest_approval(&key)?;
             let nth = known.as_ref().map_or(0, |row| row.nth + 1);
             let task = state.task.as_ref().map(|task| task.id);
             if let Some((word, changed)) =
-                known.and_then(|row| known_word(row, task, tree.is_some()))
+                known.and_then(|row| reusable_work_approval(row, task, tree.is_some()))
             {
                 found = Ok(word);
-                return Ok(changed.map(put));
+                return Ok(changed.map(store_batch_of_approval));
             }
-            let human = Human::of(spec);
+            let human = HumanVerifierDefinition::parse_human_definition(spec);
             let message = tree.map(|tree| {
-                let one = shown::shown(&self.redactor, message.unwrap_or_default());
+                let one = shown::redacted_display_text(&self.redactor, message.unwrap_or_default());
                 Box::new(FinalMessage {
                     text: one.text,
                     tree,
@@ -371,7 +382,7 @@ impl Runtime {
                     hidden_reason: one.unseen,
                 })
             });
-            let new = New {
+            let new = NewApproval {
                 key,
                 nth,
                 about: ApprovalSubject::Work {
@@ -381,15 +392,15 @@ impl Runtime {
                 },
                 why: human.ask,
             };
-            let mut row = self.question(session, policy, &state, new);
+            let mut row = self.new_approval(session, policy, &state, new);
             if let Some(expires_ms) = human.expires_ms {
                 row.until = UnixMillis(row.at.0.saturating_add(expires_ms));
             }
-            found = Ok(Word {
+            found = Ok(WorkApproval {
                 to_tell: true,
-                ..Word::of(row.clone(), row.at)
+                ..WorkApproval::from_approval_row(row.clone(), row.at)
             });
-            Ok(Some(put(row)))
+            Ok(Some(store_batch_of_approval(row)))
         })?;
         found
     }
@@ -398,7 +409,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn approvals(&self) -> Result<Vec<StoredApprovalRequest>, RuntimeError> {
+    pub fn list_approvals(&self) -> Result<Vec<StoredApprovalRequest>, RuntimeError> {
         Ok(self.store.list_approvals()?)
     }
 
@@ -406,23 +417,23 @@ impl Runtime {
     /// beside it. It holds as long again as the question was open for.
     ///
     /// # Errors
-    /// [`RuntimeError::Answered`] if there is nothing left to answer, [`RuntimeError::Unseen`]
+    /// [`RuntimeError::ApprovalClosed`] if there is nothing left to answer, [`RuntimeError::ApprovalNotShown`]
     /// for a yes to what nobody can see all of.
-    pub fn answer(
+    pub fn answer_approval(
         &self,
         question: &StoredApprovalRequest,
         mut answer: PersonAnswer,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> Result<StoredApprovalRequest, RuntimeError> {
         if let Some(unseen) = question.unapprovable_reason().filter(|_| answer.approved) {
-            return Err(RuntimeError::Unseen {
+            return Err(RuntimeError::ApprovalNotShown {
                 approval: question.id.clone(),
                 why: unseen.to_owned(),
             });
         }
         // It is kept in more places than the event.
-        fit::answer(&self.redactor, &mut answer);
-        let now = clock::now();
+        fit::redact_and_limit_person_answer(&self.redactor, &mut answer);
+        let now = clock::now_millis();
         let span = question.until.millis_since(question.at);
         let answered = StoredApprovalRequest {
             until: UnixMillis(now.0.saturating_add(span)),
@@ -448,19 +459,24 @@ impl Runtime {
             answer,
         });
         let key = format!("answer:{}:{}", question.key.to_hex(), question.nth);
-        let delivery = own(&question.session, Some(key), input);
-        self.handle_beside(None, Beside::Answer(&answered), delivery, patience)?;
+        let delivery = internal_delivery(&question.session, Some(key), input);
+        self.transact_event_with_approvals(
+            None,
+            ApprovalRequestOrAnswer::PersonAnswer(&answered),
+            delivery,
+            patience,
+        )?;
         Ok(answered)
     }
 }
 
 /// A known question about work, and its row where that changes. `None`: it is asked anew.
-fn known_word(
+fn reusable_work_approval(
     mut row: StoredApprovalRequest,
     task: Option<TaskId>,
     of_message: bool,
-) -> Option<(Word, Option<StoredApprovalRequest>)> {
-    let now = clock::now();
+) -> Option<(WorkApproval, Option<StoredApprovalRequest>)> {
+    let now = clock::now_millis();
     match row.approval_status_at(now) {
         ApprovalStatus::Expired => {
             let is_known = row.answer.is_some() || row.expiry_reported_at.or(row.used_at).is_some();
@@ -468,13 +484,13 @@ fn known_word(
                 return None;
             }
             row.expiry_reported_at = Some(now);
-            Some((Word::of(row.clone(), now), Some(row)))
+            Some((WorkApproval::from_approval_row(row.clone(), now), Some(row)))
         }
         ApprovalStatus::Used => None,
         ApprovalStatus::Asked => {
-            let word = Word {
+            let word = WorkApproval {
                 to_tell: row.approval_needs_notification(now),
-                ..Word::of(row.clone(), now)
+                ..WorkApproval::from_approval_row(row.clone(), now)
             };
             // Whoever answers now answers the task that asks now.
             let moves_on = of_message && row.task != task;
@@ -482,32 +498,32 @@ fn known_word(
             Some((word, moves_on.then_some(row)))
         }
         ApprovalStatus::Approved | ApprovalStatus::Denied => {
-            let holds = !of_message || is_heard(row.task, task);
-            holds.then(|| (Word::of(row, now), None))
+            let holds = !of_message || approval_answer_holds_in_task(row.task, task);
+            holds.then(|| (WorkApproval::from_approval_row(row, now), None))
         }
     }
 }
 
 /// The question as it stands now, if it can still be answered.
-pub(crate) fn check_open(
+pub(crate) fn find_open_approval(
     tail: &dyn SessionView,
     question: &StoredApprovalRequest,
 ) -> Result<StoredApprovalRequest, RuntimeError> {
-    let now = clock::now();
+    let now = clock::now_millis();
     match tail.newest_approval(&question.key)? {
         Some(row)
             if row.nth == question.nth && row.approval_status_at(now) == ApprovalStatus::Asked =>
         {
             Ok(row)
         }
-        known => Err(RuntimeError::Answered {
+        known => Err(RuntimeError::ApprovalClosed {
             approval: question.id.clone(),
             stands: known.map_or("gone", |row| row.approval_status_at(now).as_str()),
         }),
     }
 }
 
-fn put(row: StoredApprovalRequest) -> AppendBatch {
+fn store_batch_of_approval(row: StoredApprovalRequest) -> AppendBatch {
     AppendBatch {
         approvals: vec![row],
         durable: true,
@@ -517,15 +533,15 @@ fn put(row: StoredApprovalRequest) -> AppendBatch {
 
 /// The definition of a verifier that asks a person.
 #[derive(serde::Serialize, serde::Deserialize)]
-pub(crate) struct Human {
+pub(crate) struct HumanVerifierDefinition {
     /// What is asked.
     pub(crate) ask: String,
     /// How long it waits, if it says so itself.
     pub(crate) expires_ms: Option<u64>,
 }
 
-impl Human {
-    fn of(spec: &VerifierSpec) -> Self {
+impl HumanVerifierDefinition {
+    fn parse_human_definition(spec: &VerifierSpec) -> Self {
         // The config was compiled by us.
         serde_json::from_str(&spec.definition).unwrap_or_else(|_| Self {
             ask: spec.name.as_str().to_owned(),
@@ -536,14 +552,14 @@ impl Human {
 
 /// A person's word about some work, as it stood when it was looked up.
 #[derive(Debug, Default)]
-pub(crate) struct Word {
+pub(crate) struct WorkApproval {
     row: Option<(StoredApprovalRequest, ApprovalStatus)>,
     /// Somebody has to be told that it waits.
     to_tell: bool,
 }
 
-impl Word {
-    fn of(row: StoredApprovalRequest, now: UnixMillis) -> Self {
+impl WorkApproval {
+    fn from_approval_row(row: StoredApprovalRequest, now: UnixMillis) -> Self {
         let stands = row.approval_status_at(now);
         Self {
             row: Some((row, stands)),
@@ -552,13 +568,13 @@ impl Word {
     }
 
     /// What a person has to be told of.
-    pub(crate) fn parked(self) -> Option<StoredApprovalRequest> {
+    pub(crate) fn into_approval_to_notify(self) -> Option<StoredApprovalRequest> {
         self.row.filter(|_| self.to_tell).map(|(row, _)| row)
     }
 }
 
 /// What a person's word comes to as a report.
-pub(crate) fn report(word: &Word) -> VerifierReport {
+pub(crate) fn report_from_approval_answer(word: &WorkApproval) -> VerifierReport {
     let unanswered = |why: String| {
         VerifierReport::inconclusive_report(InconclusiveCause::Unanswered, Retryability::Yes, why)
     };
@@ -624,7 +640,11 @@ pub(crate) fn report(word: &Word) -> VerifierReport {
 }
 
 /// The key of evidence of a person's word: each answer is kept for itself.
-pub(crate) fn evidence_key(key: Digest, word: &Word, evidence: &Evidence) -> Digest {
+pub(crate) fn approval_evidence_key(
+    key: Digest,
+    word: &WorkApproval,
+    evidence: &Evidence,
+) -> Digest {
     let id = word.row.as_ref().map_or("", |(row, _)| row.id.as_str());
     let verdict = verdict_text_for_digest(evidence.verdict, evidence.cause);
     Digest::hash_parts([&key.as_bytes()[..], id.as_bytes(), verdict.as_bytes()])

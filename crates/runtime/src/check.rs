@@ -8,12 +8,12 @@ use checkrein_core::evidence::{Evidence, EvidenceOrigin, InconclusiveCause, Verd
 use checkrein_core::ids::{SessionId, VerifierName};
 use checkrein_core::policy::{Policy, Stance, VerifierSpec, VerifierTier};
 
-use crate::delivery::{Patience, Progress};
+use crate::delivery::{Deadline, VerificationProgress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::looks::{Look, Looks};
+use crate::looks::{StopTreeSnapshots, TreeSnapshot};
 use crate::neighbours;
-use crate::perform::{Done, Wanted};
+use crate::perform::{ReturnedEvidence, VerificationRequest};
 
 /// What `check` found out.
 #[derive(Debug, Clone)]
@@ -23,14 +23,14 @@ pub struct CheckReport {
     /// Digest of the tree.
     pub tree: Digest,
     /// One per verifier, in config order.
-    pub checks: Vec<Check>,
+    pub checks: Vec<CheckResult>,
     /// Files too large to be read: they count by their size and their times.
-    pub unread: Vec<String>,
+    pub large_files: Vec<String>,
 }
 
 /// One verifier's part of a [`CheckReport`].
 #[derive(Debug, Clone)]
-pub struct Check {
+pub struct CheckResult {
     /// Whether `accept` names it.
     pub required: bool,
     /// What it found.
@@ -44,31 +44,31 @@ impl Runtime {
     ///
     /// # Errors
     /// If the config, the store or the tree cannot be read.
-    pub fn check(
+    pub fn run_checks_on_demand(
         &self,
         policy: &Policy,
         names: &[VerifierName],
         use_cache: bool,
-        patience: Patience<'_>,
-        progress: &(dyn Fn(Progress) + Sync),
+        patience: Deadline<'_>,
+        progress: &(dyn Fn(VerificationProgress) + Sync),
     ) -> Result<CheckReport, RuntimeError> {
-        let (began, acts) = (self.place.system.monotonic_now(), self.acts(None)?);
+        let (began, acts) = (self.place.system.monotonic_now(), self.act_count(None)?);
         let reading = self
             .place
-            .read(
-                &self.place.tracked(None, patience),
+            .read_tree(
+                &self.place.session_tracked_files(None, patience),
                 policy,
-                patience.limits(&*self.place.system),
+                patience.tree_read_limits(&*self.place.system),
             )
             .map_err(RuntimeError::Tree)?;
         // A judge reads the answer of an agent, and here is none.
         let by_hand = |spec: &VerifierSpec| names.is_empty() && spec.tier != VerifierTier::Judge;
         let chosen = |spec: &&VerifierSpec| by_hand(spec) || names.contains(&spec.name);
-        let wanted: Vec<Wanted> = policy
+        let wanted: Vec<VerificationRequest> = policy
             .verifiers
             .iter()
             .filter(chosen)
-            .map(|spec| Wanted {
+            .map(|spec| VerificationRequest {
                 verifier: spec.name.clone(),
                 subject: reading.fact.verifier_input_digest(spec),
                 content: reading.fact.verifier_input_digest(spec),
@@ -76,9 +76,9 @@ impl Runtime {
                 again: None,
             })
             .collect();
-        let mut checks: Vec<Check> = Vec::new();
-        let mut collect = |done: Done| {
-            checks.push(Check {
+        let mut checks: Vec<CheckResult> = Vec::new();
+        let mut collect = |done: ReturnedEvidence| {
+            checks.push(CheckResult {
                 required: policy.is_required_verifier(&done.evidence.verifier),
                 evidence: done.evidence,
                 cached: done.cached,
@@ -86,18 +86,18 @@ impl Runtime {
             Ok(())
         };
         let session: Option<&SessionId> = None;
-        let look = Arc::new(Look {
+        let look = Arc::new(TreeSnapshot {
             began,
-            took: self.place.system.since(began),
+            took: self.place.system.elapsed_since(began),
             reading,
             acts: acts.total,
         });
-        let looks = Looks::new(
+        let looks = StopTreeSnapshots::new(
             Arc::clone(&self.place.system),
             Some(Arc::clone(&look)),
-            neighbours::LONGEST,
+            neighbours::MAX_HOOK_WAIT,
         );
-        self.perform(
+        self.run_verifications(
             session,
             policy,
             &wanted,
@@ -145,7 +145,7 @@ impl Runtime {
             value,
             tree: reading.fact.tree,
             checks,
-            unread: reading.unread.clone(),
+            large_files: reading.unread.clone(),
         })
     }
 }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use checkrein_core::ids::UnixMillis;
 
 /// Milliseconds since the Unix epoch; 0 if the clock stands before it.
-pub fn now() -> UnixMillis {
+pub fn now_millis() -> UnixMillis {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();

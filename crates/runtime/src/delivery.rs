@@ -18,19 +18,19 @@ use checkrein_store::StoredApprovalRequest;
 use checkrein_verifiers::tree::TreeReadLimits;
 use serde_json::Value;
 
-use crate::config::{Compiled, ConfigError};
+use crate::config::{CompiledPolicy, ConfigError};
 use crate::facts::ToolFactsBuilder;
 use crate::system::System;
 
 /// Compiles the policy of a new session. Called at most once, and only for a new one.
-pub type Seal = dyn Fn() -> Result<Compiled, ConfigError> + Send + Sync;
+pub type PolicyCompiler = dyn Fn() -> Result<CompiledPolicy, ConfigError> + Send + Sync;
 
 /// Reads token use from a cursor on; `None` if it cannot be known.
-pub type Usage<'a> = &'a dyn Fn(&str) -> Option<TokenUsage>;
+pub type TokenUsageReader<'a> = &'a dyn Fn(&str) -> Option<TokenUsage>;
 
 /// What a tool said.
 #[derive(Debug, Clone, Copy)]
-pub struct Returned<'a> {
+pub struct ToolResponse<'a> {
     /// The tool.
     pub tool: &'a str,
     /// What it was called with.
@@ -41,15 +41,15 @@ pub struct Returned<'a> {
 
 /// What layers of middleware made of a result.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Rewritten {
+pub struct RewrittenResult {
     /// What the agent gets instead; a text, or of the shape of the result itself.
-    pub given: Option<Value>,
+    pub for_agent: Option<Value>,
     /// What later rounds of the conversation have instead of that.
-    pub kept: Option<Value>,
+    pub for_history: Option<Value>,
 }
 
 /// News, as a front door hands it in.
-pub struct Delivery<'a> {
+pub struct EventDelivery<'a> {
     /// Whose.
     pub session: SessionId,
     /// By which installed entry.
@@ -61,39 +61,39 @@ pub struct Delivery<'a> {
     /// What a tool call does, and what is found out about it here.
     pub facts: ToolFactsBuilder<'a>,
     /// The folder in which tools work at the moment; the root if it is not known.
-    pub works_in: Option<&'a Path>,
+    pub working_folder: Option<&'a Path>,
     /// Reads token use.
-    pub usage: Option<Usage<'a>>,
+    pub usage: Option<TokenUsageReader<'a>>,
     /// Of a tool that came back: what it said, if what is made of it is passed on.
-    pub returned: Option<Returned<'a>>,
+    pub tool_response: Option<ToolResponse<'a>>,
     /// What layers of middleware said; filled in here.
     pub layers: Vec<MiddlewareAnswerFact>,
     /// The project's list of standing tasks; filled in here.
     pub task_list: Option<Box<StandingTaskListSnapshot>>,
     /// The checks whose newest runs count, where the tree was read; filled in here.
-    pub runs: Option<Box<[RequiredRun]>>,
+    pub required_runs: Option<Box<[RequiredCheckAndRunKey]>>,
 }
 
 /// A required check, and what its runs on the tree are kept under.
 #[derive(Debug, Clone)]
-pub struct RequiredRun {
+pub struct RequiredCheckAndRunKey {
     pub(crate) verifier: VerifierName,
     pub(crate) key: Digest,
 }
 
 /// How long the front door can wait.
 #[derive(Debug, Clone, Copy)]
-pub struct Patience<'a> {
+pub struct Deadline<'a> {
     /// When the answer is due.
-    pub deadline: Option<Instant>,
+    pub due_at: Option<Instant>,
     /// Set on SIGTERM or Ctrl-C, and where the caller says so: a hook is cancelled by `off` and by the end of its agent.
     pub cancelled: &'a AtomicBool,
 }
 
-impl<'a> Patience<'a> {
+impl<'a> Deadline<'a> {
     /// Whether the answer is due.
-    pub(crate) fn is_over(&self, system: &dyn System) -> bool {
-        self.deadline
+    pub(crate) fn is_past_deadline(&self, system: &dyn System) -> bool {
+        self.due_at
             .is_some_and(|deadline| system.monotonic_now() >= deadline)
     }
 
@@ -103,18 +103,18 @@ impl<'a> Patience<'a> {
     }
 
     /// For a program that is asked something on the way: most of the time is for the checks.
-    pub(crate) fn for_a_question(&self, system: &dyn System) -> Duration {
+    pub(crate) fn auxiliary_program_timeout(&self, system: &dyn System) -> Duration {
         const MOST: Duration = Duration::from_secs(30);
         let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic_now());
-        self.deadline
+        self.due_at
             .map_or(MOST, |deadline| MOST.min(left(deadline) / 4))
     }
 
     /// For reading a tree: until the answer is due, or we are told to go.
-    pub(crate) fn limits(&self, system: &dyn System) -> TreeReadLimits<'a> {
+    pub(crate) fn tree_read_limits(&self, system: &dyn System) -> TreeReadLimits<'a> {
         let left = |deadline: Instant| deadline.saturating_duration_since(system.monotonic_now());
         TreeReadLimits {
-            time: self.deadline.map(left),
+            time: self.due_at.map(left),
             cancelled: Some(self.cancelled),
         }
     }
@@ -122,7 +122,7 @@ impl<'a> Patience<'a> {
 
 /// An answer, with what is needed to say it.
 #[derive(Debug)]
-pub struct Decided {
+pub struct DeliveryOutcome {
     /// The input that was answered.
     pub seq: EventSeq,
     /// The answer.
@@ -130,9 +130,9 @@ pub struct Decided {
     /// The chain of facts behind it.
     pub why: DecisionExplanation,
     /// The rendered feedback of a refused stop.
-    pub text: Option<String>,
+    pub feedback_text: Option<String>,
     /// What layers of middleware made of a tool's result.
-    pub rewritten: Rewritten,
+    pub rewritten: RewrittenResult,
     /// The session as it is now.
     pub state: SessionState,
     /// Said once, when the policy was sealed.
@@ -146,16 +146,16 @@ pub struct Decided {
     /// What was wrong with the config in whose place the sealed policy goes on.
     pub config_error: Option<String>,
     /// Files that were too large to be read at this stop: they count by their size and times.
-    pub unread: Vec<String>,
+    pub large_files: Vec<String>,
     /// The same news was taken in before, and this is what was answered then.
     pub repeated: bool,
     /// What kept a stop from being judged.
     pub held_up_by: Option<StopHoldupCause>,
 }
 
-impl Decided {
+impl DeliveryOutcome {
     /// How the task ended, if this answer ended it.
-    pub fn ending(&self) -> Option<Transition> {
+    pub fn task_transition(&self) -> Option<Transition> {
         match &self.decision {
             Decision::Stop(StopDecision::Accept { transition }) => transition.clone(),
             Decision::Stop(StopDecision::Halt { transition }) => Some(transition.clone()),
@@ -170,7 +170,7 @@ impl Decided {
 
 /// What a person may be shown while checks run.
 #[derive(Debug, Clone)]
-pub enum Progress {
+pub enum VerificationProgress {
     /// A check began to run.
     Started {
         /// Which.

@@ -16,56 +16,63 @@ use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
 use checkrein_store::{EffectClaim, SessionView, Store};
 
-use crate::config::{Compiled, ConfigError};
-use crate::delivery::{Decided, Delivery, Patience, Progress, Seal};
+use crate::config::{CompiledPolicy, ConfigError};
+use crate::delivery::{
+    Deadline, DeliveryOutcome, EventDelivery, PolicyCompiler, VerificationProgress,
+};
 use crate::error::RuntimeError;
-use crate::guard::Look;
-use crate::hosts::Hosts;
-use crate::known_scope::KnownScope;
-use crate::last_good::Fallback;
-use crate::layers::{Layers, Stages};
-use crate::workspace::Place;
+use crate::guard::GuardedFilesReader;
+use crate::hosts::HostVerifiers;
+use crate::known_scope::PriorScope;
+use crate::last_good::UnusableConfigFallback;
+use crate::layers::{FrontEndMiddlewareStages, MiddlewareRegistry};
+use crate::workspace::TreeAndStateFolder;
 use crate::{kept, load};
 use checkrein_redaction::Redactor;
 
 /// What a second installed entry says of a stop that the first one refuses in full.
-pub(crate) const BESIDE: &str = "checkrein: not done yet, for the reason given beside this.";
+pub(crate) const SECOND_ENTRY_FEEDBACK: &str =
+    "checkrein: not done yet, for the reason given beside this.";
 
 /// One engine over one repo. Sessions share nothing mutable but the store (law 8).
 pub struct Runtime {
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) place: Place,
-    pub(crate) seal: Box<Seal>,
+    pub(crate) place: TreeAndStateFolder,
+    pub(crate) policy_compiler: Box<PolicyCompiler>,
     /// Knows what must not be kept.
     pub(crate) redactor: Redactor,
-    pub(crate) look: Option<Box<Look>>,
-    pub(crate) fallback: Option<Fallback>,
+    pub(crate) guarded_reader: Option<Box<GuardedFilesReader>>,
+    pub(crate) fallback: Option<UnusableConfigFallback>,
     pub(crate) level: &'static str,
     /// Whose messages these are, where no session's start says so.
     pub(crate) agent: AgentName,
-    pub(crate) hosts: Hosts,
-    pub(crate) layers: Vec<Layers>,
-    pub(crate) stages: Stages,
+    pub(crate) hosts: HostVerifiers,
+    pub(crate) layers: Vec<MiddlewareRegistry>,
+    pub(crate) stages: FrontEndMiddlewareStages,
     #[cfg(unix)]
-    pub(crate) start_owner: Option<Box<crate::owner::StartOwner>>,
+    pub(crate) start_owner: Option<Box<crate::owner::WorkerLauncher>>,
 }
 
 impl Runtime {
     /// An engine over this store and place; `seal` compiles the policy of a new session.
-    pub fn new(store: Arc<dyn Store>, place: Place, seal: Box<Seal>) -> Self {
+    pub fn new(
+        store: Arc<dyn Store>,
+        place: TreeAndStateFolder,
+        seal: Box<PolicyCompiler>,
+    ) -> Self {
         let redactor = Redactor::from_environment(&place.env);
         Self {
             store,
             place,
-            seal,
+            policy_compiler: seal,
             redactor,
-            look: None,
+            guarded_reader: None,
             fallback: None,
             level: "L1",
             agent: AgentName::new("unknown"),
-            hosts: Hosts::default(),
+            hosts: HostVerifiers::default(),
             layers: Vec::new(),
-            stages: Stages::HOOKS,
+            stages: FrontEndMiddlewareStages::HOOKS,
             #[cfg(unix)]
             start_owner: None,
         }
@@ -74,50 +81,50 @@ impl Runtime {
     /// Whose messages it takes in. A session's start says it better: a hook that was installed in
     /// mid-session has seen none.
     #[must_use]
-    pub fn for_agent(mut self, name: &str) -> Self {
+    pub fn with_agent_name(mut self, name: &str) -> Self {
         self.agent = AgentName::new(name);
         self
     }
 
     /// Asks these functions of the host for what its policies require of them.
     #[must_use]
-    pub fn with_hosts(mut self, hosts: Hosts) -> Self {
+    pub fn with_host_verifiers(mut self, hosts: HostVerifiers) -> Self {
         self.hosts = hosts;
         self
     }
 
     /// Asks these layers of middleware, too, beside those of its policies.
     #[must_use]
-    pub fn with_layers(mut self, layers: Layers) -> Self {
+    pub fn with_middleware(mut self, layers: MiddlewareRegistry) -> Self {
         self.layers.push(layers);
         self
     }
 
     /// The stages at which layers are asked, if not those of an agent's hooks.
     #[must_use]
-    pub fn at_stages(mut self, stages: Stages) -> Self {
+    pub fn with_middleware_stages(mut self, stages: FrontEndMiddlewareStages) -> Self {
         self.stages = stages;
         self
     }
 
     /// Watches files whose edits could loosen what sessions are judged by (law 10).
     #[must_use]
-    pub fn guarding(mut self, look: Box<Look>) -> Self {
-        self.look = Some(look);
+    pub fn with_guarded_files(mut self, look: Box<GuardedFilesReader>) -> Self {
+        self.guarded_reader = Some(look);
         self
     }
 
     /// Hands checks that may outlast an answer to a process of their own.
     #[cfg(unix)]
     #[must_use]
-    pub fn with_owners(mut self, start: Box<crate::owner::StartOwner>) -> Self {
+    pub fn with_worker_launcher(mut self, start: Box<crate::owner::WorkerLauncher>) -> Self {
         self.start_owner = Some(start);
         self
     }
 
     /// What is promised while it judges, as listings say it.
     #[must_use]
-    pub fn at_level(mut self, level: &'static str) -> Self {
+    pub fn with_protection_level(mut self, level: &'static str) -> Self {
         self.level = level;
         self
     }
@@ -126,12 +133,12 @@ impl Runtime {
     ///
     /// # Errors
     /// If Checkrein itself cannot judge; the front door then answers by stance.
-    pub fn take(
+    pub fn deliver_event(
         &self,
-        delivery: Delivery<'_>,
-        patience: Patience<'_>,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Decided, RuntimeError> {
+        delivery: EventDelivery<'_>,
+        patience: Deadline<'_>,
+        progress: &(dyn Fn(VerificationProgress) + Sync),
+    ) -> Result<DeliveryOutcome, RuntimeError> {
         let session = delivery.session.clone();
         // As it came: what is kept of it may be less.
         let message = match &delivery.input {
@@ -139,30 +146,31 @@ impl Runtime {
             _ => None,
         };
         let scope = delivery.input.scope_id().cloned();
-        let handled = self.handle(delivery, patience)?;
+        let handled = self.process_event_in_transaction(delivery, patience)?;
         let message = message.as_deref();
-        let settled = self.settle(&session, handled, message, patience, progress)?;
+        let settled =
+            self.perform_effects_until_decision(&session, handled, message, patience, progress)?;
         let (mut decision, why) = settled.answer;
         if let Decision::Stop(StopDecision::Continue { feedback }) = &mut decision {
-            within_session(feedback, settled.session_continues, &settled.state);
+            limit_promised_continuations(feedback, settled.session_continues, &settled.state);
         }
         let held_up_by =
-            scope.and_then(|scope| self.held_up_by(&session, &scope, settled.seq, &why));
+            scope.and_then(|scope| self.stop_holdup_cause(&session, &scope, settled.seq, &why));
         let text = match &decision {
             // The entry that delivered it first says it in full: the agent pays for both.
             Decision::Stop(StopDecision::Continue { .. }) if settled.repeated => {
-                Some(BESIDE.to_owned())
+                Some(SECOND_ENTRY_FEEDBACK.to_owned())
             }
             Decision::Stop(StopDecision::Continue { feedback }) => {
-                Some(self.words(feedback, held_up_by))
+                Some(self.render_feedback(feedback, held_up_by))
             }
             _ => None,
         };
-        Ok(Decided {
+        Ok(DeliveryOutcome {
             seq: settled.seq,
             decision,
             why,
-            text,
+            feedback_text: text,
             rewritten: settled.rewritten,
             state: settled.state,
             warnings: settled.warnings,
@@ -170,19 +178,23 @@ impl Runtime {
             notify: settled.notify,
             verified_notice: settled.verified_notice,
             config_error: settled.config_error,
-            unread: settled.unread,
+            large_files: settled.large_files,
             repeated: settled.repeated,
             held_up_by,
         })
     }
 
     /// Feedback as an agent is told of it.
-    pub fn words(&self, feedback: &StopFeedback, held_up_by: Option<StopHoldupCause>) -> String {
-        feedback::render_feedback(feedback, held_up_by, &|key| self.evidence(key))
+    pub fn render_feedback(
+        &self,
+        feedback: &StopFeedback,
+        held_up_by: Option<StopHoldupCause>,
+    ) -> String {
+        feedback::render_feedback(feedback, held_up_by, &|key| self.stored_evidence(key))
     }
 
     /// What kept this stop from being judged, if its reasons say that something did.
-    fn held_up_by(
+    fn stop_holdup_cause(
         &self,
         session: &SessionId,
         scope: &ScopeId,
@@ -202,7 +214,9 @@ impl Runtime {
         // It only chooses words: without the log they speak of files.
         let before = EventSeq(stop.0.saturating_sub(1));
         let rows = self.store.events_after(session, before).ok()?;
-        let events = rows.iter().map(|raw| load::decode(session, raw).ok()?);
+        let events = rows
+            .iter()
+            .map(|raw| load::decode_event(session, raw).ok()?);
         let events: Vec<Event> = events.flatten().collect();
         explain::newest_stop_held_up_cause(&events, scope)
     }
@@ -211,7 +225,10 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn converse(&self, session: &SessionId) -> Result<Option<EffectClaim>, RuntimeError> {
+    pub fn claim_conversation(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<EffectClaim>, RuntimeError> {
         let key = Digest::hash_parts([&b"conversation"[..], session.as_str().as_bytes()]);
         Ok(self.store.try_claim_effect(&key)?)
     }
@@ -220,12 +237,16 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be written.
-    pub fn put_message(&self, session: &SessionId, body: &[u8]) -> Result<(), RuntimeError> {
+    pub fn append_conversation_message(
+        &self,
+        session: &SessionId,
+        body: &[u8],
+    ) -> Result<(), RuntimeError> {
         Ok(self.store.put_conversation_message(session, body)?)
     }
 
     /// The text without secrets, as all is kept.
-    pub fn without_secrets<'t>(&self, text: &'t str) -> Cow<'t, str> {
+    pub fn redact_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
         self.redactor.redact_text(text)
     }
 
@@ -233,18 +254,18 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, RuntimeError> {
+    pub fn conversation_messages(&self, session: &SessionId) -> Result<Vec<Vec<u8>>, RuntimeError> {
         Ok(self.store.read_conversation_messages(session, usize::MAX)?)
     }
 
     /// The policy of a new session is sealed as `change` leaves it.
     #[must_use]
-    pub fn sealing(
+    pub fn with_policy_modifier(
         mut self,
-        change: impl Fn(&mut Compiled) -> Result<(), ConfigError> + Send + Sync + 'static,
+        change: impl Fn(&mut CompiledPolicy) -> Result<(), ConfigError> + Send + Sync + 'static,
     ) -> Self {
-        let seal = self.seal;
-        self.seal = Box::new(move || {
+        let seal = self.policy_compiler;
+        self.policy_compiler = Box::new(move || {
             let mut compiled = seal()?;
             change(&mut compiled)?;
             Ok(compiled)
@@ -253,21 +274,23 @@ impl Runtime {
     }
 
     /// The evidence under this key, if it can be read.
-    pub fn evidence(&self, key: &Digest) -> Option<Evidence> {
+    pub fn stored_evidence(&self, key: &Digest) -> Option<Evidence> {
         let kept = self.store.read_evidence(key).ok().flatten()?;
-        kept::evidence_of(&kept.bytes)
+        kept::decode_evidence(&kept.bytes)
     }
 
     /// The session's state and policy; `None` for a session that has no log.
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn peek(
+    pub fn load_session_state_and_policy(
         &self,
         session: &SessionId,
     ) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
-        self.read_session(session, |tail, state| {
-            let policy = load::policy(session, &state, |digest| tail.read_stored_blob(digest))?;
+        self.read_session_at_one_moment(session, |tail, state| {
+            let policy = load::load_recorded_policy(session, &state, |digest| {
+                tail.read_stored_blob(digest)
+            })?;
             Ok((state, policy))
         })
     }
@@ -276,7 +299,7 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be written, or somebody else has been writing it for too long.
-    pub fn check_writable(&self, session: &SessionId) -> Result<(), RuntimeError> {
+    pub fn check_store_writable(&self, session: &SessionId) -> Result<(), RuntimeError> {
         self.store.transact_on_session(session, &mut |_| Ok(None))?;
         Ok(())
     }
@@ -285,29 +308,29 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn cursor(
+    pub fn transcript_cursor(
         &self,
         session: &SessionId,
         scope: &ScopeId,
     ) -> Result<Option<String>, RuntimeError> {
-        self.read_session(session, |tail, state| {
-            Ok(KnownScope::find(tail, &state, scope, true)?.cursor)
+        self.read_session_at_one_moment(session, |tail, state| {
+            Ok(PriorScope::find_scope_state_or_row(tail, &state, scope, true)?.cursor)
         })
     }
 
     /// Reads this session, with its state at one moment; `None` for a session that has no log. It takes no
     /// write lock, and others may have written by the time it returns.
-    pub(crate) fn read_session<T>(
+    pub(crate) fn read_session_at_one_moment<T>(
         &self,
         session: &SessionId,
         find: impl FnOnce(&dyn SessionView, SessionState) -> Result<T, RuntimeError>,
     ) -> Result<Option<T>, RuntimeError> {
-        load::read_session(&*self.store, session, find)
+        load::read_session_with_state(&*self.store, session, find)
     }
 }
 
 /// Where the session leaves fewer continuations than the task does, that is what is promised.
-pub(crate) fn within_session(
+pub(crate) fn limit_promised_continuations(
     feedback: &mut StopFeedback,
     limit: Option<u32>,
     state: &SessionState,
@@ -327,8 +350,8 @@ mod tests {
     use checkrein_store::{SqliteStore, SqliteStoreOptions};
 
     use super::*;
-    use crate::config::{Driver, compile};
-    use crate::settle::own;
+    use crate::config::{TaskDriver, compile_config};
+    use crate::settle::internal_delivery;
 
     /// Another process is in the middle of writing.
     #[test]
@@ -339,11 +362,11 @@ mod tests {
             busy_timeout: Duration::ZERO,
         };
         let store = SqliteStore::open_store_with_options(&state, impatient).unwrap();
-        let place = Place {
+        let place = TreeAndStateFolder {
             state: state.clone(),
-            ..Place::here(folder.path())
+            ..TreeAndStateFolder::workspace_for_folder(folder.path())
         };
-        let seal = || compile(None, None, Driver::Hook);
+        let seal = || compile_config(None, None, TaskDriver::Hook);
         let runtime = Runtime::new(Arc::new(store), place, Box::new(seal));
         let (session, cancelled) = (SessionId::from("s"), AtomicBool::new(false));
         let started = Input::SessionStarted(SessionStarted {
@@ -352,20 +375,31 @@ mod tests {
             parent: None,
             tokens: None,
         });
-        let patience = Patience {
-            deadline: None,
+        let patience = Deadline {
+            due_at: None,
             cancelled: &cancelled,
         };
-        let begin = || runtime.take(own(&session, None, started.clone()), patience, &|_| {});
+        let begin = || {
+            runtime.deliver_event(
+                internal_delivery(&session, None, started.clone()),
+                patience,
+                &|_| {},
+            )
+        };
         begin().unwrap();
         let writer = SqliteStore::open_store_in_folder(&state).unwrap();
         let held = writer.transact_on_session(&session, &mut |_| {
             assert!(begin().is_err(), "nobody else writes meanwhile");
-            let (state, _) = runtime.peek(&session).unwrap().unwrap();
+            let (state, _) = runtime
+                .load_session_state_and_policy(&session)
+                .unwrap()
+                .unwrap();
             assert_eq!(state.agent, Some("test".into()));
-            let cursor = runtime.cursor(&session, &ScopeId::main_scope()).unwrap();
+            let cursor = runtime
+                .transcript_cursor(&session, &ScopeId::main_scope())
+                .unwrap();
             assert_eq!(cursor.as_deref(), Some(""));
-            assert!(runtime.sealed_as(&session).unwrap().is_some());
+            assert!(runtime.seal_origin(&session).unwrap().is_some());
             Ok(None)
         });
         held.unwrap();

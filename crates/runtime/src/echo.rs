@@ -8,16 +8,16 @@ use checkrein_core::explain;
 use checkrein_core::ids::{EventSeq, SessionId};
 use checkrein_core::input::Input;
 
-use crate::driver::{BESIDE, Runtime, within_session};
+use crate::driver::{Runtime, SECOND_ENTRY_FEEDBACK, limit_promised_continuations};
 use crate::error::RuntimeError;
 use crate::load;
 
 /// What all feedback has.
-const OURS: &str = "checkrein:";
+const FEEDBACK_PREFIX: &str = "checkrein:";
 /// What agents put before a text that a hook gave them.
 const WRAPPERS: &[&str] = &["Stop hook feedback:", "Hook feedback:"];
 /// More words behind ours than this are somebody's own, whatever they say of themselves.
-const LONGEST_MARK: usize = 6;
+const MAX_MARK_WORDS: usize = 6;
 
 impl Runtime {
     /// Whether this prompt is the newest feedback of the session and nothing else.
@@ -25,12 +25,12 @@ impl Runtime {
     /// # Errors
     /// If the store or the log cannot be read.
     pub fn is_our_feedback(&self, session: &SessionId, prompt: &str) -> Result<bool, RuntimeError> {
-        if !prompt.contains(OURS) {
+        if !prompt.contains(FEEDBACK_PREFIX) {
             return Ok(false);
         }
         let (mut newest, mut of_stop) = (None, Vec::new());
         for raw in self.store.events_after(session, EventSeq(0))? {
-            match load::decode(session, &raw)? {
+            match load::decode_event(session, &raw)? {
                 Some(Event::DecisionMade(DecisionOnInput {
                     decision: Decision::Stop(StopDecision::Continue { feedback }),
                     scope,
@@ -49,7 +49,7 @@ impl Runtime {
             }
         }
         let (Some((mut feedback, held_up_by)), Some((state, policy))) =
-            (newest, self.peek(session)?)
+            (newest, self.load_session_state_and_policy(session)?)
         else {
             return Ok(false);
         };
@@ -57,9 +57,9 @@ impl Runtime {
         if state.task_if_open().is_none() {
             return Ok(false);
         }
-        within_session(&mut feedback, policy.session_caps.continues, &state);
-        let told = self.words(&feedback, held_up_by);
-        Ok(is_echo(prompt, &told) || is_echo(prompt, BESIDE))
+        limit_promised_continuations(&mut feedback, policy.session_caps.continues, &state);
+        let told = self.render_feedback(&feedback, held_up_by);
+        Ok(is_feedback_echo(prompt, &told) || is_feedback_echo(prompt, SECOND_ENTRY_FEEDBACK))
     }
 }
 
@@ -74,10 +74,10 @@ fn is_main_stop(event: &Event) -> bool {
 }
 
 /// Whether `prompt` is `ours`: wrapped, broken into lines anew, or cut behind its first line.
-fn is_echo(prompt: &str, ours: &str) -> bool {
+fn is_feedback_echo(prompt: &str, ours: &str) -> bool {
     let first_line = ours.lines().next().unwrap_or(ours);
     let needed = first_line.split_whitespace().count();
-    let mut prompt = without_tags(prompt);
+    let mut prompt = text_inside_single_tag(prompt);
     for wrapper in WRAPPERS {
         prompt = prompt.strip_prefix(wrapper).unwrap_or(prompt).trim_start();
     }
@@ -104,11 +104,11 @@ fn is_echo(prompt: &str, ours: &str) -> bool {
         same += 1;
     }
     let rest: Vec<&str> = theirs.collect();
-    same >= needed && (rest.is_empty() || cut && is_mark_of_a_cut(&rest))
+    same >= needed && (rest.is_empty() || cut && is_truncation_mark(&rest))
 }
 
 /// `... [truncated 2,000 characters]` and the like.
-fn is_mark_of_a_cut(words: &[&str]) -> bool {
+fn is_truncation_mark(words: &[&str]) -> bool {
     let says = ["truncated", "omitted", "characters", "more"];
     let said = |word: &&str| says.iter().any(|says| word.contains(says));
     let dots = |word: &&str| word.chars().all(|c| matches!(c, '.' | '…'));
@@ -118,12 +118,12 @@ fn is_mark_of_a_cut(words: &[&str]) -> bool {
     let ends = words
         .last()
         .is_some_and(|word| word.ends_with([']', ')', '>', '.', '…']));
-    let is_mark = begins && ends && words.len() <= LONGEST_MARK && words.iter().any(said);
+    let is_mark = begins && ends && words.len() <= MAX_MARK_WORDS && words.iter().any(said);
     is_mark || words.iter().all(dots)
 }
 
 /// The text between `<tag>` and `</tag>`, if it is all in one.
-fn without_tags(text: &str) -> &str {
+fn text_inside_single_tag(text: &str) -> &str {
     let text = text.trim();
     let inside = || {
         let (tag, rest) = text.strip_prefix('<')?.split_once('>')?;
@@ -142,11 +142,11 @@ mod tests {
         tests: failed, exit code 1\n  reproduce: sh check.sh\n\nFix only these, then stop again.";
 
     fn check(prompt: &str, expected: bool) {
-        assert_eq!(is_echo(prompt, OURS), expected, "{prompt}");
+        assert_eq!(is_feedback_echo(prompt, OURS), expected, "{prompt}");
     }
 
     #[test]
-    fn wrapped_and_cut_it_is_ours() {
+    fn wrapped_or_cut_feedback_is_an_echo() {
         check(OURS, true);
         check(&format!("Stop hook feedback:\n{OURS}"), true);
         check(
@@ -169,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn with_a_word_of_a_persons_it_is_theirs() {
+    fn feedback_with_added_words_is_a_prompt() {
         check(
             "Stop hook feedback: what does this mean? Change src.txt please",
             false,

@@ -25,7 +25,7 @@ const VOLATILE: &[&str] = &[
 /// Beginnings of more such names.
 const VOLATILE_PREFIXES: &[&str] = &["SSH_", "TERM_", "VSCODE_", "XDG_SESSION"];
 
-pub(crate) fn digest(root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
+pub(crate) fn environment_digest(root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
     let decides = |name: &str| {
         !is_withheld_variable(name)
             && !VOLATILE.contains(&name)
@@ -57,11 +57,11 @@ mod tests {
             .into_iter()
             .map(|(name, value)| (OsString::from(name), OsString::from(value)))
             .collect();
-        digest(Path::new("/repo"), &env)
+        environment_digest(Path::new("/repo"), &env)
     }
 
     #[test]
-    fn what_a_check_sees_counts_and_the_terminal_does_not() {
+    fn terminal_variables_do_not_change_the_digest() {
         assert_ne!(with("MODE", "good"), with("MODE", "bad"));
         assert_eq!(with("SHLVL", "1"), with("SHLVL", "2"));
         assert_eq!(

@@ -34,7 +34,7 @@ pub enum RuntimeError {
     },
     /// The policy that goes on although the config was edited cannot be read or written.
     #[error("held.json, the policy that goes on until `checkrein seal`: {source}")]
-    Held {
+    HeldConfig {
         /// Why.
         source: std::io::Error,
     },
@@ -43,7 +43,7 @@ pub enum RuntimeError {
     Tree(#[source] checkrein_verifiers::tree::TreeReaderError),
     /// A person answers what cannot be answered any more.
     #[error("{approval} cannot be answered any more: it is {stands}")]
-    Answered {
+    ApprovalClosed {
         /// Which.
         approval: String,
         /// Where it stands.
@@ -51,7 +51,7 @@ pub enum RuntimeError {
     },
     /// A person says yes to what they cannot have seen all of.
     #[error("{approval} cannot be approved: {why}")]
-    Unseen {
+    ApprovalNotShown {
         /// Which.
         approval: String,
         /// Why not.

@@ -13,12 +13,12 @@ use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_execpolicy::{ProjectEntry, ScriptProjectView, analyze_exit_statuses};
 use checkrein_verifiers::{find_in_path, program_exists, regular};
 
-use crate::workspace::Place;
+use crate::workspace::TreeAndStateFolder;
 
 /// Verifiers whose programs can all be found, by the names that their commands call them.
-pub(crate) fn equipped(place: &Place, policy: &Policy) -> Vec<VerifierName> {
+pub(crate) fn runnable_verifiers(place: &TreeAndStateFolder, policy: &Policy) -> Vec<VerifierName> {
     let there = |spec: &&VerifierSpec| {
-        let Some(reading) = of_check(&place.root, &place.env, spec) else {
+        let Some(reading) = analyse_exit_statuses(&place.root, &place.env, spec) else {
             return false;
         };
         // What a called file runs is the file's business.
@@ -37,11 +37,11 @@ pub(crate) fn equipped(place: &Place, policy: &Policy) -> Vec<VerifierName> {
 }
 
 /// Bytes of a script, a makefile or a `package.json` that is read.
-const LARGEST_SCRIPT: u64 = 512 * 1024;
+const MAX_SCRIPT_BYTES: u64 = 512 * 1024;
 
 /// What becomes of the exit statuses in the command of this verifier; `None` if it runs none.
 /// `env`: the environment in which it runs.
-pub fn of_check(
+pub fn analyse_exit_statuses(
     root: &Path,
     env: &BTreeMap<OsString, OsString>,
     spec: &VerifierSpec,
@@ -51,14 +51,14 @@ pub fn of_check(
     let file = |path: &str| {
         let mut text = Vec::new();
         let file = regular::open_regular_file(&root.join(path)).ok()?;
-        file.take(LARGEST_SCRIPT).read_to_end(&mut text).ok()?;
+        file.take(MAX_SCRIPT_BYTES).read_to_end(&mut text).ok()?;
         String::from_utf8(text).ok()
     };
     let project = ScriptProjectView {
         text: &file,
-        entry: &|path| entry(&root.join(path)),
+        entry: &|path| project_entry_at_path(&root.join(path)),
         sh_is_bash: sh_is_bash(env),
-        folders: &|path| folders(&root.join(path)),
+        folders: &|path| sorted_subfolder_names(&root.join(path)),
         has_program: &|program| program_exists(program, "", root, env),
     };
     Some(analyze_exit_statuses(&script, &project))
@@ -77,7 +77,7 @@ fn sh_is_bash(env: &BTreeMap<OsString, OsString>) -> bool {
 const MAX_FOLDERS: usize = 200;
 
 /// The names of the folders in a folder, sorted.
-fn folders(path: &Path) -> Vec<String> {
+fn sorted_subfolder_names(path: &Path) -> Vec<String> {
     let Ok(entries) = std::fs::read_dir(path) else {
         return Vec::new();
     };
@@ -92,7 +92,7 @@ fn folders(path: &Path) -> Vec<String> {
 }
 
 /// What stands at a path; `None` if that cannot be seen.
-fn entry(path: &Path) -> Option<ProjectEntry> {
+fn project_entry_at_path(path: &Path) -> Option<ProjectEntry> {
     match std::fs::metadata(path) {
         Ok(found) if found.is_dir() => Some(ProjectEntry::Folder),
         Ok(found) if found.is_file() => Some(ProjectEntry::File {

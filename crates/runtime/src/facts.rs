@@ -18,7 +18,7 @@ use checkrein_execpolicy::{
     evaluate_parsed_script, evaluate_real_paths, is_read_only_command,
 };
 
-use crate::reading::{MOST_COMMANDS, only_reads_by};
+use crate::reading::{MAX_COMMANDS, is_call_read_only_with_scripts};
 use crate::{links, patches, start};
 use checkrein_redaction::Redactor;
 use checkrein_verifiers::tree::is_included_by_ignore_files;
@@ -28,10 +28,10 @@ use checkrein_verifiers::tree::is_included_by_ignore_files;
 pub struct ToolFactsBuilder<'a> {
     action: Option<&'a ToolAction>,
     scripts: ParsedScripts,
-    gathered: RefCell<Option<Gathered>>,
+    gathered: RefCell<Option<ToolRequestFactsUnderPolicy>>,
 }
 
-struct Gathered {
+struct ToolRequestFactsUnderPolicy {
     /// The policy that they were gathered under.
     under: Option<Digest>,
     facts: ToolRequestFacts,
@@ -39,7 +39,7 @@ struct Gathered {
 
 /// Where a call is made, and what was read of the tree for it.
 #[derive(Clone, Copy)]
-pub(crate) struct CallPlace<'a> {
+pub(crate) struct ToolCallFoldersAndPatch<'a> {
     /// The tree that is worked in.
     pub(crate) root: &'a Path,
     /// Where relative paths begin.
@@ -50,7 +50,7 @@ pub(crate) struct CallPlace<'a> {
 
 /// What a call may change.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum CallExtent {
+pub(crate) enum PossibleToolCallChange {
     /// It is known to only read.
     Nothing,
     /// Files that count, and nothing else that a check could find.
@@ -59,12 +59,12 @@ pub(crate) enum CallExtent {
     Act(ActReach),
 }
 
-impl CallExtent {
+impl PossibleToolCallChange {
     /// How far it may reach, if it is an act.
-    pub(crate) fn reach(self) -> Option<ActReach> {
+    pub(crate) fn act_reach(self) -> Option<ActReach> {
         match self {
-            CallExtent::Act(reach) => Some(reach),
-            CallExtent::Nothing | CallExtent::Counted => None,
+            PossibleToolCallChange::Act(reach) => Some(reach),
+            PossibleToolCallChange::Nothing | PossibleToolCallChange::Counted => None,
         }
     }
 }
@@ -79,21 +79,21 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 
     /// What the call does; `None` of what is no call.
-    pub(crate) fn action(&self) -> Option<&'a ToolAction> {
+    pub(crate) fn action_of_tool_call(&self) -> Option<&'a ToolAction> {
         self.action
     }
 
     /// The scripts of this call that were parsed.
-    pub(crate) fn scripts(&self) -> &ParsedScripts {
+    pub(crate) fn parsed_scripts(&self) -> &ParsedScripts {
         &self.scripts
     }
 
     /// The facts of a call of `tool` under a policy, which is known by the digest.
-    pub(crate) fn facts(
+    pub(crate) fn tool_facts(
         &self,
         (under, policy): (Option<Digest>, &Policy),
         tool: &str,
-        place: CallPlace<'_>,
+        place: ToolCallFoldersAndPatch<'_>,
         redactor: &Redactor,
     ) -> ToolRequestFacts {
         if let Some(gathered) = &*self.gathered.borrow()
@@ -101,19 +101,19 @@ impl<'a> ToolFactsBuilder<'a> {
         {
             return gathered.facts.clone();
         }
-        let facts = self.gather(policy, tool, place, redactor);
-        *self.gathered.borrow_mut() = Some(Gathered {
+        let facts = self.gather_tool_request_facts(policy, tool, place, redactor);
+        *self.gathered.borrow_mut() = Some(ToolRequestFactsUnderPolicy {
             under,
             facts: facts.clone(),
         });
         facts
     }
 
-    fn gather(
+    fn gather_tool_request_facts(
         &self,
         policy: &Policy,
         tool: &str,
-        place: CallPlace<'_>,
+        place: ToolCallFoldersAndPatch<'_>,
         redactor: &Redactor,
     ) -> ToolRequestFacts {
         let rules = match RuleSet::deserialize_rule_set(&policy.rules) {
@@ -123,7 +123,7 @@ impl<'a> ToolFactsBuilder<'a> {
                 return ToolRequestFacts {
                     rule: Some(RuleDecision::Forbidden),
                     reason: Some(format!("the sealed exec policy cannot be read: {error}")),
-                    patch: place.patch.cloned().map(kept_patch),
+                    patch: place.patch.cloned().map(cap_recorded_patch_paths),
                     ..ToolRequestFacts::default()
                 };
             }
@@ -133,46 +133,56 @@ impl<'a> ToolFactsBuilder<'a> {
             true => rules,
             false => rules.with_project_roots(vec![place.root.display().to_string()]),
         };
-        let (mut facts, touched) = self.judge(&rules, place);
+        let (mut facts, touched) = self.evaluate_tool_call(&rules, place);
         // A long word may have been cut in the midst of a secret: commands are read once more from
         // what is kept. The answer is that of the first reading.
-        if let Some(CommandInToolArguments::Script(script)) = self.command()
+        if let Some(CommandInToolArguments::Script(script)) = self.tool_command()
             && let Cow::Owned(hidden) = redactor.redact_text(script)
         {
-            facts.commands =
-                evaluate_parsed_script(&self.scripts, &rules, &hidden, &self.start(place))
-                    .0
-                    .commands;
+            facts.commands = evaluate_parsed_script(
+                &self.scripts,
+                &rules,
+                &hidden,
+                &self.command_start_folders(place),
+            )
+            .0
+            .commands;
         }
-        judge_real_places(&rules, &mut facts, &touched.files, place);
-        self.judge_possible_writes(&rules, &mut facts, place);
-        judge_server_tool(&rules, &mut facts, tool);
+        add_facts_of_real_paths(&rules, &mut facts, &touched.files, place);
+        self.evaluate_possible_tool_writes(&rules, &mut facts, place);
+        evaluate_mcp_tool(&rules, &mut facts, tool);
         if let Some(patch) = place.patch {
-            judge_patch(&rules, &mut facts, patch.clone(), place.root);
+            evaluate_patch(&rules, &mut facts, patch.clone(), place.root);
         }
         facts
     }
 
-    fn command(&self) -> Option<&'a CommandInToolArguments> {
+    fn tool_command(&self) -> Option<&'a CommandInToolArguments> {
         self.action?.command.as_ref()
     }
 
     /// The facts of the command or of the files that the call names, with the files that it
     /// touches.
-    fn judge(
+    fn evaluate_tool_call(
         &self,
         rules: &RuleSet,
-        place: CallPlace<'_>,
+        place: ToolCallFoldersAndPatch<'_>,
     ) -> (ToolRequestFacts, FilesChangedByCommand) {
-        match self.command() {
-            Some(CommandInToolArguments::Argv(argv)) => {
-                evaluate_argv_with_script_cache(&self.scripts, rules, argv, &self.start(place))
-            }
-            Some(CommandInToolArguments::Script(script)) => {
-                evaluate_parsed_script(&self.scripts, rules, script, &self.start(place))
-            }
+        match self.tool_command() {
+            Some(CommandInToolArguments::Argv(argv)) => evaluate_argv_with_script_cache(
+                &self.scripts,
+                rules,
+                argv,
+                &self.command_start_folders(place),
+            ),
+            Some(CommandInToolArguments::Script(script)) => evaluate_parsed_script(
+                &self.scripts,
+                rules,
+                script,
+                &self.command_start_folders(place),
+            ),
             None => {
-                let files = self.changes();
+                let files = self.files_changed_by_call();
                 let facts = match files.is_empty() {
                     true => ToolRequestFacts::default(),
                     false => evaluate_file_changes(rules, &files),
@@ -183,14 +193,14 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 
     /// Where its command starts.
-    fn start(&self, place: CallPlace<'_>) -> CommandStartFolders {
-        let folders = |action| start::folders(action, place.here, place.root);
+    fn command_start_folders(&self, place: ToolCallFoldersAndPatch<'_>) -> CommandStartFolders {
+        let folders = |action| start::call_start_folders(action, place.here, place.root);
         self.action
             .map_or_else(CommandStartFolders::starting_at_project_root, folders)
     }
 
     /// The files that the call names as written or removed.
-    fn changes(&self) -> Vec<FileChangedByCommand> {
+    fn files_changed_by_call(&self) -> Vec<FileChangedByCommand> {
         let Some(action) = self.action else {
             return Vec::new();
         };
@@ -208,21 +218,25 @@ impl<'a> ToolFactsBuilder<'a> {
 
     /// Of a tool that is not known to read only, every argument that names a protected file is
     /// taken for a file that it writes.
-    fn judge_possible_writes(
+    fn evaluate_possible_tool_writes(
         &self,
         rules: &RuleSet,
         facts: &mut ToolRequestFacts,
-        place: CallPlace<'_>,
+        place: ToolCallFoldersAndPatch<'_>,
     ) {
         let Some(action) = self.action else { return };
-        let possible: Vec<FileChangedByCommand> = action.may_write.iter().map(written).collect();
+        let possible: Vec<FileChangedByCommand> = action
+            .may_write
+            .iter()
+            .map(affected_file_from_written_path)
+            .collect();
         if !possible.is_empty() {
-            stricter(facts, evaluate_real_paths(rules, &possible));
-            judge_real_places(rules, facts, &possible, place);
+            merge_stricter_facts(facts, evaluate_real_paths(rules, &possible));
+            add_facts_of_real_paths(rules, facts, &possible, place);
         }
         if action.is_cut && rules.protects_paths() {
             let reason = "policy asks: this call names more than can be looked through";
-            stricter(
+            merge_stricter_facts(
                 facts,
                 ToolRequestFacts {
                     rule: Some(RuleDecision::Prompt),
@@ -234,24 +248,29 @@ impl<'a> ToolFactsBuilder<'a> {
     }
 
     /// What the call may change.
-    pub(crate) fn extent(&self, place: CallPlace<'_>, outside: bool, may_act: bool) -> CallExtent {
+    pub(crate) fn tool_call_change_extent(
+        &self,
+        place: ToolCallFoldersAndPatch<'_>,
+        outside: bool,
+        may_act: bool,
+    ) -> PossibleToolCallChange {
         let Some(action) = self.action else {
             return match may_act {
-                true => CallExtent::Act(ActReach::Unknown),
-                false => CallExtent::Nothing,
+                true => PossibleToolCallChange::Act(ActReach::Unknown),
+                false => PossibleToolCallChange::Nothing,
             };
         };
         if outside {
-            return CallExtent::Act(ActReach::Outside);
+            return PossibleToolCallChange::Act(ActReach::Outside);
         }
-        if only_reads_by(&self.scripts, action, place.root) {
-            return CallExtent::Nothing;
+        if is_call_read_only_with_scripts(&self.scripts, action, place.root) {
+            return PossibleToolCallChange::Nothing;
         }
-        if self.command().is_some() {
-            return self.extent_of_command(place);
+        if self.tool_command().is_some() {
+            return self.extent_of_changes_by_command(place);
         }
         if action.kind != ToolKind::Write || action.is_cut {
-            return CallExtent::Act(ActReach::Unknown);
+            return PossibleToolCallChange::Act(ActReach::Unknown);
         }
         let named = [&action.writes, &action.removes, &action.may_write];
         let named = named.into_iter().flatten().map(String::as_str);
@@ -260,19 +279,24 @@ impl<'a> ToolFactsBuilder<'a> {
             path.starts_with(['~', '@', '\'', '"']) || !cfg!(windows) && path.contains('\\')
         };
         if named.clone().any(is_odd) {
-            return CallExtent::Act(ActReach::Outside);
+            return PossibleToolCallChange::Act(ActReach::Outside);
         }
         let patched = place.patch.into_iter().flat_map(|patch| &patch.paths);
         let mut paths: Vec<PathBuf> = named.map(|path| place.here.join(path)).collect();
         paths.extend(patched.map(|path| place.root.join(path)));
-        match paths.iter().all(|path| is_in(place.root, path)) {
-            true if !paths.is_empty() && all_count(&paths, place.root) => CallExtent::Counted,
-            true => CallExtent::Act(ActReach::Elsewhere),
-            false => CallExtent::Act(ActReach::Outside),
+        match paths.iter().all(|path| is_inside(place.root, path)) {
+            true if !paths.is_empty() && are_all_paths_counted_files(&paths, place.root) => {
+                PossibleToolCallChange::Counted
+            }
+            true => PossibleToolCallChange::Act(ActReach::Elsewhere),
+            false => PossibleToolCallChange::Act(ActReach::Outside),
         }
     }
 
-    fn extent_of_command(&self, place: CallPlace<'_>) -> CallExtent {
+    fn extent_of_changes_by_command(
+        &self,
+        place: ToolCallFoldersAndPatch<'_>,
+    ) -> PossibleToolCallChange {
         // What our table of programs takes for ordinary work on files, all of it.
         let bounds = EffectPolicy {
             unmatched: UnmatchedDecision::ByEffect,
@@ -281,10 +305,11 @@ impl<'a> ToolFactsBuilder<'a> {
             roots: vec![place.root.display().to_string()],
             ..EffectPolicy::builtin_default_policy()
         };
-        let (facts, touched) = self.judge(&RuleSet::default().with_effect_policy(bounds), place);
+        let (facts, touched) =
+            self.evaluate_tool_call(&RuleSet::default().with_effect_policy(bounds), place);
         let is_known = facts.rule == Some(RuleDecision::Allow) && facts.unresolved.is_empty();
         if !is_known {
-            return CallExtent::Act(ActReach::Unknown);
+            return PossibleToolCallChange::Act(ActReach::Unknown);
         }
         let files = touched.files.iter();
         // Told from where the command starts, or from the root on: both have to count.
@@ -292,20 +317,28 @@ impl<'a> ToolFactsBuilder<'a> {
             .flat_map(|file| [place.here, place.root].map(|from| from.join(&file.path)))
             .collect();
         let are_new = paths.iter().all(|path| path.symlink_metadata().is_err());
-        let plain = facts.commands.len() < MOST_COMMANDS
+        let plain = facts.commands.len() < MAX_COMMANDS
             && facts.commands.iter().all(|command| {
-                only_writes_named(&command.argv, are_new) || is_read_only_command(&command.argv)
+                only_writes_named_files(&command.argv, are_new)
+                    || is_read_only_command(&command.argv)
             });
-        let counts = plain && !touched.more && !paths.is_empty() && all_count(&paths, place.root);
+        let counts = plain
+            && !touched.more
+            && !paths.is_empty()
+            && are_all_paths_counted_files(&paths, place.root);
         match counts {
-            true => CallExtent::Counted,
-            false => CallExtent::Act(ActReach::Elsewhere),
+            true => PossibleToolCallChange::Counted,
+            false => PossibleToolCallChange::Act(ActReach::Elsewhere),
         }
     }
 
     /// Whether a call could do harm: what our own table of programs does not take for ordinary
     /// work on the project's files, and tools that it knows nothing of.
-    pub(crate) fn is_risky(&self, place: CallPlace<'_>, may_act: bool) -> bool {
+    pub(crate) fn is_risky_tool_call(
+        &self,
+        place: ToolCallFoldersAndPatch<'_>,
+        may_act: bool,
+    ) -> bool {
         let bounds = EffectPolicy {
             unmatched: UnmatchedDecision::ByEffect,
             reach_asks: true,
@@ -313,24 +346,30 @@ impl<'a> ToolFactsBuilder<'a> {
             ..EffectPolicy::default()
         };
         let rules = RuleSet::default().with_effect_policy(bounds);
-        let mut writes = self.changes();
+        let mut writes = self.files_changed_by_call();
         if let Some(patch) = place.patch {
-            let below = |path: &String| written(place.root.join(path).display().to_string());
+            let below = |path: &String| {
+                affected_file_from_written_path(place.root.join(path).display().to_string())
+            };
             writes.extend(patch.paths.iter().map(below));
         }
-        if self.command().is_none() && writes.is_empty() {
+        if self.tool_command().is_none() && writes.is_empty() {
             return may_act;
         }
-        let (facts, touched) = match self.command() {
-            Some(_) => self.judge(&rules, place),
+        let (facts, touched) = match self.tool_command() {
+            Some(_) => self.evaluate_tool_call(&rules, place),
             None => Default::default(),
         };
         // By where it really lies as well: a link makes of a text another place, and so does the folder
         // that the agent works in.
         let mut touched = touched.files;
         touched.extend(writes.iter().cloned());
-        let places = links::elsewhere(&touched, place.here, place.root);
-        writes.extend(places.iter().map(|place| written(&place.path)));
+        let places = links::resolve_symlinked_paths(&touched, place.here, place.root);
+        writes.extend(
+            places
+                .iter()
+                .map(|place| affected_file_from_written_path(&place.path)),
+        );
         let asks = |facts: &ToolRequestFacts| facts.rule > Some(RuleDecision::Allow);
         asks(&facts) || asks(&evaluate_file_changes(&rules, &writes))
     }
@@ -338,7 +377,7 @@ impl<'a> ToolFactsBuilder<'a> {
 
 /// Whether this command does nothing but to the content of files that it names. Times and modes are no part of what
 /// counts: whoever changes only those does something else, and so does who makes folders, links and copies of folders.
-fn only_writes_named(argv: &[String], are_new: bool) -> bool {
+fn only_writes_named_files(argv: &[String], are_new: bool) -> bool {
     let Some((program, words)) = argv.split_first() else {
         return false;
     };
@@ -350,21 +389,21 @@ fn only_writes_named(argv: &[String], are_new: bool) -> bool {
     }
 }
 
-fn is_in(root: &Path, path: &Path) -> bool {
+fn is_inside(root: &Path, path: &Path) -> bool {
     path.starts_with(root) && !path.components().any(|part| part == Component::ParentDir)
 }
 
 /// Whether all of these are files, there or not, whose change is a change of the tree.
-fn all_count(paths: &[PathBuf], root: &Path) -> bool {
+fn are_all_paths_counted_files(paths: &[PathBuf], root: &Path) -> bool {
     paths.iter().all(|path| {
-        is_in(root, path)
+        is_inside(root, path)
             && path
                 .strip_prefix(root)
                 .is_ok_and(|name| is_included_by_ignore_files(root, name))
     })
 }
 
-fn written(path: impl AsRef<str>) -> FileChangedByCommand {
+fn affected_file_from_written_path(path: impl AsRef<str>) -> FileChangedByCommand {
     FileChangedByCommand {
         path: path.as_ref().to_owned(),
         removed: false,
@@ -372,19 +411,19 @@ fn written(path: impl AsRef<str>) -> FileChangedByCommand {
 }
 
 /// What is touched is asked about by where it really lies as well.
-fn judge_real_places(
+fn add_facts_of_real_paths(
     rules: &RuleSet,
     facts: &mut ToolRequestFacts,
     touched: &[FileChangedByCommand],
-    place: CallPlace<'_>,
+    place: ToolCallFoldersAndPatch<'_>,
 ) {
-    let places = links::elsewhere(touched, place.here, place.root);
+    let places = links::resolve_symlinked_paths(touched, place.here, place.root);
     if !places.is_empty() {
-        stricter(facts, evaluate_real_paths(rules, &places));
+        merge_stricter_facts(facts, evaluate_real_paths(rules, &places));
     }
 }
 
-fn stricter(facts: &mut ToolRequestFacts, other: ToolRequestFacts) {
+fn merge_stricter_facts(facts: &mut ToolRequestFacts, other: ToolRequestFacts) {
     // That nothing is protected there allows nothing.
     if other.rule > facts.rule && other.rule > Some(RuleDecision::Allow) {
         (facts.rule, facts.reason) = (other.rule, other.reason);
@@ -393,7 +432,7 @@ fn stricter(facts: &mut ToolRequestFacts, other: ToolRequestFacts) {
 
 /// What the rules say of a tool of an MCP server, under whichever agent: they know it by the words
 /// `mcp SERVER TOOL`. Nothing but rules on these words is asked: it is no command.
-fn judge_server_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) {
+fn evaluate_mcp_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) {
     let named = tool.strip_prefix("mcp__");
     let Some((server, name)) = named.and_then(|named| named.split_once("__")) else {
         return;
@@ -411,7 +450,7 @@ fn judge_server_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) 
         let named = || format!("policy {does} `{}`", hit.matched_prefix.join(" "));
         hit.justification.clone().unwrap_or_else(named)
     });
-    stricter(
+    merge_stricter_facts(
         facts,
         ToolRequestFacts {
             rule: Some(rule),
@@ -422,31 +461,32 @@ fn judge_server_tool(rules: &RuleSet, facts: &mut ToolRequestFacts, tool: &str) 
 }
 
 /// What a patch writes is asked about like what any tool writes: by where it really lies.
-fn judge_patch(
+fn evaluate_patch(
     rules: &RuleSet,
     facts: &mut ToolRequestFacts,
     patch: PatchCheckedAgainstTree,
     root: &Path,
 ) {
-    let below = |path: &String| written(root.join(path).display().to_string());
+    let below =
+        |path: &String| affected_file_from_written_path(root.join(path).display().to_string());
     let changes: Vec<FileChangedByCommand> = patch.paths.iter().map(below).collect();
     if !changes.is_empty() {
         let writes = evaluate_file_changes(rules, &changes);
         if writes.rule > facts.rule {
             (facts.rule, facts.reason) = (writes.rule, writes.reason);
         }
-        let place = CallPlace {
+        let place = ToolCallFoldersAndPatch {
             root,
             here: root,
             patch: None,
         };
-        judge_real_places(rules, facts, &changes, place);
+        add_facts_of_real_paths(rules, facts, &changes, place);
     }
-    facts.patch = Some(kept_patch(patch));
+    facts.patch = Some(cap_recorded_patch_paths(patch));
 }
 
 /// All of its paths are judged, and the first are kept.
-fn kept_patch(mut patch: PatchCheckedAgainstTree) -> PatchCheckedAgainstTree {
+fn cap_recorded_patch_paths(mut patch: PatchCheckedAgainstTree) -> PatchCheckedAgainstTree {
     patch.paths.truncate(patches::MAX_PATHS);
     patch
 }
@@ -456,35 +496,35 @@ mod tests {
     use std::collections::BTreeMap;
 
     use super::*;
-    use crate::config::{self, Driver, Source};
+    use crate::config::{self, ConfigSource, TaskDriver};
 
     /// Asks all that is ever asked of one request; how often a script was parsed.
     fn parses(action: &ToolAction) -> usize {
-        let source = Source {
+        let source = ConfigSource {
             name: "checkrein.toml".into(),
             text: "[policy]\nunmatched = \"by-effect\"\n".to_owned(),
         };
-        let compiled = config::compile(Some(&source), None, Driver::Hook).unwrap();
+        let compiled = config::compile_config(Some(&source), None, TaskDriver::Hook).unwrap();
         let policy = &compiled.policy;
         let redactor = Redactor::from_environment(&BTreeMap::new());
         let facts = ToolFactsBuilder::new(action);
-        let place = CallPlace {
+        let place = ToolCallFoldersAndPatch {
             root: Path::new("/project"),
             here: Path::new("/project"),
             patch: None,
         };
         if let Some(script) = action.shell_script_of_call() {
-            checkrein_execpolicy::patches_in_script(facts.scripts(), script);
+            checkrein_execpolicy::patches_in_script(facts.parsed_scripts(), script);
         }
         let under = |text: &str| (Some(Digest::hash_bytes(text.as_bytes())), policy);
-        let first = facts.facts(under("sealed"), "shell", place, &redactor);
-        facts.is_risky(place, false);
+        let first = facts.tool_facts(under("sealed"), "shell", place, &redactor);
+        facts.is_risky_tool_call(place, false);
         assert_eq!(
-            facts.facts(under("sealed"), "shell", place, &redactor),
+            facts.tool_facts(under("sealed"), "shell", place, &redactor),
             first
         );
-        facts.facts(under("sealed anew"), "shell", place, &redactor);
-        facts.scripts().script_parse_count()
+        facts.tool_facts(under("sealed anew"), "shell", place, &redactor);
+        facts.parsed_scripts().script_parse_count()
     }
 
     #[test]

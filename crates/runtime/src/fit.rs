@@ -11,64 +11,70 @@ use checkrein_core::layers::MiddlewareAnswerFact;
 use checkrein_redaction::Redactor;
 
 /// Bytes that a text takes within an event, as JSON: arguments, prompts and messages.
-const LONG: usize = 24 * 1024;
+const LONG_TEXT_LIMIT: usize = 24 * 1024;
 /// Bytes at either end of a huge text.
-const LOOKED_AT: usize = 64 * 1024;
+const SCANNED_END: usize = 64 * 1024;
 /// Names and reasons.
-const SHORT: usize = 1024;
+const SHORT_TEXT_LIMIT: usize = 1024;
 /// Why a patch is refused, with what the files have instead: it is read to be acted upon.
-const REFUSAL: usize = 2560;
+const REFUSAL_LIMIT: usize = 2560;
 /// All commands of a call together, and all that could not be read of them.
-const COMMANDS: usize = 12 * 1024;
+const COMMANDS_LIMIT: usize = 12 * 1024;
 /// All that layers of middleware say of one input.
-const LAYERS: usize = 12 * 1024;
+const LAYERS_LIMIT: usize = 12 * 1024;
 /// A longer id is known by its digest.
-const ID: usize = 200;
+const ID_LIMIT: usize = 200;
 
 /// Hides and bounds all texts of an input.
-pub(crate) fn input(redactor: &Redactor, input: &mut Input) {
+pub(crate) fn redact_and_limit_input(redactor: &Redactor, input: &mut Input) {
     match input {
         Input::SessionStarted(started) => {
             if let Some(parent) = &mut started.parent
-                && let Some(short) = id(parent.as_str())
+                && let Some(short) = hash_overlong_id(parent.as_str())
             {
                 *parent = SessionId::new(short);
             }
         }
-        Input::PromptSubmitted(prompt) => text(redactor, &mut prompt.text, LONG),
+        Input::PromptSubmitted(prompt) => {
+            redact_and_limit_text(redactor, &mut prompt.text, LONG_TEXT_LIMIT)
+        }
         Input::ToolRequested(request) => {
-            scope(&mut request.scope);
-            call_id(&mut request.call_id);
-            text(redactor, &mut request.tool, SHORT);
-            text(redactor, &mut request.args, LONG);
+            truncate_scope_id(&mut request.scope);
+            shorten_call_id(&mut request.call_id);
+            redact_and_limit_text(redactor, &mut request.tool, SHORT_TEXT_LIMIT);
+            redact_and_limit_text(redactor, &mut request.args, LONG_TEXT_LIMIT);
         }
         Input::ToolReturned(returned) => {
-            scope(&mut returned.scope);
-            call_id(&mut returned.call_id);
+            truncate_scope_id(&mut returned.scope);
+            shorten_call_id(&mut returned.call_id);
         }
-        Input::RoundEnded(round) => scope(&mut round.scope),
+        Input::RoundEnded(round) => truncate_scope_id(&mut round.scope),
         Input::StopRequested(stop) => {
-            scope(&mut stop.scope);
-            text(redactor, &mut stop.message, LONG);
+            truncate_scope_id(&mut stop.scope);
+            redact_and_limit_text(redactor, &mut stop.message, LONG_TEXT_LIMIT);
         }
         Input::StopFailed(failed) => {
-            scope(&mut failed.scope);
-            text(redactor, &mut failed.native_reason, SHORT);
+            truncate_scope_id(&mut failed.scope);
+            redact_and_limit_text(redactor, &mut failed.native_reason, SHORT_TEXT_LIMIT);
         }
-        Input::SessionEnded(ended) => text(redactor, &mut ended.native_reason, SHORT),
-        Input::ProcessFailed(failed) => text(redactor, &mut failed.what, SHORT),
+        Input::SessionEnded(ended) => {
+            redact_and_limit_text(redactor, &mut ended.native_reason, SHORT_TEXT_LIMIT)
+        }
+        Input::ProcessFailed(failed) => {
+            redact_and_limit_text(redactor, &mut failed.what, SHORT_TEXT_LIMIT)
+        }
         Input::StanceUsed(used) => {
-            scope(&mut used.scope);
-            text(redactor, &mut used.why, SHORT);
+            truncate_scope_id(&mut used.scope);
+            redact_and_limit_text(redactor, &mut used.why, SHORT_TEXT_LIMIT);
         }
         Input::ConfigEdited(edited) => {
             for path in &mut edited.paths {
-                text(redactor, path, SHORT);
+                redact_and_limit_text(redactor, path, SHORT_TEXT_LIMIT);
             }
         }
         Input::PersonAnswered(answered) => {
-            text(redactor, &mut answered.what, SHORT);
-            answer(redactor, &mut answered.answer);
+            redact_and_limit_text(redactor, &mut answered.what, SHORT_TEXT_LIMIT);
+            redact_and_limit_person_answer(redactor, &mut answered.answer);
         }
         Input::EvidenceArrived(_) | Input::TreeRead(_) | Input::Interrupted | Input::TimePassed => {
         }
@@ -76,19 +82,22 @@ pub(crate) fn input(redactor: &Redactor, input: &mut Input) {
 }
 
 /// Hides and bounds what a person said. Once more changes nothing.
-pub(crate) fn answer(redactor: &Redactor, answer: &mut PersonAnswer) {
-    text(redactor, &mut answer.by, SHORT);
+pub(crate) fn redact_and_limit_person_answer(redactor: &Redactor, answer: &mut PersonAnswer) {
+    redact_and_limit_text(redactor, &mut answer.by, SHORT_TEXT_LIMIT);
     if let Some(reason) = &mut answer.reason {
-        text(redactor, reason, SHORT);
+        redact_and_limit_text(redactor, reason, SHORT_TEXT_LIMIT);
     }
 }
 
 /// Hides and bounds what was found out about a call. The rules' answer stays.
-pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolRequestFacts) {
-    let mut room = COMMANDS;
+pub(crate) fn redact_and_limit_tool_facts(redactor: &Redactor, facts: &mut ToolRequestFacts) {
+    let mut room = COMMANDS_LIMIT;
     facts.commands.retain_mut(|command| {
         redactor.redact_command_words(&mut command.argv);
-        let words = command.argv.iter().map(|word| cost_of(word) + 3);
+        let words = command
+            .argv
+            .iter()
+            .map(|word| json_escaped_length(word) + 3);
         // What there is no room for goes whole: half a command says something else.
         match room.checked_sub(words.sum::<usize>() + 40) {
             Some(left) => {
@@ -99,46 +108,49 @@ pub(crate) fn facts(redactor: &Redactor, facts: &mut ToolRequestFacts) {
         }
     });
     for piece in &mut facts.unresolved {
-        text(redactor, piece, COMMANDS / 16);
+        redact_and_limit_text(redactor, piece, COMMANDS_LIMIT / 16);
     }
     if let Some(reason) = &mut facts.reason {
-        text(redactor, reason, SHORT);
+        redact_and_limit_text(redactor, reason, SHORT_TEXT_LIMIT);
     }
     if let Some(said) = &mut facts.veto {
-        veto(redactor, said);
+        redact_and_limit_veto(redactor, said);
     }
     if let Some(progress) = &mut facts.progress {
-        text(redactor, &mut progress.reason, SHORT);
+        redact_and_limit_text(redactor, &mut progress.reason, SHORT_TEXT_LIMIT);
         if let Some(suggestion) = &mut progress.suggestion {
-            text(redactor, suggestion, SHORT);
+            redact_and_limit_text(redactor, suggestion, SHORT_TEXT_LIMIT);
         }
     }
     if let Some(patch) = &mut facts.patch {
         for path in &mut patch.paths {
-            text(redactor, path, SHORT / 4);
+            redact_and_limit_text(redactor, path, SHORT_TEXT_LIMIT / 4);
         }
         if let Some(refused) = &mut patch.refused {
-            text(redactor, refused, REFUSAL);
+            redact_and_limit_text(redactor, refused, REFUSAL_LIMIT);
         }
     }
 }
 
 /// Hides and bounds what a model said of a call. Once more changes nothing.
-pub(crate) fn veto(redactor: &Redactor, veto: &mut ModelVetoFact) {
-    text(redactor, &mut veto.reason, SHORT);
+pub(crate) fn redact_and_limit_veto(redactor: &Redactor, veto: &mut ModelVetoFact) {
+    redact_and_limit_text(redactor, &mut veto.reason, SHORT_TEXT_LIMIT);
     // Half of the arguments are none.
     let whole = |arguments: &String| {
-        arguments.len() <= REFUSAL && redactor.redact_text(arguments) == *arguments
+        arguments.len() <= REFUSAL_LIMIT && redactor.redact_text(arguments) == *arguments
     };
     veto.arguments = veto.arguments.take().filter(whole);
 }
 
 /// Hides and bounds what layers of middleware said.
-pub(crate) fn layers(redactor: &Redactor, layers: &mut [MiddlewareAnswerFact]) {
-    let most = (LAYERS / layers.len().max(1)).min(SHORT);
-    let mut room = REFUSAL;
+pub(crate) fn redact_and_limit_layer_facts(
+    redactor: &Redactor,
+    layers: &mut [MiddlewareAnswerFact],
+) {
+    let most = (LAYERS_LIMIT / layers.len().max(1)).min(SHORT_TEXT_LIMIT);
+    let mut room = REFUSAL_LIMIT;
     for fact in layers {
-        text(redactor, &mut fact.reason, most);
+        redact_and_limit_text(redactor, &mut fact.reason, most);
         // Half of the arguments are none.
         fact.arguments = fact.arguments.take().filter(|arguments| {
             let whole = arguments.len() <= room && redactor.redact_text(arguments) == *arguments;
@@ -149,58 +161,58 @@ pub(crate) fn layers(redactor: &Redactor, layers: &mut [MiddlewareAnswerFact]) {
 }
 
 /// A native id of any length, for the index of keys.
-pub(crate) fn id(id: &str) -> Option<String> {
-    (id.len() > ID).then(|| Digest::hash_bytes(id.as_bytes()).to_hex())
+pub(crate) fn hash_overlong_id(id: &str) -> Option<String> {
+    (id.len() > ID_LIMIT).then(|| Digest::hash_bytes(id.as_bytes()).to_hex())
 }
 
-fn call_id(call: &mut Option<String>) {
-    if let Some(short) = call.as_deref().and_then(id) {
+fn shorten_call_id(call: &mut Option<String>) {
+    if let Some(short) = call.as_deref().and_then(hash_overlong_id) {
         *call = Some(short);
     }
 }
 
-fn scope(scope: &mut ScopeId) {
-    if let Some(short) = id(scope.as_str()) {
+fn truncate_scope_id(scope: &mut ScopeId) {
+    if let Some(short) = hash_overlong_id(scope.as_str()) {
         *scope = ScopeId::new(short);
     }
 }
 
 /// Hides and bounds one text.
-pub(crate) fn text(redactor: &Redactor, text: &mut String, limit: usize) {
+pub(crate) fn redact_and_limit_text(redactor: &Redactor, text: &mut String, limit: usize) {
     let whole = text.len();
     // Of a huge text the ends are looked at, with more than is kept of them.
-    if let Some(ends) = far_ends(text) {
+    if let Some(ends) = huge_text_ends(text) {
         *text = ends;
     }
     if let Cow::Owned(hidden) = redactor.redact_text(text) {
         *text = hidden;
     }
-    if let Some(cut) = both_ends(text, limit, whole) {
+    if let Some(cut) = truncate_middle(text, limit, whole) {
         *text = cut;
     }
 }
 
-/// The beginning and the end of a text, each longer than what [`both_ends`] keeps of it and
+/// The beginning and the end of a text, each longer than what [`truncate_middle`] keeps of it and
 /// any secret at its seam.
-fn far_ends(text: &str) -> Option<String> {
-    if text.len() <= 4 * LOOKED_AT {
+fn huge_text_ends(text: &str) -> Option<String> {
+    if text.len() <= 4 * SCANNED_END {
         return None;
     }
-    let head = text.get(..text.floor_char_boundary(LOOKED_AT))?;
-    let tail = text.get(text.ceil_char_boundary(text.len() - LOOKED_AT)..)?;
+    let head = text.get(..text.floor_char_boundary(SCANNED_END))?;
+    let tail = text.get(text.ceil_char_boundary(text.len() - SCANNED_END)..)?;
     Some([head, tail].concat())
 }
 
 /// Three quarters of the room for the beginning, the rest for the end: a command says what it
 /// is at its beginning, and often what it is for at its end. `None` if it fits.
-fn both_ends(text: &str, limit: usize, whole: usize) -> Option<String> {
+fn truncate_middle(text: &str, limit: usize, whole: usize) -> Option<String> {
     // Most texts are far shorter than their bound, whatever is in them.
-    if text.len() * 6 <= limit || cost_of(text) <= limit {
+    if text.len() * 6 <= limit || json_escaped_length(text) <= limit {
         return None;
     }
     let room = limit.saturating_sub(80);
-    let head = within(text.chars(), room / 4 * 3);
-    let tail = within(text.chars().rev(), room / 4);
+    let head = fitting_bytes(text.chars(), room / 4 * 3);
+    let tail = fitting_bytes(text.chars().rev(), room / 4);
     let head = text.get(..head).unwrap_or_default();
     let tail = text.get(text.len() - tail..).unwrap_or_default();
     Some(format!(
@@ -209,11 +221,11 @@ fn both_ends(text: &str, limit: usize, whole: usize) -> Option<String> {
 }
 
 /// How many bytes of the text's characters fit.
-fn within(chars: impl Iterator<Item = char>, limit: usize) -> usize {
+fn fitting_bytes(chars: impl Iterator<Item = char>, limit: usize) -> usize {
     let mut room = limit;
     let mut bytes = 0;
     for char in chars {
-        let Some(left) = room.checked_sub(cost(char)) else {
+        let Some(left) = room.checked_sub(json_char_length(char)) else {
             break;
         };
         room = left;
@@ -222,12 +234,12 @@ fn within(chars: impl Iterator<Item = char>, limit: usize) -> usize {
     bytes
 }
 
-fn cost_of(text: &str) -> usize {
-    text.chars().map(cost).sum()
+fn json_escaped_length(text: &str) -> usize {
+    text.chars().map(json_char_length).sum()
 }
 
 /// Bytes of a character within a JSON string.
-fn cost(char: char) -> usize {
+fn json_char_length(char: char) -> usize {
     match char {
         '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
         '\0'..='\u{1f}' => 6,
@@ -242,11 +254,11 @@ mod tests {
 
     #[test]
     fn both_ends_are_kept_and_the_rest_is_counted() {
-        assert_eq!(both_ends("short", 1000, 5), None);
+        assert_eq!(truncate_middle("short", 1000, 5), None);
         let exact = "a".repeat(1000);
-        assert_eq!(both_ends(&exact, 1000, 1000), None);
+        assert_eq!(truncate_middle(&exact, 1000, 1000), None);
         let long = format!("begin{}é{}end", "a".repeat(4000), "b".repeat(4000));
-        let cut = both_ends(&long, 1000, long.len()).unwrap();
+        let cut = truncate_middle(&long, 1000, long.len()).unwrap();
         assert!(
             cut.starts_with("beginaaa") && cut.ends_with("bbbend"),
             "{cut}"
@@ -258,7 +270,7 @@ mod tests {
     #[test]
     fn the_bound_is_that_of_the_bytes_written() {
         for char in ["\u{1}", "\"", "é", "\n"] {
-            let cut = both_ends(&char.repeat(10_000), 1000, 10_000).unwrap();
+            let cut = truncate_middle(&char.repeat(10_000), 1000, 10_000).unwrap();
             let written = serde_json::to_string(&cut).unwrap();
             assert!(written.len() <= 1002, "{}", written.len());
         }
@@ -274,8 +286,8 @@ mod tests {
             commands: vec![command; 64],
             ..ToolRequestFacts::default()
         };
-        facts(&Redactor::default(), &mut known);
-        assert!(serde_json::to_vec(&known.commands).unwrap().len() < COMMANDS);
+        redact_and_limit_tool_facts(&Redactor::default(), &mut known);
+        assert!(serde_json::to_vec(&known.commands).unwrap().len() < COMMANDS_LIMIT);
         assert_eq!(known.commands.len(), 4);
     }
 }

@@ -15,21 +15,21 @@ use checkrein_core::state::SessionState;
 use checkrein_store::{AppendBatch, NewEvent, StoreError};
 use serde::{Deserialize, Serialize};
 
-use crate::config::{Asked, Compiled, Sources};
-use crate::delivery::{Delivery, Patience};
+use crate::config::{CompiledPolicy, PolicySources, RequestedConfigProfile};
+use crate::delivery::{Deadline, EventDelivery};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::last_good::SealTerms;
-use crate::settle::own;
+use crate::last_good::SealReuseConditions;
+use crate::settle::internal_delivery;
 use crate::{clock, exit_statuses, load};
 
 /// Looks at the guarded files of who is judged in this folder.
-pub type Look = dyn Fn(&Path) -> Guarded + Send + Sync;
+pub type GuardedFilesReader = dyn Fn(&Path) -> GuardedFileDigests + Send + Sync;
 
 /// How the guarded files are: each by the name that a person is told, with the digest of what
 /// counts of it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Guarded {
+pub struct GuardedFileDigests {
     /// What a policy is compiled from: config, rules, the person's own file.
     pub policy: BTreeMap<String, Digest>,
     /// What else decides whether and of what anybody is judged: hook settings, ignore files.
@@ -38,30 +38,30 @@ pub struct Guarded {
 
 /// How they were at some time, what the session was sealed with, and where.
 #[derive(Debug, Serialize, Deserialize)]
-pub(crate) struct Guard {
-    pub(crate) sealed: Sources,
-    seen: Guarded,
+pub(crate) struct SessionSealRecord {
+    pub(crate) sealed: PolicySources,
+    seen: GuardedFileDigests,
     #[serde(default)]
     pub(crate) root: Option<PathBuf>,
     #[serde(default)]
-    pub(crate) profile: Option<Asked>,
+    pub(crate) profile: Option<RequestedConfigProfile>,
     /// `None` for sessions that no other one goes on with, and for those of older builds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) terms: Option<SealTerms>,
+    pub(crate) terms: Option<SealReuseConditions>,
 }
 
 /// Where and how a session was sealed, as far as that was taken down: older builds did not.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-pub struct SealedAs {
+pub struct SealedRootAndProfile {
     /// The folder whose tree is judged as long as it lasts.
     pub root: Option<PathBuf>,
     /// Under which profile.
-    pub profile: Option<Asked>,
+    pub profile: Option<RequestedConfigProfile>,
 }
 
 /// A session's policy in the making.
-pub(crate) struct Sealing {
-    pub(crate) compiled: Compiled,
+pub(crate) struct PolicyToSeal {
+    pub(crate) compiled: CompiledPolicy,
     /// The blob that says how the guarded files are.
     pub(crate) guard: Option<Vec<u8>>,
     /// Verifiers whose programs are all there.
@@ -70,9 +70,9 @@ pub(crate) struct Sealing {
 
 /// The texts that go on although they were edited, and how that came.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Held {
+pub struct ConfigHeldDespiteEdit {
     /// What goes on.
-    pub sources: Sources,
+    pub sources: PolicySources,
     /// Where: in the folder that the config lies in, and below it.
     pub root: PathBuf,
     /// What was edited.
@@ -91,20 +91,20 @@ pub mod held {
     use std::io;
     use std::path::{Path, PathBuf};
 
-    use super::Held;
+    use super::ConfigHeldDespiteEdit;
     use crate::whole;
 
     /// Larger it is not: it holds whole configs and their rules, of some folders.
-    pub const LARGEST: u64 = 64 << 20;
+    pub const MAX_HELD_BYTES: u64 = 64 << 20;
 
-    fn file(state: &Path) -> PathBuf {
+    fn config_held_despite_edit_path(state: &Path) -> PathBuf {
         state.join("held.json")
     }
 
     /// All that is held in this repo: sub-folders with a config of their own and linked
     /// worktrees share the file, and nothing of one of them goes on in another.
-    fn all(state: &Path) -> io::Result<Vec<Held>> {
-        match whole::read(&file(state), LARGEST)? {
+    fn read_held_configs(state: &Path) -> io::Result<Vec<ConfigHeldDespiteEdit>> {
+        match whole::read_regular_file(&config_held_despite_edit_path(state), MAX_HELD_BYTES)? {
             Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
             None => Ok(Vec::new()),
         }
@@ -114,8 +114,11 @@ pub mod held {
     ///
     /// # Errors
     /// If there is something that cannot be read: what was held must not be forgotten.
-    pub fn read(state: &Path, root: &Path) -> io::Result<Option<Held>> {
-        nearest(state, root, root)
+    pub fn read_held_config(
+        state: &Path,
+        root: &Path,
+    ) -> io::Result<Option<ConfigHeldDespiteEdit>> {
+        nearest_config_held_despite_edit(state, root, root)
     }
 
     /// What is held nearest to `from`, up to `root`: a config that was taken away while a task
@@ -123,8 +126,12 @@ pub mod held {
     ///
     /// # Errors
     /// As `read`.
-    pub fn nearest(state: &Path, from: &Path, root: &Path) -> io::Result<Option<Held>> {
-        let all = all(state)?;
+    pub fn nearest_config_held_despite_edit(
+        state: &Path,
+        from: &Path,
+        root: &Path,
+    ) -> io::Result<Option<ConfigHeldDespiteEdit>> {
+        let all = read_held_configs(state)?;
         let folders = from
             .ancestors()
             .take_while(|folder| folder.starts_with(root));
@@ -133,12 +140,18 @@ pub mod held {
     }
 
     /// What was held first goes on: later edits do not loosen it.
-    pub(super) fn add(state: &Path, news: &Held) -> io::Result<()> {
-        let _lock = whole::lock(&file(state))?;
-        let mut all = all(state)?;
+    pub(super) fn add_config_held_despite_edit(
+        state: &Path,
+        news: &ConfigHeldDespiteEdit,
+    ) -> io::Result<()> {
+        let _lock = whole::lock_file(&config_held_despite_edit_path(state))?;
+        let mut all = read_held_configs(state)?;
         if all.iter().all(|held| held.root != news.root) {
             all.push(news.clone());
-            whole::write(&file(state), &serde_json::to_vec_pretty(&all)?)?;
+            whole::write_atomically(
+                &config_held_despite_edit_path(state),
+                &serde_json::to_vec_pretty(&all)?,
+            )?;
         }
         Ok(())
     }
@@ -147,35 +160,42 @@ pub mod held {
     ///
     /// # Errors
     /// If the file system does not let us.
-    pub fn remove(state: &Path, from: &Path, root: &Path) -> io::Result<()> {
-        if !file(state).exists() {
+    pub fn remove_configs_held_despite_edit(
+        state: &Path,
+        from: &Path,
+        root: &Path,
+    ) -> io::Result<()> {
+        if !config_held_despite_edit_path(state).exists() {
             return Ok(());
         }
-        let _lock = whole::lock(&file(state))?;
-        let mut all = all(state).unwrap_or_default();
+        let _lock = whole::lock_file(&config_held_despite_edit_path(state))?;
+        let mut all = read_held_configs(state).unwrap_or_default();
         all.retain(|held| {
             !(held.root == root || held.root.starts_with(root) && from.starts_with(&held.root))
         });
         if all.is_empty() {
-            whole::remove(&file(state))?;
+            whole::remove_file(&config_held_despite_edit_path(state))?;
             return Ok(());
         }
-        whole::write(&file(state), &serde_json::to_vec_pretty(&all)?)
+        whole::write_atomically(
+            &config_held_despite_edit_path(state),
+            &serde_json::to_vec_pretty(&all)?,
+        )
     }
 }
 
-impl Guarded {
+impl GuardedFileDigests {
     /// Names whose content differs, and whether a policy is compiled from any of them.
-    fn edited_since<'a>(&'a self, before: &'a Self) -> (Vec<String>, bool) {
-        let policy = differing(&before.policy, &self.policy);
+    fn changed_guarded_files<'a>(&'a self, before: &'a Self) -> (Vec<String>, bool) {
+        let policy = changed_guarded_file_names(&before.policy, &self.policy);
         let edited = !policy.is_empty();
-        let others = differing(&before.others, &self.others);
+        let others = changed_guarded_file_names(&before.others, &self.others);
         let names = policy.into_iter().chain(others);
         (names.map(str::to_owned).collect(), edited)
     }
 }
 
-fn differing<'a>(
+fn changed_guarded_file_names<'a>(
     before: &'a BTreeMap<String, Digest>,
     now: &'a BTreeMap<String, Digest>,
 ) -> Vec<&'a str> {
@@ -192,30 +212,30 @@ fn differing<'a>(
 
 impl Runtime {
     /// Compiles the policy that a new session is sealed with.
-    pub(crate) fn compile(&self) -> Result<Sealing, RuntimeError> {
-        let compiled = match (self.seal)() {
+    pub(crate) fn compile_session_policy(&self) -> Result<PolicyToSeal, RuntimeError> {
+        let compiled = match (self.policy_compiler)() {
             Ok(compiled) => compiled,
-            Err(error) => self.compile_instead(error)?,
+            Err(error) => self.fallback_policy(error)?,
         };
-        let guard = self.guard(&compiled);
-        let equipped = exit_statuses::equipped(&self.place, &compiled.policy);
-        Ok(Sealing {
+        let guard = self.encode_seal_record(&compiled);
+        let equipped = exit_statuses::runnable_verifiers(&self.place, &compiled.policy);
+        Ok(PolicyToSeal {
             compiled,
             guard,
             equipped,
         })
     }
 
-    fn guard(&self, compiled: &Compiled) -> Option<Vec<u8>> {
+    fn encode_seal_record(&self, compiled: &CompiledPolicy) -> Option<Vec<u8>> {
         let root = &self.place.root;
-        let guard = Guard {
+        let guard = SessionSealRecord {
             sealed: compiled.sources.clone(),
-            seen: (self.look.as_ref()?)(root),
+            seen: (self.guarded_reader.as_ref()?)(root),
             root: Some(root.clone()),
             profile: Some(compiled.profile.clone()),
-            terms: self.fallback.as_ref().map(|fallback| SealTerms {
+            terms: self.fallback.as_ref().map(|fallback| SealReuseConditions {
                 require_trust: fallback.require_trust,
-                at: clock::now(),
+                at: clock::now_millis(),
             }),
         };
         serde_json::to_vec(&guard).ok()
@@ -225,8 +245,11 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn sealed_as(&self, session: &SessionId) -> Result<Option<SealedAs>, RuntimeError> {
-        self.read_session(session, |tail, state| {
+    pub fn seal_origin(
+        &self,
+        session: &SessionId,
+    ) -> Result<Option<SealedRootAndProfile>, RuntimeError> {
+        self.read_session_at_one_moment(session, |tail, state| {
             let guard = state.guarded.map(|(_, blob)| tail.read_stored_blob(&blob));
             let guard = guard.transpose()?.flatten();
             let sealed = guard.and_then(|guard| serde_json::from_slice(&guard).ok());
@@ -240,12 +263,12 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store cannot be written, or `held.json`.
-    pub fn ask_others(
+    pub fn make_other_sessions_detect_edits(
         &self,
         session: &SessionId,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> Result<(), RuntimeError> {
-        if self.look.is_none() {
+        if self.guarded_reader.is_none() {
             return Ok(());
         }
         let root = &self.place.root;
@@ -259,7 +282,7 @@ impl Runtime {
             .collect();
         others.dedup();
         for (other, root) in others.iter().take(MAX_OTHERS) {
-            match self.record_edits(other, root, patience) {
+            match self.record_config_edits(other, root, patience) {
                 // Another session's damage is no reason to judge nothing: listings say it.
                 Ok(_) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
                 Err(RuntimeError::Store(StoreError::Corrupt { .. })) => {}
@@ -271,10 +294,10 @@ impl Runtime {
 
     /// Before a prompt, a stop, an ending or a start of a session is taken in. Whoever looks finds the policy
     /// of the session, too: it is given back, so that the session is not loaded once more for it.
-    pub(crate) fn look_for_edits(
+    pub(crate) fn record_config_edits_on_delivery(
         &self,
-        delivery: &Delivery<'_>,
-        patience: Patience<'_>,
+        delivery: &EventDelivery<'_>,
+        patience: Deadline<'_>,
     ) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
         let looks = match &delivery.input {
             Input::SessionStarted(_)
@@ -286,8 +309,8 @@ impl Runtime {
             Input::StopFailed(failed) => failed.scope.is_main_scope(),
             _ => false,
         };
-        match looks && self.look.is_some() {
-            true => self.record_edits(&delivery.session, &self.place.root, patience),
+        match looks && self.guarded_reader.is_some() {
+            true => self.record_config_edits(&delivery.session, &self.place.root, patience),
             false => Ok(None),
         }
     }
@@ -295,27 +318,27 @@ impl Runtime {
     /// Records in this session's log what was edited since it was looked at last. It is
     /// judged in `root`, unless its seal says otherwise. Gives back the session as it stood, and the policy that it
     /// is judged by.
-    fn record_edits(
+    fn record_config_edits(
         &self,
         session: &SessionId,
         root: &Path,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
-        let Some((state, policy)) = self.peek(session)? else {
+        let Some((state, policy)) = self.load_session_state_and_policy(session)? else {
             return Ok(None);
         };
-        self.record_edits_since(session, &state, root, patience)?;
+        self.record_guarded_file_edits(session, &state, root, patience)?;
         Ok(Some((state, policy)))
     }
 
-    fn record_edits_since(
+    fn record_guarded_file_edits(
         &self,
         session: &SessionId,
         state: &SessionState,
         root: &Path,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> Result<(), RuntimeError> {
-        let Some(look) = &self.look else {
+        let Some(look) = &self.guarded_reader else {
             return Ok(());
         };
         let Some((since, blob)) = state.guarded else {
@@ -324,21 +347,21 @@ impl Runtime {
         let Some(before) = self.store.read_blob(&blob)? else {
             return Ok(());
         };
-        let Ok(before) = serde_json::from_slice::<Guard>(&before) else {
+        let Ok(before) = serde_json::from_slice::<SessionSealRecord>(&before) else {
             return Ok(());
         };
         let root = before.root.unwrap_or_else(|| root.to_owned());
         let now = look(&root);
-        let (paths, policy) = now.edited_since(&before.seen);
+        let (paths, policy) = now.changed_guarded_files(&before.seen);
         if paths.is_empty() {
             return Ok(());
         }
-        let at = clock::now();
+        let at = clock::now_millis();
         let open = state.task_if_open().is_some() && !state.is_idle_too_long(at);
         if open && policy {
             let config = before.sealed.repo.as_ref().map(|repo| &repo.config.name);
             let config = config.and_then(|config| config.parent());
-            self.hold(&Held {
+            self.hold_config_despite_edit(&ConfigHeldDespiteEdit {
                 root: config.unwrap_or(&root).to_owned(),
                 sources: before.sealed.clone(),
                 paths: paths.clone(),
@@ -348,10 +371,10 @@ impl Runtime {
         }
         // What a person edited with no task open is what the next edit is held against.
         let sealed = match policy && !open && root == self.place.root {
-            true => (self.seal)().map_or(before.sealed, |compiled| compiled.sources),
+            true => (self.policy_compiler)().map_or(before.sealed, |compiled| compiled.sources),
             false => before.sealed,
         };
-        let guard = Guard {
+        let guard = SessionSealRecord {
             sealed,
             seen: now,
             root: Some(root),
@@ -363,12 +386,13 @@ impl Runtime {
         let input = Input::ConfigEdited(ConfigEdited { paths, guarded });
         // Two installed entries may notice the same edit at once.
         let key = format!("edited:{since}:{guarded}");
-        self.handle(own(session, Some(key), input), patience)?;
+        self.process_event_in_transaction(internal_delivery(session, Some(key), input), patience)?;
         Ok(())
     }
 
-    fn hold(&self, news: &Held) -> Result<(), RuntimeError> {
-        held::add(&self.place.state, news).map_err(|source| RuntimeError::Held { source })
+    fn hold_config_despite_edit(&self, news: &ConfigHeldDespiteEdit) -> Result<(), RuntimeError> {
+        held::add_config_held_despite_edit(&self.place.state, news)
+            .map_err(|source| RuntimeError::HeldConfig { source })
     }
 
     /// Seals a session anew with what is compiled now, as a person wants. `None`: it is
@@ -376,14 +400,18 @@ impl Runtime {
     ///
     /// # Errors
     /// If the config has a mistake, or the store cannot be written.
-    pub fn renew(&self, session: &SessionId, by: &str) -> Result<Option<Digest>, RuntimeError> {
-        let compiled = (self.seal)()?;
+    pub fn reseal_session(
+        &self,
+        session: &SessionId,
+        by: &str,
+    ) -> Result<Option<Digest>, RuntimeError> {
+        let compiled = (self.policy_compiler)()?;
         let blob = compiled.policy.to_policy_blob();
         let policy = Digest::hash_bytes(&blob);
-        let guard = self.guard(&compiled);
+        let guard = self.encode_seal_record(&compiled);
         let mut renewed = Ok(None);
         self.store.transact_on_session(session, &mut |tail| {
-            let loaded = match load::state(session, tail) {
+            let loaded = match load::load_session_state(session, tail) {
                 Ok(loaded) => loaded,
                 Err(error) => {
                     renewed = Err(error);

@@ -17,22 +17,22 @@ use checkrein_patch::{
 use checkrein_verifiers::{CommandVerifier, VerifierJob, VerifierReport};
 
 use crate::logs;
-use crate::workspace::Place;
+use crate::workspace::TreeAndStateFolder;
 use checkrein_redaction::Redactor;
 
 /// A larger file is not patched.
-const LARGEST: u64 = 8 << 20;
+const MAX_FILE_BYTES: u64 = 8 << 20;
 
 /// Works in one tree.
 #[derive(Clone)]
-pub struct Hands {
-    place: Place,
+pub struct WorkspaceTools {
+    place: TreeAndStateFolder,
     redactor: Arc<Redactor>,
 }
 
-impl Hands {
+impl WorkspaceTools {
     /// In this place.
-    pub fn new(place: Place) -> Self {
+    pub fn new(place: TreeAndStateFolder) -> Self {
         let redactor = Arc::new(Redactor::from_environment(&place.env));
         Self { place, redactor }
     }
@@ -42,7 +42,7 @@ impl Hands {
     ///
     /// # Errors
     /// The same, if it did not end with status 0.
-    pub fn shell(
+    pub fn run_shell(
         &self,
         command: &str,
         time: Duration,
@@ -62,7 +62,7 @@ impl Hands {
             stance: Stance::Block,
             judge: None,
         };
-        let logs = logs::folder(&self.place);
+        let logs = logs::prepare_log_folder(&self.place);
         let report = CommandVerifier.verify_without_tool_versions(&VerifierJob {
             spec: &spec,
             root: &self.place.root,
@@ -78,7 +78,7 @@ impl Hands {
             lock: None,
             redact: &|text| self.redactor.redact_bytes(text),
         });
-        ended(report, time)
+        shell_result(report, time)
     }
 
     /// Applies a patch, all of it or nothing.
@@ -87,9 +87,9 @@ impl Hands {
     /// Why nothing, or not all, was changed; in words for whoever wrote it.
     pub fn apply_patch(&self, text: &str) -> Result<String, String> {
         let failed = |error: &dyn std::fmt::Display| format!("{error}");
-        let disk =
-            DiskTree::open_file_tree(&self.place.root, LARGEST).map_err(|error| failed(&error))?;
-        let memory = self.memory();
+        let disk = DiskTree::open_file_tree(&self.place.root, MAX_FILE_BYTES)
+            .map_err(|error| failed(&error))?;
+        let memory = self.patch_journal_path();
         recover_interrupted_apply(&disk, &memory).map_err(|error| failed(&error))?;
         let plan = parse_patch(text, None)
             .map_err(|refusal| vec![refusal])
@@ -117,14 +117,14 @@ impl Hands {
     }
 
     /// Where the journal of this root is kept: not in the tree.
-    fn memory(&self) -> PathBuf {
+    fn patch_journal_path(&self) -> PathBuf {
         let mut name = Digest::hash_bytes(self.place.root.as_os_str().as_encoded_bytes()).to_hex();
         name.truncate(24);
         self.place.state.join("patch").join(name)
     }
 }
 
-fn ended(report: VerifierReport, time: Duration) -> Result<String, String> {
+fn shell_result(report: VerifierReport, time: Duration) -> Result<String, String> {
     let said = report.excerpt;
     match (report.exit_code, report.cause) {
         (_, Some(InconclusiveCause::Timeout)) => {

@@ -17,11 +17,11 @@ use checkrein_verifiers::VerifierReport;
 const KIND: &str = "host";
 
 /// More of a reason is not kept.
-const LONGEST: usize = 4 * 1024;
+const MAX_REASON_CHARS: usize = 4 * 1024;
 
 /// What such a function found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HostFound {
+pub struct HostFunctionVerdict {
     /// It is as it should be.
     pub passed: bool,
     /// Why not, in words that the agent can mend it by.
@@ -30,16 +30,20 @@ pub struct HostFound {
     pub can_retry: bool,
 }
 
-type Ask = dyn Fn() -> HostFound + Send + Sync;
+type HostVerifierFn = dyn Fn() -> HostFunctionVerdict + Send + Sync;
 
 /// The functions of one host, by name.
 #[derive(Clone, Default)]
-pub struct Hosts(BTreeMap<VerifierName, Arc<Ask>>);
+pub struct HostVerifiers(BTreeMap<VerifierName, Arc<HostVerifierFn>>);
 
-impl Hosts {
+impl HostVerifiers {
     /// Adds one; of two with one name the first is gone.
     #[must_use]
-    pub fn with(mut self, name: &str, ask: impl Fn() -> HostFound + Send + Sync + 'static) -> Self {
+    pub fn with_host_verifier(
+        mut self,
+        name: &str,
+        ask: impl Fn() -> HostFunctionVerdict + Send + Sync + 'static,
+    ) -> Self {
         self.0.insert(VerifierName::new(name), Arc::new(ask));
         self
     }
@@ -48,7 +52,7 @@ impl Hosts {
     ///
     /// # Errors
     /// The name that it has for something else.
-    pub fn required_by(&self, policy: &mut Policy) -> Result<(), VerifierName> {
+    pub fn require_in_policy(&self, policy: &mut Policy) -> Result<(), VerifierName> {
         if let Some(taken) = self
             .0
             .keys()
@@ -59,11 +63,13 @@ impl Hosts {
         let before = std::mem::replace(&mut policy.accept, AcceptExpr::All(Vec::new()));
         let all = self.0.keys().cloned().map(AcceptExpr::Verifier);
         policy.accept = AcceptExpr::All(std::iter::once(before).chain(all).collect());
-        policy.verifiers.extend(self.0.keys().map(spec));
+        policy
+            .verifiers
+            .extend(self.0.keys().map(host_verifier_spec));
         Ok(())
     }
 
-    pub(crate) fn ask(&self, name: &VerifierName) -> VerifierReport {
+    pub(crate) fn call_host_verifier(&self, name: &VerifierName) -> VerifierReport {
         let Some(ask) = self.0.get(name) else {
             let why = "this process does not have the function that was to be asked";
             return VerifierReport::inconclusive_report(
@@ -73,7 +79,7 @@ impl Hosts {
             );
         };
         match catch_unwind(AssertUnwindSafe(|| ask())) {
-            Ok(found) => report(found),
+            Ok(found) => host_verifier_report(found),
             Err(panic) => {
                 let said = panic.downcast_ref::<&str>().copied();
                 let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
@@ -88,7 +94,7 @@ impl Hosts {
     }
 }
 
-fn spec(name: &VerifierName) -> VerifierSpec {
+fn host_verifier_spec(name: &VerifierName) -> VerifierSpec {
     VerifierSpec {
         name: name.clone(),
         kind: KIND.to_owned(),
@@ -105,8 +111,8 @@ fn spec(name: &VerifierName) -> VerifierSpec {
     }
 }
 
-fn report(found: HostFound) -> VerifierReport {
-    let why: String = found.reason.chars().take(LONGEST).collect();
+fn host_verifier_report(found: HostFunctionVerdict) -> VerifierReport {
+    let why: String = found.reason.chars().take(MAX_REASON_CHARS).collect();
     let retryable = match found.can_retry {
         true => Retryability::Yes,
         false => Retryability::No,

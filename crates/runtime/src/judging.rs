@@ -20,15 +20,15 @@ use crate::error::RuntimeError;
 use crate::load;
 
 /// Turns of the conversation before the request that are shown (seed: OpenClaw pull request 21832).
-const TURNS: usize = 5;
+const MAX_TURNS: usize = 5;
 /// Tool calls that are shown, the newest.
-const CALLS: usize = 40;
+const MAX_CALLS: usize = 40;
 /// Characters of a call's arguments, and of those of a call that writes.
-const ARGS: usize = 160;
-const WRITTEN: usize = 2_000;
+const MAX_ARGUMENT_CHARS: usize = 160;
+const MAX_WRITTEN_CHARS: usize = 2_000;
 
 /// For each judge of the policy, whether something calls for it. `message` is whole.
-pub(crate) fn called(
+pub(crate) fn judge_trigger_facts(
     policy: &Policy,
     stop: &StopRequested,
     message: &str,
@@ -49,7 +49,7 @@ pub(crate) fn called(
 
 impl Runtime {
     /// What the judges of this stop are shown, secrets hidden.
-    pub(crate) fn case(
+    pub(crate) fn build_stop_judge_case(
         &self,
         session: &SessionId,
         policy: &Policy,
@@ -57,22 +57,26 @@ impl Runtime {
         scope: &ScopeId,
         message: &str,
     ) -> Result<JudgeInput, RuntimeError> {
-        let mut story = Story::default();
+        let mut story = SessionShownToJudge::default();
         let from = checkrein_core::ids::EventSeq(0);
         for raw in self.store.events_after(session, from)? {
-            if let Some(event) = load::decode(session, &raw)? {
-                story.hear(&event, scope);
+            if let Some(event) = load::decode_event(session, &raw)? {
+                story.collect_event_for_judge(&event, scope);
             }
         }
         let mut case = JudgeInput {
             request: story.request,
             history: story.history,
-            calls: story.calls.into_iter().map(Call::line).collect(),
+            calls: story
+                .calls
+                .into_iter()
+                .map(ToolCallShownToJudge::call_line_for_judge)
+                .collect(),
             changes: story.changes.join("\n"),
-            feedback: self.said_before(policy, &story.said),
+            feedback: self.earlier_objections(policy, &story.said),
             answer: message.to_owned(),
             heartbeat: story.heartbeat,
-            tasks: story.tasks.standing(),
+            tasks: story.tasks.start_and_stop_task_lists(),
             agent: state
                 .agent
                 .as_ref()
@@ -80,7 +84,7 @@ impl Runtime {
             ..JudgeInput::default()
         };
         if let Some(pending) = state.pending_stop(scope) {
-            case.evidence = self.found(policy, pending);
+            case.evidence = self.verdict_lines_for_judge_prompt(policy, pending);
             if pending.truncated {
                 case.about
                     .push("the answer was cut by its output limit".to_owned());
@@ -100,11 +104,11 @@ impl Runtime {
             case.about
                 .push("this is a sub-agent's answer to the main agent".to_owned());
         }
-        self.hide(&mut case);
+        self.redact_judge_case(&mut case);
         Ok(case)
     }
 
-    fn hide(&self, case: &mut JudgeInput) {
+    fn redact_judge_case(&self, case: &mut JudgeInput) {
         let hide = |text: &mut String| {
             if let std::borrow::Cow::Owned(hidden) = self.redactor.redact_text(text) {
                 *text = hidden;
@@ -122,7 +126,11 @@ impl Runtime {
     }
 
     /// What hard verifiers and persons found, a line each.
-    fn found(&self, policy: &Policy, pending: &PendingStop) -> Vec<String> {
+    fn verdict_lines_for_judge_prompt(
+        &self,
+        policy: &Policy,
+        pending: &PendingStop,
+    ) -> Vec<String> {
         let mut lines = Vec::new();
         for held in &pending.verdicts {
             let name = &held.fact.verifier;
@@ -139,7 +147,7 @@ impl Runtime {
                 Verdict::Inconclusive => "could not tell",
             };
             lines.push(format!("{name} {word}"));
-            let evidence = self.evidence(&held.fact.key);
+            let evidence = self.stored_evidence(&held.fact.key);
             let findings = evidence.into_iter().flat_map(|evidence| evidence.findings);
             lines.extend(
                 findings
@@ -151,37 +159,37 @@ impl Runtime {
     }
 
     /// What judges said against earlier answers to the same request.
-    fn said_before(&self, policy: &Policy, said: &[Said]) -> Vec<String> {
+    fn earlier_objections(&self, policy: &Policy, said: &[AdverseVerdict]) -> Vec<String> {
         let judged = said.iter().filter(|said| {
             let spec = policy.verifier_spec(&said.verifier);
             spec.is_some_and(|spec| spec.tier == VerifierTier::Judge)
         });
-        let evidence = judged.filter_map(|said| self.evidence(&said.key));
-        evidence.flat_map(points).collect()
+        let evidence = judged.filter_map(|said| self.stored_evidence(&said.key));
+        evidence.flat_map(finding_lines).collect()
     }
 }
 
-fn points(evidence: Evidence) -> Vec<String> {
+fn finding_lines(evidence: Evidence) -> Vec<String> {
     let point =
         |finding: checkrein_core::evidence::Finding| format!("{}: {}", finding.id, finding.message);
     evidence.findings.into_iter().map(point).collect()
 }
 
 /// A verdict against the agent.
-struct Said {
+struct AdverseVerdict {
     verifier: VerifierName,
     key: checkrein_core::digest::Digest,
 }
 
 /// A tool call.
-struct Call {
+struct ToolCallShownToJudge {
     call: EightByteDigest,
     text: String,
     came: Option<bool>,
 }
 
-impl Call {
-    fn line(self) -> String {
+impl ToolCallShownToJudge {
+    fn call_line_for_judge(self) -> String {
         let came = match self.came {
             None => "",
             Some(false) => " -> ok",
@@ -193,22 +201,22 @@ impl Call {
 
 /// A session, as far as a judge is told of it.
 #[derive(Default)]
-struct Story {
+struct SessionShownToJudge {
     /// The newest prompt, until a task opens with it.
     prompted: String,
     request: String,
     answer: String,
     history: Vec<ConversationTurn>,
-    calls: Vec<Call>,
+    calls: Vec<ToolCallShownToJudge>,
     changes: Vec<String>,
-    said: Vec<Said>,
+    said: Vec<AdverseVerdict>,
     heartbeat: bool,
-    tasks: TaskLists,
+    tasks: StandingTaskListSnapshots,
 }
 
 /// What was read of the list of standing tasks.
 #[derive(Default)]
-struct TaskLists {
+struct StandingTaskListSnapshots {
     /// At the newest prompt, until a task opens with it.
     prompted: Option<String>,
     /// When the task began; `None` if it did not begin with a prompt.
@@ -217,8 +225,8 @@ struct TaskLists {
     now: Option<String>,
 }
 
-impl TaskLists {
-    fn standing(self) -> Option<StandingTaskLists> {
+impl StandingTaskListSnapshots {
+    fn start_and_stop_task_lists(self) -> Option<StandingTaskLists> {
         let any = self.now.is_some() || self.before.as_ref().is_some_and(|text| !text.is_empty());
         any.then_some(StandingTaskLists {
             now: self.now,
@@ -227,8 +235,8 @@ impl TaskLists {
     }
 }
 
-impl Story {
-    fn hear(&mut self, event: &Event, scope: &ScopeId) {
+impl SessionShownToJudge {
+    fn collect_event_for_judge(&mut self, event: &Event, scope: &ScopeId) {
         match event {
             Event::TaskOpened { by, .. } => {
                 let request = match by {
@@ -246,7 +254,7 @@ impl Story {
                 if !before.request.is_empty() || !before.answer.is_empty() {
                     self.history.push(before);
                 }
-                if self.history.len() > TURNS {
+                if self.history.len() > MAX_TURNS {
                     self.history.remove(0);
                 }
                 self.calls.clear();
@@ -254,13 +262,13 @@ impl Story {
                 self.said.clear();
             }
             Event::Input(stamped) => {
-                self.list(stamped, scope);
-                self.input(&stamped.input, scope);
+                self.note_task_list_for_judge(stamped, scope);
+                self.collect_input_for_judge(&stamped.input, scope);
             }
             // What the agent was told, and no more.
             Event::DecisionMade(made) if made.scope == *scope => {
                 if let Decision::Stop(StopDecision::Continue { feedback }) = &made.decision {
-                    let told = feedback.checks.iter().map(|check| Said {
+                    let told = feedback.checks.iter().map(|check| AdverseVerdict {
                         verifier: check.verifier.clone(),
                         key: check.key,
                     });
@@ -271,7 +279,7 @@ impl Story {
         }
     }
 
-    fn list(&mut self, stamped: &StampedInput, scope: &ScopeId) {
+    fn note_task_list_for_judge(&mut self, stamped: &StampedInput, scope: &ScopeId) {
         let text = stamped.task_list.as_ref().map(|list| list.text.clone());
         match &stamped.input {
             Input::PromptSubmitted(_) => self.tasks.prompted = Some(text.unwrap_or_default()),
@@ -280,12 +288,16 @@ impl Story {
         }
     }
 
-    fn input(&mut self, input: &Input, scope: &ScopeId) {
+    fn collect_input_for_judge(&mut self, input: &Input, scope: &ScopeId) {
         match input {
             Input::PromptSubmitted(prompt) => self.prompted.clone_from(&prompt.text),
-            Input::ToolRequested(request) if request.scope == *scope => self.called(request),
+            Input::ToolRequested(request) if request.scope == *scope => {
+                self.collect_call_for_judge(request)
+            }
             Input::ToolReturned(returned) if returned.scope == *scope => {
-                let open = |call: &&mut Call| call.call == returned.call && call.came.is_none();
+                let open = |call: &&mut ToolCallShownToJudge| {
+                    call.call == returned.call && call.came.is_none()
+                };
                 if let Some(call) = self.calls.iter_mut().rev().find(open) {
                     call.came = Some(returned.error);
                 }
@@ -298,19 +310,19 @@ impl Story {
         }
     }
 
-    fn called(&mut self, request: &ToolRequested) {
+    fn collect_call_for_judge(&mut self, request: &ToolRequested) {
         let short = |most: usize| request.args.chars().take(most).collect::<String>();
-        if self.calls.len() >= CALLS {
+        if self.calls.len() >= MAX_CALLS {
             self.calls.remove(0);
         }
-        self.calls.push(Call {
+        self.calls.push(ToolCallShownToJudge {
             call: request.call,
-            text: format!("{} {}", request.tool, short(ARGS)),
+            text: format!("{} {}", request.tool, short(MAX_ARGUMENT_CHARS)),
             came: None,
         });
         if request.kind == ToolKind::Write {
             self.changes
-                .push(format!("{} {}", request.tool, short(WRITTEN)));
+                .push(format!("{} {}", request.tool, short(MAX_WRITTEN_CHARS)));
         }
     }
 }

@@ -10,7 +10,7 @@ use checkrein_store::{EvidenceFinality, Store, StoreError};
 use serde::{Deserialize, Serialize};
 
 #[derive(Serialize)]
-struct KeptRef<'a> {
+struct TimedEvidenceRef<'a> {
     at: UnixMillis,
     began: UnixMillis,
     acts: u64,
@@ -18,7 +18,7 @@ struct KeptRef<'a> {
 }
 
 #[derive(Deserialize)]
-struct Kept {
+struct TimedEvidence {
     at: UnixMillis,
     /// Older builds did not say.
     began: Option<UnixMillis>,
@@ -30,7 +30,7 @@ struct Kept {
 
 /// When something was found.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct When {
+pub(crate) struct EvidenceTiming {
     pub(crate) at: UnixMillis,
     /// When what found it began.
     pub(crate) began: UnixMillis,
@@ -38,9 +38,9 @@ pub(crate) struct When {
     pub(crate) acts: u64,
 }
 
-impl When {
+impl EvidenceTiming {
     /// By looking, and not by a run.
-    pub(crate) fn now(at: UnixMillis) -> Self {
+    pub(crate) fn evidence_timing_without_run(at: UnixMillis) -> Self {
         Self {
             at,
             began: at,
@@ -51,14 +51,14 @@ impl When {
 
 /// What is kept under a content key.
 #[derive(Serialize, Deserialize)]
-struct Newest {
+struct NewestCheckRunPointer {
     at: UnixMillis,
     run: String,
 }
 
 /// A run of a check.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct StoredCheckRun {
     /// Its own id.
     pub(crate) id: Digest,
     /// When it was found.
@@ -70,9 +70,9 @@ pub(crate) struct Run {
     pub(crate) evidence: Evidence,
 }
 
-impl Kept {
+impl TimedEvidence {
     /// When the run began. Older builds kept only when it ended, so that of theirs this is a guess.
-    fn began(&self) -> UnixMillis {
+    fn check_run_start_time(&self) -> UnixMillis {
         let tries = u64::from(self.evidence.tries.max(1));
         let ran_ms = self.evidence.duration_ms.saturating_mul(tries);
         let before = UnixMillis(self.at.0.saturating_sub(ran_ms));
@@ -81,46 +81,49 @@ impl Kept {
 }
 
 /// The id of the newest run of this key, of what is kept under it.
-pub(crate) fn run_id(key: &Digest, kept: &checkrein_store::StoredEvidence) -> Digest {
-    let named = serde_json::from_slice::<Newest>(&kept.bytes).ok();
+pub(crate) fn newest_check_run_id(key: &Digest, kept: &checkrein_store::StoredEvidence) -> Digest {
+    let named = serde_json::from_slice::<NewestCheckRunPointer>(&kept.bytes).ok();
     let named = named.and_then(|newest| Digest::from_hex(&newest.run));
     named.unwrap_or(*key)
 }
 
 /// The newest run of this key that can be read.
-pub(crate) fn newest(store: &dyn Store, key: &Digest) -> Result<Option<Run>, StoreError> {
+pub(crate) fn newest_stored_check_run(
+    store: &dyn Store,
+    key: &Digest,
+) -> Result<Option<StoredCheckRun>, StoreError> {
     let Some(kept) = store.read_evidence(key)? else {
         return Ok(None);
     };
-    let id = run_id(key, &kept);
+    let id = newest_check_run_id(key, &kept);
     let bytes = match id == *key {
         true => Some(kept.bytes),
         false => store.read_evidence(&id)?.map(|kept| kept.bytes),
     };
-    Ok(bytes.and_then(|bytes| run(id, &bytes)))
+    Ok(bytes.and_then(|bytes| decode_check_run(id, &bytes)))
 }
 
 /// The run in these bytes; `None` for a shape that we do not know: then it is found out anew.
-pub(crate) fn run(id: Digest, bytes: &[u8]) -> Option<Run> {
-    let kept: Kept = serde_json::from_slice(bytes).ok()?;
-    Some(Run {
+pub(crate) fn decode_check_run(id: Digest, bytes: &[u8]) -> Option<StoredCheckRun> {
+    let kept: TimedEvidence = serde_json::from_slice(bytes).ok()?;
+    Some(StoredCheckRun {
         id,
         at: kept.at,
-        began: kept.began(),
+        began: kept.check_run_start_time(),
         acts: kept.acts,
         evidence: kept.evidence,
     })
 }
 
 /// Keeps a run, and that it is the newest of its key. The id is no other run's.
-pub(crate) fn put(
+pub(crate) fn put_check_run(
     store: &dyn Store,
     key: &Digest,
-    found: When,
+    found: EvidenceTiming,
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
-    let id = put_apart(store, key, found, evidence)?;
-    let newest = Newest {
+    let id = put_unindexed_evidence(store, key, found, evidence)?;
+    let newest = NewestCheckRunPointer {
         at: found.at,
         run: id.to_hex(),
     };
@@ -131,10 +134,10 @@ pub(crate) fn put(
 }
 
 /// Keeps what was not found by a run, under an id alone.
-pub(crate) fn put_apart(
+pub(crate) fn put_unindexed_evidence(
     store: &dyn Store,
     key: &Digest,
-    found: When,
+    found: EvidenceTiming,
     evidence: &Evidence,
 ) -> Result<Digest, StoreError> {
     static RUNS: AtomicU64 = AtomicU64::new(0);
@@ -144,22 +147,26 @@ pub(crate) fn put_apart(
         &std::process::id().to_le_bytes(),
         &RUNS.fetch_add(1, Ordering::Relaxed).to_le_bytes(),
     ]);
-    store.put_evidence(&id, &encode(found, evidence), EvidenceFinality::Final)?;
+    store.put_evidence(
+        &id,
+        &encode_evidence(found, evidence),
+        EvidenceFinality::Final,
+    )?;
     Ok(id)
 }
 
 /// When what is kept under a key or an id was found; `None` if it is neither.
-pub(crate) fn found_at(bytes: &[u8]) -> Option<UnixMillis> {
-    let newest = || serde_json::from_slice::<Newest>(bytes).ok();
-    match serde_json::from_slice::<Kept>(bytes) {
+pub(crate) fn stored_evidence_time(bytes: &[u8]) -> Option<UnixMillis> {
+    let newest = || serde_json::from_slice::<NewestCheckRunPointer>(bytes).ok();
+    match serde_json::from_slice::<TimedEvidence>(bytes) {
         Ok(kept) => Some(kept.at),
         Err(_) => newest().map(|newest| newest.at),
     }
 }
 
-pub(crate) fn encode(found: When, evidence: &Evidence) -> Vec<u8> {
-    let When { at, began, acts } = found;
-    let kept = KeptRef {
+pub(crate) fn encode_evidence(found: EvidenceTiming, evidence: &Evidence) -> Vec<u8> {
+    let EvidenceTiming { at, began, acts } = found;
+    let kept = TimedEvidenceRef {
         at,
         began,
         acts,
@@ -170,8 +177,8 @@ pub(crate) fn encode(found: When, evidence: &Evidence) -> Vec<u8> {
 }
 
 /// The evidence in these bytes of a store, for showing; `None` if they are of another shape.
-pub fn evidence_of(bytes: &[u8]) -> Option<Evidence> {
-    let kept = serde_json::from_slice::<Kept>(bytes).ok()?;
+pub fn decode_evidence(bytes: &[u8]) -> Option<Evidence> {
+    let kept = serde_json::from_slice::<TimedEvidence>(bytes).ok()?;
     Some(kept.evidence)
 }
 
@@ -181,12 +188,12 @@ mod tests {
 
     #[test]
     fn what_is_kept_under_a_key_says_when_it_was_found() {
-        let newest = Newest {
+        let newest = NewestCheckRunPointer {
             at: UnixMillis(7),
             run: "ab".to_owned(),
         };
         let bytes = serde_json::to_vec(&newest).unwrap();
-        assert_eq!(found_at(&bytes), Some(UnixMillis(7)));
-        assert_eq!(found_at(b"{}"), None);
+        assert_eq!(stored_evidence_time(&bytes), Some(UnixMillis(7)));
+        assert_eq!(stored_evidence_time(b"{}"), None);
     }
 }

@@ -7,7 +7,7 @@ use checkrein_store::{ScopeRow, SessionView, StoreError};
 
 /// One conversation, before its news are folded in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct KnownScope {
+pub(crate) struct PriorScope {
     /// Where its transcript was read to; empty if it never was.
     pub(crate) cursor: String,
     /// It was halted in this task, as the state knows.
@@ -16,17 +16,17 @@ pub(crate) struct KnownScope {
     pub(crate) forgotten_halt: bool,
 }
 
-impl KnownScope {
+impl PriorScope {
     /// `has_transcript` says whether its transcript is read with these news. A row is looked for only
     /// where the state cannot tell. What the state does tell comes first: it is folded from what
     /// every build wrote, and an older one writes no rows.
-    pub(crate) fn find(
+    pub(crate) fn find_scope_state_or_row(
         tail: &dyn SessionView,
         state: &SessionState,
         scope: &ScopeId,
         has_transcript: bool,
     ) -> Result<Self, StoreError> {
-        let mut known = Self::in_state(state, scope);
+        let mut known = Self::from_state(state, scope);
         let lost_place = has_transcript && known.cursor.is_empty();
         let lost_scope = !scope.is_main_scope() && state.scope_by_id(scope).is_none();
         if (lost_place || lost_scope)
@@ -41,7 +41,7 @@ impl KnownScope {
         Ok(known)
     }
 
-    fn in_state(state: &SessionState, scope: &ScopeId) -> Self {
+    fn from_state(state: &SessionState, scope: &ScopeId) -> Self {
         Self {
             cursor: state.transcript_cursor(scope).to_owned(),
             halted: state.scope_by_id(scope).is_some_and(|scope| scope.halted),
@@ -50,8 +50,12 @@ impl KnownScope {
     }
 
     /// The row that has to be written, now that `state` has the news.
-    pub(crate) fn changed(&self, state: &SessionState, scope: &ScopeId) -> Option<ScopeRow> {
-        let now = Self::in_state(state, scope);
+    pub(crate) fn changed_scope_row(
+        &self,
+        state: &SessionState,
+        scope: &ScopeId,
+    ) -> Option<ScopeRow> {
+        let now = Self::from_state(state, scope);
         let cursor = match now.cursor.is_empty() {
             true => &self.cursor,
             false => &now.cursor,
@@ -77,7 +81,7 @@ mod tests {
 
     use super::*;
 
-    fn known(row: Option<ScopeRow>, state: &SessionState, scope: &ScopeId) -> KnownScope {
+    fn known(row: Option<ScopeRow>, state: &SessionState, scope: &ScopeId) -> PriorScope {
         let (store, session) = (MemoryStore::new(), SessionId::from("s"));
         let batch = AppendBatch {
             scopes: row.into_iter().collect(),
@@ -87,7 +91,9 @@ mod tests {
         put.unwrap();
         let mut found = None;
         let look = store.read_session_in_transaction(&session, &mut |tail| {
-            found = Some(KnownScope::find(tail, state, scope, true)?);
+            found = Some(PriorScope::find_scope_state_or_row(
+                tail, state, scope, true,
+            )?);
             Ok(())
         });
         look.unwrap();
@@ -128,15 +134,18 @@ mod tests {
     #[test]
     fn a_row_is_written_only_where_something_changed() {
         let scope = ScopeId::new("a");
-        let before = KnownScope::in_state(&SessionState::default(), &scope);
+        let before = PriorScope::from_state(&SessionState::default(), &scope);
         let mut state = SessionState::default();
-        assert_eq!(before.changed(&state, &scope), None);
+        assert_eq!(before.changed_scope_row(&state, &scope), None);
         state.cursors.push((scope.clone(), "1".to_owned()));
-        let written = before.changed(&state, &scope).unwrap();
+        let written = before.changed_scope_row(&state, &scope).unwrap();
         assert_eq!((&*written.cursor, written.halted_in), ("1", None));
-        let after = KnownScope::in_state(&state, &scope);
-        assert_eq!(after.changed(&state, &scope), None);
+        let after = PriorScope::from_state(&state, &scope);
+        assert_eq!(after.changed_scope_row(&state, &scope), None);
         // Nothing could be read this time: where it was read to stays known.
-        assert_eq!(after.changed(&SessionState::default(), &scope), None);
+        assert_eq!(
+            after.changed_scope_row(&SessionState::default(), &scope),
+            None
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! Drives: facts → input, config → policy, load, fold, step, append, perform. The only clock.
 //!
 //! ```text
-//!   front door ── Delivery ──▶ handle ── one transaction: tail, fold, step, append ──▶ Decided
+//!   front door ── EventDelivery ──▶ handle ── one transaction: tail, fold, step, append ──▶ DeliveryOutcome
 //!                                │                                                       ▲
 //!                                └── effects ──▶ perform (claims, processes, tree) ── evidence
 //! ```
@@ -67,30 +67,39 @@ pub mod whole;
 mod workspace;
 mod writers;
 
-pub use check::{Check, CheckReport};
+pub use check::{CheckReport, CheckResult};
 pub use checkrein_verifiers::{progress, veto, witness};
-pub use clock::now;
-pub use delivery::{Decided, Delivery, Patience, Progress, Returned, Rewritten, Seal, Usage};
+pub use clock::now_millis;
+pub use delivery::{
+    Deadline, DeliveryOutcome, EventDelivery, PolicyCompiler, RewrittenResult, TokenUsageReader,
+    ToolResponse, VerificationProgress,
+};
 pub use driver::Runtime;
 pub use error::RuntimeError;
 pub use facts::ToolFactsBuilder;
-pub use guard::{Guarded, Held, Look, SealedAs, held};
-pub use hands::Hands;
-pub use hosts::{HostFound, Hosts};
-pub use kept::evidence_of;
-pub use last_good::Fallback;
-pub use layers::{
-    About, BeforeStop, BeforeTool, CallSays, Layer, Layers, Middleware, Registered, ResultSays,
-    RoundEnd, SessionEnd, SessionStart, Stages, StopSays, ToolResult, text_of,
+pub use guard::{
+    ConfigHeldDespiteEdit, GuardedFileDigests, GuardedFilesReader, SealedRootAndProfile, held,
 };
-pub use lies::Lies;
+pub use hands::WorkspaceTools;
+pub use hosts::{HostFunctionVerdict, HostVerifiers};
+pub use kept::decode_evidence;
+pub use last_good::UnusableConfigFallback;
+pub use layers::{
+    BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
+    MiddlewareLayer, MiddlewareRegistration, MiddlewareRegistry, MiddlewareSessionContext,
+    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RoundEndForMiddleware,
+    SessionEndForMiddleware, SessionStart, ToolResult, tool_result_text,
+};
+pub use lies::ApprovalSubjectFreshness;
 #[cfg(unix)]
 pub use owner::{
-    LinkEnd, LinkWriter, OwnedBatch, OwnerLink, ProcessId, Received, StartOwner, cancel_all,
-    cancel_session,
+    ReceivedLine, UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLink, WorkerTransport,
+    WorkerTransportWriter, cancel_all_workers, cancel_session_workers,
 };
-pub use reading::only_reads;
-pub use retain::{GoneSession, Retained, retain};
-pub use system::{MayBlock, RealSystem, System};
-pub use telling::{not_told, told, untold};
-pub use workspace::Place;
+pub use reading::is_call_read_only;
+pub use retain::{RemovedSession, RetentionReport, apply_retention};
+pub use system::{RealSystem, System, ThreadBlockingPermission};
+pub use telling::{
+    approvals_awaiting_notification, mark_approvals_not_notified, mark_approvals_notified,
+};
+pub use workspace::TreeAndStateFolder;

@@ -4,17 +4,17 @@ use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::VerdictSubjectKind;
 use checkrein_store::{ApprovalSubject, StoredApprovalRequest};
 
-use crate::delivery::Patience;
+use crate::delivery::Deadline;
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 
 /// What a question about work is about, as it lies here now.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Lies {
+pub struct ApprovalSubjectFreshness {
     /// The files that it depends on, as the policy names them; all of them if none is named.
     pub inputs: Vec<String>,
     /// It is what was asked about.
-    pub same: bool,
+    pub is_unchanged: bool,
 }
 
 impl Runtime {
@@ -23,11 +23,11 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store or the tree cannot be read.
-    pub fn lies(
+    pub fn compare_tree_with_approval_subject(
         &self,
         question: &StoredApprovalRequest,
-        patience: Patience<'_>,
-    ) -> Result<Option<Lies>, RuntimeError> {
+        patience: Deadline<'_>,
+    ) -> Result<Option<ApprovalSubjectFreshness>, RuntimeError> {
         let ApprovalSubject::Work {
             verifier,
             subject,
@@ -36,16 +36,20 @@ impl Runtime {
         else {
             return Ok(None);
         };
-        let Some((_, policy)) = self.peek(&question.session)? else {
+        let Some((_, policy)) = self.load_session_state_and_policy(&question.session)? else {
             return Ok(None);
         };
         let Some(spec) = policy.verifier_spec(&VerifierName::new(verifier.as_str())) else {
             return Ok(None);
         };
-        let tracked = self.place.tracked(Some(&question.session), patience);
-        let reading = self
+        let tracked = self
             .place
-            .read(&tracked, &policy, patience.limits(&*self.place.system));
+            .session_tracked_files(Some(&question.session), patience);
+        let reading = self.place.read_tree(
+            &tracked,
+            &policy,
+            patience.tree_read_limits(&*self.place.system),
+        );
         let fact = reading.map_err(RuntimeError::Tree)?.fact;
         let (inputs, same) = match (spec.subject, message) {
             (VerdictSubjectKind::Tree, _) => (
@@ -59,6 +63,9 @@ impl Runtime {
                 return Ok(None);
             }
         };
-        Ok(Some(Lies { inputs, same }))
+        Ok(Some(ApprovalSubjectFreshness {
+            inputs,
+            is_unchanged: same,
+        }))
     }
 }

@@ -6,14 +6,14 @@ use std::path::{Path, PathBuf};
 
 use checkrein_execpolicy::FileChangedByCommand;
 
-use crate::start::plain;
+use crate::start::normalize_path;
 
 /// Names of a path that are not there, and links that lead nowhere, that are followed.
-const MOST: usize = 128;
+const MAX_HOPS: usize = 128;
 
 /// Those of the paths that lie elsewhere than they say, by where that is. Relative ones begin in
 /// `here`; what lies in the tree is spelled from `root` on, as the policy spells it.
-pub(crate) fn elsewhere(
+pub(crate) fn resolve_symlinked_paths(
     touched: &[FileChangedByCommand],
     here: &Path,
     root: &Path,
@@ -28,7 +28,7 @@ pub(crate) fn elsewhere(
             continue;
         }
         let spelled = here.join(&one.path);
-        let Some(real) = real(&spelled, one.removed) else {
+        let Some(real) = real_path(&spelled, one.removed) else {
             continue;
         };
         let below = real_root
@@ -40,7 +40,7 @@ pub(crate) fn elsewhere(
         };
         let Some(path) = place
             .to_str()
-            .filter(|_| place != plain(&root.join(&one.path)))
+            .filter(|_| place != normalize_path(&root.join(&one.path)))
         else {
             continue;
         };
@@ -56,14 +56,14 @@ pub(crate) fn elsewhere(
 }
 
 /// Where a path leads through all links. `removed`: not through the one that it names itself.
-pub(crate) fn real(path: &Path, removed: bool) -> Option<PathBuf> {
+pub(crate) fn real_path(path: &Path, removed: bool) -> Option<PathBuf> {
     if removed {
         let name = path.file_name()?;
-        return Some(real(path.parent()?, false)?.join(name));
+        return Some(real_path(path.parent()?, false)?.join(name));
     }
     let mut at = path.to_owned();
     let mut rest: Vec<OsString> = Vec::new();
-    for _ in 0..MOST {
+    for _ in 0..MAX_HOPS {
         if let Ok(mut real) = at.canonicalize() {
             real.extend(rest.iter().rev());
             return Some(real);

@@ -12,24 +12,27 @@ use crate::error::RuntimeError;
 pub(crate) const CORE_VERSION: u32 = 23;
 
 /// The state at the tail and the place of the cache it was folded from.
-pub(crate) struct Loaded {
+pub(crate) struct LoadedSessionState {
     pub(crate) state: SessionState,
     pub(crate) cached_at: EventSeq,
 }
 
-pub(crate) fn state(session: &SessionId, tail: &dyn SessionView) -> Result<Loaded, RuntimeError> {
+pub(crate) fn load_session_state(
+    session: &SessionId,
+    tail: &dyn SessionView,
+) -> Result<LoadedSessionState, RuntimeError> {
     let cached = tail
         .newest_state_cache()?
-        .and_then(|(at, cache)| usable(&cache).map(|state| (at, state)));
+        .and_then(|(at, cache)| decode_state_cache(&cache).map(|state| (at, state)));
     let (cached_at, mut state) = cached.unwrap_or_default();
     for raw in tail.events_after(cached_at)? {
-        fold(session, &mut state, &raw)?;
+        fold_event(session, &mut state, &raw)?;
     }
-    Ok(Loaded { state, cached_at })
+    Ok(LoadedSessionState { state, cached_at })
 }
 
 /// Reads a session, with its state at one moment; `None` for a session that has no log.
-pub(crate) fn read_session<T>(
+pub(crate) fn read_session_with_state<T>(
     store: &dyn Store,
     session: &SessionId,
     find: impl FnOnce(&dyn SessionView, SessionState) -> Result<T, RuntimeError>,
@@ -39,7 +42,8 @@ pub(crate) fn read_session<T>(
         if tail.last_seq() > EventSeq(0)
             && let Some(find) = find.take()
         {
-            found = state(session, tail).and_then(|loaded| find(tail, loaded.state).map(Some));
+            found = load_session_state(session, tail)
+                .and_then(|loaded| find(tail, loaded.state).map(Some));
         }
         Ok(())
     })?;
@@ -47,12 +51,12 @@ pub(crate) fn read_session<T>(
 }
 
 /// Folds one row in. What a newer version wrote and we do not know is passed over.
-pub(crate) fn fold(
+pub(crate) fn fold_event(
     session: &SessionId,
     state: &mut SessionState,
     raw: &RawEvent,
 ) -> Result<(), RuntimeError> {
-    match decode(session, raw)? {
+    match decode_event(session, raw)? {
         Some(event) => state.apply_event(&event),
         None => state.last = state.last.next_seq(),
     }
@@ -60,7 +64,10 @@ pub(crate) fn fold(
 }
 
 /// The event of a row; `None` if its kind is unknown here.
-pub(crate) fn decode(session: &SessionId, raw: &RawEvent) -> Result<Option<Event>, RuntimeError> {
+pub(crate) fn decode_event(
+    session: &SessionId,
+    raw: &RawEvent,
+) -> Result<Option<Event>, RuntimeError> {
     match event::decode_event(&raw.payload) {
         Ok(event) => Ok(Some(event)),
         Err(_) if !event::EVENT_KINDS.contains(&raw.kind.as_str()) => Ok(None),
@@ -72,7 +79,7 @@ pub(crate) fn decode(session: &SessionId, raw: &RawEvent) -> Result<Option<Event
     }
 }
 
-fn usable(cache: &CachedSessionState) -> Option<SessionState> {
+fn decode_state_cache(cache: &CachedSessionState) -> Option<SessionState> {
     if cache.core_version != CORE_VERSION {
         return None;
     }
@@ -82,11 +89,11 @@ fn usable(cache: &CachedSessionState) -> Option<SessionState> {
 
 /// A larger state, of many stops that are judged at once, is folded from an older cache until
 /// they are answered.
-const LARGEST: usize = 16 * 1024;
+const MAX_CACHE_BYTES: usize = 16 * 1024;
 
-pub(crate) fn cache(state: &SessionState) -> Option<CachedSessionState> {
+pub(crate) fn encode_state_cache(state: &SessionState) -> Option<CachedSessionState> {
     let bytes = postcard::to_stdvec(state).ok()?;
-    if bytes.len() > LARGEST {
+    if bytes.len() > MAX_CACHE_BYTES {
         return None;
     }
     Some(CachedSessionState {
@@ -96,7 +103,7 @@ pub(crate) fn cache(state: &SessionState) -> Option<CachedSessionState> {
     })
 }
 
-pub(crate) fn policy(
+pub(crate) fn load_recorded_policy(
     session: &SessionId,
     state: &SessionState,
     blob: impl FnOnce(&checkrein_core::digest::Digest) -> Result<Option<Vec<u8>>, StoreError>,
@@ -124,9 +131,9 @@ mod tests {
     fn a_state_is_cached_unless_it_is_large() {
         let mut state = SessionState::default();
         state.policy = Some(Digest::hash_bytes(b"policy"));
-        let kept = cache(&state).and_then(|cache| usable(&cache));
+        let kept = encode_state_cache(&state).and_then(|cache| decode_state_cache(&cache));
         assert_eq!(kept.as_ref(), Some(&state));
-        state.cursors = vec![(ScopeId::main_scope(), "c".repeat(LARGEST))];
-        assert!(cache(&state).is_none());
+        state.cursors = vec![(ScopeId::main_scope(), "c".repeat(MAX_CACHE_BYTES))];
+        assert!(encode_state_cache(&state).is_none());
     }
 }

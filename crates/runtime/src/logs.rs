@@ -6,13 +6,13 @@ use std::time::SystemTime;
 
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
-use crate::workspace::Place;
+use crate::workspace::TreeAndStateFolder;
 
 /// So many are kept; older ones go.
-const KEPT: usize = 60;
+const MAX_LOGS: usize = 60;
 
 /// The folder for logs, made and pruned.
-pub(crate) fn folder(place: &Place) -> PathBuf {
+pub(crate) fn prepare_log_folder(place: &TreeAndStateFolder) -> PathBuf {
     let ours = place.root.join(".checkrein");
     let logs = ours.join("logs");
     // A cloned repo could have our files written, and old ones removed, wherever it likes.
@@ -20,7 +20,7 @@ pub(crate) fn folder(place: &Place) -> PathBuf {
         let apart = place.state.join("logs");
         // A log that cannot be written is said in the report of the check itself.
         let _ = create_private_folder(&apart);
-        prune(&apart);
+        prune_logs(&apart);
         return apart;
     }
     let kept_out = ours.join(".gitignore");
@@ -28,12 +28,12 @@ pub(crate) fn folder(place: &Place) -> PathBuf {
     if made.is_ok() && std::fs::symlink_metadata(&kept_out).is_err() {
         let _ = write_private_file(&kept_out, b"*\n");
     }
-    prune(&logs);
+    prune_logs(&logs);
     logs
 }
 
 /// Where logs may be.
-pub(crate) fn folders(place: &Place) -> Vec<PathBuf> {
+pub(crate) fn check_output_log_folders(place: &TreeAndStateFolder) -> Vec<PathBuf> {
     let ours = place.root.join(".checkrein");
     let logs = ours.join("logs");
     let mut folders = vec![place.state.join("logs")];
@@ -48,20 +48,20 @@ fn is_symlink(path: &Path) -> bool {
 }
 
 /// Only what we wrote: regular files named `VERIFIER-NONCE.log`.
-fn prune(folder: &Path) {
+fn prune_logs(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };
     let mut logs: Vec<(SystemTime, PathBuf)> = entries
         .flatten()
-        .filter(|entry| entry.file_name().to_str().is_some_and(is_ours))
+        .filter(|entry| entry.file_name().to_str().is_some_and(is_own_log_file_name))
         .filter_map(|entry| {
             let metadata = std::fs::symlink_metadata(entry.path()).ok()?;
             (metadata.is_file()).then_some((metadata.modified().ok()?, entry.path()))
         })
         .collect();
     logs.sort();
-    let surplus = logs.len().saturating_sub(KEPT);
+    let surplus = logs.len().saturating_sub(MAX_LOGS);
     for (_, path) in logs.into_iter().take(surplus) {
         // Another process may have been faster.
         let _ = std::fs::remove_file(path);
@@ -69,7 +69,7 @@ fn prune(folder: &Path) {
 }
 
 /// Named as we name them.
-pub(crate) fn is_ours(name: &str) -> bool {
+pub(crate) fn is_own_log_file_name(name: &str) -> bool {
     name.strip_suffix(".log")
         .and_then(|stem| stem.rsplit_once('-'))
         .is_some_and(|(_, nonce)| nonce.len() >= 8 && nonce.chars().all(|c| c.is_ascii_hexdigit()))
@@ -81,14 +81,14 @@ mod tests {
 
     #[test]
     fn only_our_own_logs_are_ours() {
-        assert!(is_ours("tests-0123456789abcdef.log"));
+        assert!(is_own_log_file_name("tests-0123456789abcdef.log"));
         for name in [
             "notes.log",
             "tests-xyz.log",
             "tests-0123456789abcdef.txt",
             "0123456789abcdef.log",
         ] {
-            assert!(!is_ours(name), "{name}");
+            assert!(!is_own_log_file_name(name), "{name}");
         }
     }
 }

@@ -7,11 +7,11 @@ use std::time::{Duration, Instant};
 
 use checkrein_verifiers::tree::TreeReadResult;
 
-use crate::system::{MayBlock, System};
+use crate::system::{System, ThreadBlockingPermission};
 
 /// The tree at some moment.
 #[derive(Debug)]
-pub(crate) struct Look {
+pub(crate) struct TreeSnapshot {
     /// The moment is not before this one.
     pub(crate) began: Instant,
     pub(crate) took: Duration,
@@ -22,17 +22,17 @@ pub(crate) struct Look {
 
 /// What was seen of the tree so far.
 #[derive(Debug)]
-pub(crate) struct Looks {
+pub(crate) struct StopTreeSnapshots {
     system: Arc<dyn System>,
     /// How long neighbours may be waited for, once in a stop.
     pub(crate) longest_wait: Duration,
     has_waited: Mutex<bool>,
     /// Held while the tree is read: readings share one cache file.
-    latest: Mutex<Option<Arc<Look>>>,
+    latest: Mutex<Option<Arc<TreeSnapshot>>>,
     /// When something was found out last, in whatever way.
     ended: Mutex<Option<Instant>>,
     /// Checks of other processes that this stop has waited for: they may have written into the tree.
-    elsewhere: Mutex<Elsewhere>,
+    elsewhere: Mutex<ForeignCheckState>,
     /// Checks that may end soon.
     busy: Mutex<usize>,
     one_ended: Condvar,
@@ -40,7 +40,7 @@ pub(crate) struct Looks {
 
 /// Checks of other processes.
 #[derive(Debug, Clone, Copy, Default)]
-enum Elsewhere {
+enum ForeignCheckState {
     #[default]
     NoneSeen,
     /// The last one ended then.
@@ -50,25 +50,25 @@ enum Elsewhere {
 }
 
 /// A check that is at work, until this is dropped.
-pub(crate) struct BusyCheck<'l>(&'l Looks);
+pub(crate) struct RunningCheckGuard<'l>(&'l StopTreeSnapshots);
 
-impl Drop for BusyCheck<'_> {
+impl Drop for RunningCheckGuard<'_> {
     fn drop(&mut self) {
-        *lock(&self.0.busy) -= 1;
+        *lock_unpoisoned(&self.0.busy) -= 1;
         self.0.one_ended.notify_all();
     }
 }
 
 /// After a check the others are waited for at most this part of the time that a look takes: in a large tree a
 /// second look takes longer than that, and a slow check does not hold back what the others found out.
-const PART_OF_A_LOOK: u32 = 4;
+const SNAPSHOT_TIME_FRACTION: u32 = 4;
 /// And no longer than this, since an answer may be due.
-const LONGEST: Duration = Duration::from_secs(1);
+const MAX_SHARED_WAIT: Duration = Duration::from_secs(1);
 
-impl Looks {
+impl StopTreeSnapshots {
     pub(crate) fn new(
         system: Arc<dyn System>,
-        first: Option<Arc<Look>>,
+        first: Option<Arc<TreeSnapshot>>,
         longest_wait: Duration,
     ) -> Self {
         Self {
@@ -84,119 +84,122 @@ impl Looks {
     }
 
     /// A check is about to be at work.
-    pub(crate) fn begin_check(&self) -> BusyCheck<'_> {
-        *lock(&self.busy) += 1;
-        BusyCheck(self)
+    pub(crate) fn mark_check_running(&self) -> RunningCheckGuard<'_> {
+        *lock_unpoisoned(&self.busy) += 1;
+        RunningCheckGuard(self)
     }
 
     /// The tree at some moment after a check that has just ended. Checks that end together share it.
-    pub(crate) fn after(
+    pub(crate) fn snapshot_after_check(
         &self,
-        ended: BusyCheck<'_>,
-        read: impl FnOnce() -> Result<Look, String>,
-    ) -> Result<Arc<Look>, String> {
+        ended: RunningCheckGuard<'_>,
+        read: impl FnOnce() -> Result<TreeSnapshot, String>,
+    ) -> Result<Arc<TreeSnapshot>, String> {
         let now = self.system.monotonic_now();
         drop(ended);
         let a_look = self
             .system
-            .lock(&self.latest)
+            .lock_mutex(&self.latest)
             .as_ref()
             .map(|look| look.took);
-        let part = a_look.unwrap_or_default() / PART_OF_A_LOOK;
-        let until = now + part.min(LONGEST);
-        self.system.wait(&mut |may_block| match may_block {
-            MayBlock::Yes => {
-                let left = until.saturating_duration_since(self.system.monotonic_now());
-                let busy = lock(&self.busy);
-                // How many are left is not needed.
-                drop(
-                    self.one_ended
-                        .wait_timeout_while(busy, left, |busy| *busy > 0),
-                );
-                true
-            }
-            MayBlock::No => *lock(&self.busy) == 0 || self.system.monotonic_now() >= until,
-        });
-        self.get(|look| look.began >= now, read)
+        let part = a_look.unwrap_or_default() / SNAPSHOT_TIME_FRACTION;
+        let until = now + part.min(MAX_SHARED_WAIT);
+        self.system
+            .wait_until_ready(&mut |may_block| match may_block {
+                ThreadBlockingPermission::Yes => {
+                    let left = until.saturating_duration_since(self.system.monotonic_now());
+                    let busy = lock_unpoisoned(&self.busy);
+                    // How many are left is not needed.
+                    drop(
+                        self.one_ended
+                            .wait_timeout_while(busy, left, |busy| *busy > 0),
+                    );
+                    true
+                }
+                ThreadBlockingPermission::No => {
+                    *lock_unpoisoned(&self.busy) == 0 || self.system.monotonic_now() >= until
+                }
+            });
+        self.get_or_read_tree_snapshot(|look| look.began >= now, read)
     }
 
     /// The tree at some moment of this stop, for a check that is to begin: what changes from then on is
     /// seen after it.
-    pub(crate) fn any(
+    pub(crate) fn reuse_or_read_tree_snapshot(
         &self,
-        read: impl FnOnce() -> Result<Look, String>,
-    ) -> Result<Arc<Look>, String> {
-        self.get(|_| true, read)
+        read: impl FnOnce() -> Result<TreeSnapshot, String>,
+    ) -> Result<Arc<TreeSnapshot>, String> {
+        self.get_or_read_tree_snapshot(|_| true, read)
     }
 
     /// The tree at some moment from now on.
-    pub(crate) fn next(
+    pub(crate) fn read_fresh_tree_snapshot(
         &self,
-        read: impl FnOnce() -> Result<Look, String>,
-    ) -> Result<Arc<Look>, String> {
+        read: impl FnOnce() -> Result<TreeSnapshot, String>,
+    ) -> Result<Arc<TreeSnapshot>, String> {
         let now = self.system.monotonic_now();
-        self.get(|look| look.began >= now, read)
+        self.get_or_read_tree_snapshot(|look| look.began >= now, read)
     }
 
     /// The tree after all that was found out, if it was read since. It serves once: whoever asks again
     /// wants to know what became of the tree meanwhile.
-    pub(crate) fn last(&self) -> Option<Arc<Look>> {
-        let ended = (*lock(&self.ended))?;
-        let latest = self.system.lock(&self.latest).clone();
+    pub(crate) fn consume_snapshot_after_checks(&self) -> Option<Arc<TreeSnapshot>> {
+        let ended = (*lock_unpoisoned(&self.ended))?;
+        let latest = self.system.lock_mutex(&self.latest).clone();
         let last = latest.filter(|look| look.began >= ended)?;
-        self.found_out();
+        self.record_evidence_time();
         Some(last)
     }
 
     /// The newest one there is.
-    fn newest(&self) -> Option<Arc<Look>> {
-        self.system.lock(&self.latest).clone()
+    fn newest_tree_snapshot(&self) -> Option<Arc<TreeSnapshot>> {
+        self.system.lock_mutex(&self.latest).clone()
     }
 
     /// Takes down another one, which has served as the last.
-    pub(crate) fn put(&self, look: Look) -> Arc<Look> {
+    pub(crate) fn cache_final_tree_snapshot(&self, look: TreeSnapshot) -> Arc<TreeSnapshot> {
         let look = Arc::new(look);
-        *self.system.lock(&self.latest) = Some(Arc::clone(&look));
-        self.found_out();
+        *self.system.lock_mutex(&self.latest) = Some(Arc::clone(&look));
+        self.record_evidence_time();
         look
     }
 
     /// Something was found out just now.
-    pub(crate) fn found_out(&self) {
-        *lock(&self.ended) = Some(self.system.monotonic_now());
+    pub(crate) fn record_evidence_time(&self) {
+        *lock_unpoisoned(&self.ended) = Some(self.system.monotonic_now());
     }
 
     /// Another process found something out just now.
-    pub(crate) fn found_elsewhere(&self) {
-        *lock(&self.elsewhere) = Elsewhere::Ended(self.system.monotonic_now());
+    pub(crate) fn note_evidence_found_elsewhere(&self) {
+        *lock_unpoisoned(&self.elsewhere) = ForeignCheckState::Ended(self.system.monotonic_now());
     }
 
     /// Another process goes on with a check that this stop no longer waits for.
-    pub(crate) fn goes_on_elsewhere(&self) {
-        *lock(&self.elsewhere) = Elsewhere::GoesOn;
+    pub(crate) fn mark_foreign_check_running(&self) {
+        *lock_unpoisoned(&self.elsewhere) = ForeignCheckState::GoesOn;
     }
 
     /// Whether neighbours were waited for already; from now on they were.
-    pub(crate) fn begin_wait(&self) -> bool {
-        std::mem::replace(&mut *lock(&self.has_waited), true)
+    pub(crate) fn mark_waited_for_external_writers(&self) -> bool {
+        std::mem::replace(&mut *lock_unpoisoned(&self.has_waited), true)
     }
 
     /// The newest look, if no check of this stop has been running since, whoever runs it.
-    pub(crate) fn newest_at_rest(&self) -> Option<Arc<Look>> {
-        let elsewhere = *lock(&self.elsewhere);
-        self.newest().filter(|look| match elsewhere {
-            Elsewhere::NoneSeen => true,
-            Elsewhere::Ended(at) => at < look.began,
-            Elsewhere::GoesOn => false,
+    pub(crate) fn newest_snapshot_if_no_check_since(&self) -> Option<Arc<TreeSnapshot>> {
+        let elsewhere = *lock_unpoisoned(&self.elsewhere);
+        self.newest_tree_snapshot().filter(|look| match elsewhere {
+            ForeignCheckState::NoneSeen => true,
+            ForeignCheckState::Ended(at) => at < look.began,
+            ForeignCheckState::GoesOn => false,
         })
     }
 
-    fn get(
+    fn get_or_read_tree_snapshot(
         &self,
-        serves: impl FnOnce(&Look) -> bool,
-        read: impl FnOnce() -> Result<Look, String>,
-    ) -> Result<Arc<Look>, String> {
-        let mut latest = self.system.lock(&self.latest);
+        serves: impl FnOnce(&TreeSnapshot) -> bool,
+        read: impl FnOnce() -> Result<TreeSnapshot, String>,
+    ) -> Result<Arc<TreeSnapshot>, String> {
+        let mut latest = self.system.lock_mutex(&self.latest);
         if let Some(look) = latest.as_ref().filter(|look| serves(look)) {
             return Ok(Arc::clone(look));
         }
@@ -207,7 +210,7 @@ impl Looks {
 }
 
 /// A poisoned lock guards nothing that could be half done.
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -220,7 +223,7 @@ mod tests {
     use checkrein_verifiers::file_system::RealFileSystem;
     use checkrein_verifiers::tree::{TreeReadLimits, TreeReader};
 
-    fn look() -> Look {
+    fn look() -> TreeSnapshot {
         let root = tempfile::tempdir().unwrap();
         let reader = TreeReader {
             files: Arc::new(RealFileSystem),
@@ -231,7 +234,7 @@ mod tests {
             excluded_folder: None,
             own_output_files: std::collections::BTreeSet::new(),
         };
-        Look {
+        TreeSnapshot {
             began: std::time::Instant::now(),
             took: Duration::from_secs(3600),
             reading: reader.read_tree(&[], TreeReadLimits::default()).unwrap(),
@@ -240,66 +243,83 @@ mod tests {
     }
 
     #[test]
-    fn a_look_serves_whoever_asked_before_it_began() {
-        let looks = Looks::new(Arc::new(RealSystem), Some(Arc::new(look())), Duration::ZERO);
-        let never = || -> Result<Look, String> { panic!("there is one") };
-        let first = looks.any(never).unwrap();
+    fn a_snapshot_serves_whoever_asked_before_it_began() {
+        let looks =
+            StopTreeSnapshots::new(Arc::new(RealSystem), Some(Arc::new(look())), Duration::ZERO);
+        let never = || -> Result<TreeSnapshot, String> { panic!("there is one") };
+        let first = looks.reuse_or_read_tree_snapshot(never).unwrap();
         // Nothing was found out yet, so none is the last.
-        assert!(looks.last().is_none());
-        looks.found_out();
-        assert!(looks.last().is_none(), "it began before that");
-        let second = looks.next(|| Ok(look())).unwrap();
+        assert!(looks.consume_snapshot_after_checks().is_none());
+        looks.record_evidence_time();
+        assert!(
+            looks.consume_snapshot_after_checks().is_none(),
+            "it began before that"
+        );
+        let second = looks.read_fresh_tree_snapshot(|| Ok(look())).unwrap();
         assert!(second.began > first.began);
-        assert!(Arc::ptr_eq(&looks.last().unwrap(), &second));
-        assert!(looks.last().is_none(), "it has served");
-        assert!(Arc::ptr_eq(&looks.any(never).unwrap(), &second));
-        looks.found_out();
-        assert!(looks.last().is_none());
+        assert!(Arc::ptr_eq(
+            &looks.consume_snapshot_after_checks().unwrap(),
+            &second
+        ));
+        assert!(
+            looks.consume_snapshot_after_checks().is_none(),
+            "it has served"
+        );
+        assert!(Arc::ptr_eq(
+            &looks.reuse_or_read_tree_snapshot(never).unwrap(),
+            &second
+        ));
+        looks.record_evidence_time();
+        assert!(looks.consume_snapshot_after_checks().is_none());
     }
 
     #[test]
-    fn checks_that_end_together_share_the_look_after_them() {
-        let looks = Looks::new(Arc::new(RealSystem), Some(Arc::new(look())), Duration::ZERO);
+    fn checks_that_end_together_share_a_snapshot() {
+        let looks =
+            StopTreeSnapshots::new(Arc::new(RealSystem), Some(Arc::new(look())), Duration::ZERO);
         let reads = AtomicUsize::new(0);
         let read = || {
             reads.fetch_add(1, Ordering::Relaxed);
             Ok(look())
         };
-        let last = looks.begin_check();
-        let checks: Vec<_> = (0..3).map(|_| looks.begin_check()).collect();
+        let last = looks.mark_check_running();
+        let checks: Vec<_> = (0..3).map(|_| looks.mark_check_running()).collect();
         std::thread::scope(|scope| {
             for check in checks {
                 scope.spawn(|| {
-                    looks.found_out();
-                    looks.after(check, read).unwrap();
+                    looks.record_evidence_time();
+                    looks.snapshot_after_check(check, read).unwrap();
                 });
             }
             // They have ended, and wait for it.
-            let others = lock(&looks.busy);
+            let others = lock_unpoisoned(&looks.busy);
             drop(looks.one_ended.wait_while(others, |busy| *busy > 1));
-            looks.found_out();
-            looks.after(last, read).unwrap();
+            looks.record_evidence_time();
+            looks.snapshot_after_check(last, read).unwrap();
         });
         assert_eq!(reads.load(Ordering::Relaxed), 1);
-        assert!(looks.last().is_some(), "nothing was found out since");
+        assert!(
+            looks.consume_snapshot_after_checks().is_some(),
+            "nothing was found out since"
+        );
     }
 
     #[cfg(unix)]
     #[test]
     fn a_slow_check_is_waited_for_for_a_part_of_a_look_and_at_most_a_second() {
         let waited = |took: Duration, is_alone: bool| {
-            let first = Arc::new(Look { took, ..look() });
+            let first = Arc::new(TreeSnapshot { took, ..look() });
             let clock = crate::set_clock::SetClock::new();
-            let looks = Looks::new(clock.clone(), Some(first), Duration::ZERO);
-            let slow = looks.begin_check();
-            let quick = looks.begin_check();
+            let looks = StopTreeSnapshots::new(clock.clone(), Some(first), Duration::ZERO);
+            let slow = looks.mark_check_running();
+            let quick = looks.mark_check_running();
             let _slow = (!is_alone).then_some(slow);
             let mut reads = 0;
             let read = || {
                 reads += 1;
                 Ok(look())
             };
-            looks.after(quick, read).unwrap();
+            looks.snapshot_after_check(quick, read).unwrap();
             assert_eq!(reads, 1);
             clock.passed().as_millis()
         };
@@ -312,30 +332,36 @@ mod tests {
     /// What a check of another process may have written is no neighbour's.
     #[test]
     fn a_look_is_at_rest_if_no_check_has_been_running_elsewhere_since() {
-        let looks = Looks::new(Arc::new(RealSystem), None, Duration::ZERO);
-        assert!(looks.newest_at_rest().is_none(), "there is none");
-        let look_again = || looks.next(|| Ok(look())).unwrap();
+        let looks = StopTreeSnapshots::new(Arc::new(RealSystem), None, Duration::ZERO);
+        assert!(
+            looks.newest_snapshot_if_no_check_since().is_none(),
+            "there is none"
+        );
+        let look_again = || looks.read_fresh_tree_snapshot(|| Ok(look())).unwrap();
         look_again();
-        assert!(looks.newest_at_rest().is_some());
-        looks.found_elsewhere();
-        assert!(looks.newest_at_rest().is_none());
+        assert!(looks.newest_snapshot_if_no_check_since().is_some());
+        looks.note_evidence_found_elsewhere();
+        assert!(looks.newest_snapshot_if_no_check_since().is_none());
         let newest = look_again();
-        assert!(Arc::ptr_eq(&looks.newest_at_rest().unwrap(), &newest));
-        looks.goes_on_elsewhere();
+        assert!(Arc::ptr_eq(
+            &looks.newest_snapshot_if_no_check_since().unwrap(),
+            &newest
+        ));
+        looks.mark_foreign_check_running();
         look_again();
-        assert!(looks.newest_at_rest().is_none());
+        assert!(looks.newest_snapshot_if_no_check_since().is_none());
     }
 
     #[test]
     fn neighbours_are_waited_for_once() {
-        let looks = Looks::new(Arc::new(RealSystem), None, Duration::ZERO);
-        assert!(!looks.begin_wait());
-        assert!(looks.begin_wait());
+        let looks = StopTreeSnapshots::new(Arc::new(RealSystem), None, Duration::ZERO);
+        assert!(!looks.mark_waited_for_external_writers());
+        assert!(looks.mark_waited_for_external_writers());
     }
 
     #[test]
     fn who_asks_while_the_tree_is_read_gets_one_that_begins_later() {
-        let looks = Looks::new(Arc::new(RealSystem), None, Duration::ZERO);
+        let looks = StopTreeSnapshots::new(Arc::new(RealSystem), None, Duration::ZERO);
         let (begun, wait) = std::sync::mpsc::channel();
         std::thread::scope(|scope| {
             scope.spawn(|| {
@@ -345,10 +371,10 @@ mod tests {
                     std::thread::sleep(std::time::Duration::from_millis(50));
                     Ok(look)
                 };
-                looks.next(read).unwrap();
+                looks.read_fresh_tree_snapshot(read).unwrap();
             });
             let earlier = wait.recv().unwrap();
-            let ours = looks.next(|| Ok(look())).unwrap();
+            let ours = looks.read_fresh_tree_snapshot(|| Ok(look())).unwrap();
             assert!(ours.began > earlier);
         });
     }

@@ -10,51 +10,51 @@ use checkrein_core::ids::UnixMillis;
 use checkrein_verifiers::file_system::{FileStamp, SymlinkMode};
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
-use crate::delivery::Patience;
+use crate::delivery::Deadline;
 use crate::whole;
-use crate::workspace::Place;
+use crate::workspace::TreeAndStateFolder;
 
 /// More files are not watched.
-const MOST: usize = 200;
+const MAX_FILES: usize = 200;
 /// A file that was not seen to be written for so long is nobody's any more.
-const FORGOTTEN: Duration = Duration::from_secs(60 * 60);
+const ENTRY_LIFETIME: Duration = Duration::from_secs(60 * 60);
 /// Files that were left alone for so long hold still.
-const STILL: Duration = Duration::from_secs(2);
+const QUIET_TIME: Duration = Duration::from_secs(2);
 /// How long a stop waits for that behind a hook.
-pub(crate) const LONGEST: Duration = Duration::from_secs(10);
+pub(crate) const MAX_HOOK_WAIT: Duration = Duration::from_secs(10);
 /// And where nobody waits for an answer.
-const LONGEST_OF_RUN: Duration = Duration::from_secs(60);
+const MAX_RUN_WAIT: Duration = Duration::from_secs(60);
 /// And where a check was disturbed although the stop has waited before: somebody may have written only once.
-pub(crate) const ONCE_MORE: Duration = Duration::from_secs(3);
+pub(crate) const SECOND_WAIT: Duration = Duration::from_secs(3);
 /// How often it looks meanwhile.
-const LOOK_AGAIN: Duration = Duration::from_millis(100);
+const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Keeps that these were written while no check ran.
-pub(crate) fn remember(place: &Place, paths: &[String]) {
+pub(crate) fn record_external_writes(place: &TreeAndStateFolder, paths: &[String]) {
     if paths.is_empty() {
         return;
     }
-    let now = place.system.millis();
-    let mut all = entries(place);
+    let now = place.system.now_millis();
+    let mut all = read_external_writes(place);
     all.retain(|(_, path)| !paths.contains(path));
     let named = paths.iter().filter(|path| !path.contains('\n'));
     all.extend(named.map(|path| (now, path.clone())));
-    let first = all.len().saturating_sub(MOST);
+    let first = all.len().saturating_sub(MAX_FILES);
     let lines = all.iter().skip(first);
     let lines: Vec<String> = lines
         .map(|(at, path)| format!("{} {path}\n", at.0))
         .collect();
-    let file = file(place);
+    let file = external_writes_path(place);
     let _ = file.parent().map_or(Ok(()), create_private_folder);
     let _ = write_private_file(&file, lines.concat().as_bytes());
 }
 
 /// Which of these files somebody writes within this time.
-pub(crate) fn look_for(
-    place: &Place,
+pub(crate) fn detect_external_writes(
+    place: &TreeAndStateFolder,
     paths: &[String],
     time: Duration,
-    patience: Patience<'_>,
+    patience: Deadline<'_>,
 ) -> Vec<String> {
     let system = &*place.system;
     let stamp = |path: &String| {
@@ -64,12 +64,12 @@ pub(crate) fn look_for(
     let before: Vec<Option<FileStamp>> = paths.iter().map(stamp).collect();
     let until = system.monotonic_now() + time;
     let goes_on = || {
-        let is_over = patience.is_cancelled() || patience.is_over(system);
+        let is_over = patience.is_cancelled() || patience.is_past_deadline(system);
         system.monotonic_now() < until && !is_over
     };
     let mut written: Vec<String> = Vec::new();
     while written.len() < paths.len() && goes_on() {
-        system.sleep(LOOK_AGAIN);
+        system.sleep(POLL_INTERVAL);
         let changed = paths.iter().zip(&before);
         let changed = changed.filter(|(path, before)| stamp(path) != **before);
         written = changed.map(|(path, _)| path.clone()).collect();
@@ -78,19 +78,22 @@ pub(crate) fn look_for(
 }
 
 /// How long a stop waits for neighbours.
-pub(crate) fn longest_wait(place: &Place, patience: Patience<'_>) -> Duration {
-    patience.deadline.map_or(LONGEST_OF_RUN, |deadline| {
+pub(crate) fn max_external_write_wait(
+    place: &TreeAndStateFolder,
+    patience: Deadline<'_>,
+) -> Duration {
+    patience.due_at.map_or(MAX_RUN_WAIT, |deadline| {
         let left = deadline.saturating_duration_since(place.system.monotonic_now());
-        LONGEST.min(left / 4)
+        MAX_HOOK_WAIT.min(left / 4)
     })
 }
 
 /// Waits until these files hold still, at most until then. Whether they do.
-pub(crate) fn wait_for_stillness(
-    place: &Place,
+pub(crate) fn wait_until_files_unchanged(
+    place: &TreeAndStateFolder,
     paths: &[String],
     until: Instant,
-    patience: Patience<'_>,
+    patience: Deadline<'_>,
 ) -> bool {
     let system = &*place.system;
     let is_moving = || {
@@ -107,38 +110,41 @@ pub(crate) fn wait_for_stillness(
         // What is yet to come by our clock tells nothing of how long ago it was.
         changed.any(|ns| {
             let age = now.checked_sub(Duration::from_nanos(ns));
-            age.is_some_and(|age| age < STILL)
+            age.is_some_and(|age| age < QUIET_TIME)
         })
     };
     while is_moving() {
-        let is_over = system.monotonic_now() >= until || patience.is_over(system);
+        let is_over = system.monotonic_now() >= until || patience.is_past_deadline(system);
         if is_over || patience.is_cancelled() {
             return false;
         }
-        system.sleep(LOOK_AGAIN);
+        system.sleep(POLL_INTERVAL);
     }
     true
 }
 
 /// The files that are known.
-pub(crate) fn known(place: &Place) -> Vec<String> {
-    entries(place).into_iter().map(|(_, path)| path).collect()
+pub(crate) fn externally_written_files(place: &TreeAndStateFolder) -> Vec<String> {
+    read_external_writes(place)
+        .into_iter()
+        .map(|(_, path)| path)
+        .collect()
 }
 
 /// What is known, with the time at which it was seen last.
-fn entries(place: &Place) -> Vec<(UnixMillis, String)> {
-    let text = whole::read_text(&file(place), whole::CONFIG);
+fn read_external_writes(place: &TreeAndStateFolder) -> Vec<(UnixMillis, String)> {
+    let text = whole::read_limited_text_file(&external_writes_path(place), whole::MAX_CONFIG_BYTES);
     let text = text.ok().flatten().unwrap_or_default();
-    let now = place.system.millis();
+    let now = place.system.now_millis();
     let lines = text.lines().filter_map(|line| {
         let (at, path) = line.split_once(' ')?;
         Some((UnixMillis(at.parse().ok()?), path.to_owned()))
     });
-    let is_recent = |at: UnixMillis| Duration::from_millis(now.0.abs_diff(at.0)) < FORGOTTEN;
+    let is_recent = |at: UnixMillis| Duration::from_millis(now.0.abs_diff(at.0)) < ENTRY_LIFETIME;
     lines.filter(|(at, _)| is_recent(*at)).collect()
 }
 
-fn file(place: &Place) -> PathBuf {
+fn external_writes_path(place: &TreeAndStateFolder) -> PathBuf {
     let mut name = Digest::hash_bytes(place.root.as_os_str().as_encoded_bytes()).to_hex();
     name.truncate(24);
     place.state.join("neighbours").join(name)
@@ -157,7 +163,7 @@ mod tests {
 
     /// A tree whose files may change while somebody sleeps.
     struct Tree {
-        place: Place,
+        place: TreeAndStateFolder,
         clock: Arc<SetClock>,
         cancelled: AtomicBool,
         _folder: tempfile::TempDir,
@@ -170,7 +176,7 @@ mod tests {
 
         fn with(clock: Arc<SetClock>) -> Self {
             let folder = tempfile::tempdir().unwrap();
-            let mut place = Place::here(folder.path());
+            let mut place = TreeAndStateFolder::workspace_for_folder(folder.path());
             place.state = folder.path().join("state");
             place.system = clock.clone();
             Self {
@@ -186,10 +192,10 @@ mod tests {
         }
 
         /// An answer that is due in so long.
-        fn due(&self, seconds: Option<u64>) -> Patience<'_> {
+        fn due(&self, seconds: Option<u64>) -> Deadline<'_> {
             let due = seconds.map(|s| self.clock.monotonic_now() + Duration::from_secs(s));
-            Patience {
-                deadline: due,
+            Deadline {
+                due_at: due,
                 cancelled: &self.cancelled,
             }
         }
@@ -206,23 +212,23 @@ mod tests {
     #[test]
     fn what_was_seen_is_known_for_an_hour() {
         let tree = Tree::new();
-        remember(&tree.place, &[]);
-        assert!(!file(&tree.place).exists());
-        remember(&tree.place, &names(&["a", "two\nlines", "b c"]));
-        assert_eq!(known(&tree.place), ["a", "b c"]);
-        tree.clock.sleep(FORGOTTEN - Duration::from_secs(1));
-        remember(&tree.place, &names(&["a"]));
-        assert_eq!(known(&tree.place), ["b c", "a"]);
+        record_external_writes(&tree.place, &[]);
+        assert!(!external_writes_path(&tree.place).exists());
+        record_external_writes(&tree.place, &names(&["a", "two\nlines", "b c"]));
+        assert_eq!(externally_written_files(&tree.place), ["a", "b c"]);
+        tree.clock.sleep(ENTRY_LIFETIME - Duration::from_secs(1));
+        record_external_writes(&tree.place, &names(&["a"]));
+        assert_eq!(externally_written_files(&tree.place), ["b c", "a"]);
         tree.clock.sleep(Duration::from_secs(1));
-        assert_eq!(known(&tree.place), ["a"]);
+        assert_eq!(externally_written_files(&tree.place), ["a"]);
     }
 
     #[test]
     fn the_newest_are_known_and_no_more_than_so_many() {
         let tree = Tree::new();
-        let many: Vec<String> = (0..MOST + 2).map(|at| at.to_string()).collect();
-        remember(&tree.place, &many);
-        assert_eq!(known(&tree.place), many[2..]);
+        let many: Vec<String> = (0..MAX_FILES + 2).map(|at| at.to_string()).collect();
+        record_external_writes(&tree.place, &many);
+        assert_eq!(externally_written_files(&tree.place), many[2..]);
     }
 
     #[test]
@@ -232,13 +238,13 @@ mod tests {
         tree.write("b", "1");
         let both = names(&["a", "b"]);
         let time = Duration::from_secs(1);
-        let found = look_for(&tree.place, &both, time, tree.due(None));
+        let found = detect_external_writes(&tree.place, &both, time, tree.due(None));
         assert_eq!((found, tree.passed()), (Vec::new(), 1_000));
-        let found = look_for(&tree.place, &[], time, tree.due(None));
+        let found = detect_external_writes(&tree.place, &[], time, tree.due(None));
         assert_eq!((found, tree.passed()), (Vec::new(), 1_000));
         std::fs::remove_file(tree.place.root.join("b")).unwrap();
         let gone = names(&["b"]);
-        assert!(look_for(&tree.place, &gone, time, tree.due(None)).is_empty());
+        assert!(detect_external_writes(&tree.place, &gone, time, tree.due(None)).is_empty());
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 while tree.passed() < 2_500 {
@@ -246,7 +252,7 @@ mod tests {
                 }
                 tree.write("b", "1");
             });
-            let found = look_for(
+            let found = detect_external_writes(
                 &tree.place,
                 &gone,
                 Duration::from_secs(1 << 30),
@@ -260,18 +266,18 @@ mod tests {
     fn no_longer_than_until_the_answer_is_due() {
         let tree = Tree::new();
         let time = Duration::from_secs(100);
-        look_for(&tree.place, &names(&["a"]), time, tree.due(Some(3)));
+        detect_external_writes(&tree.place, &names(&["a"]), time, tree.due(Some(3)));
         assert_eq!(tree.passed(), 3_000);
         tree.cancelled
             .store(true, std::sync::atomic::Ordering::Relaxed);
-        look_for(&tree.place, &names(&["a"]), time, tree.due(None));
+        detect_external_writes(&tree.place, &names(&["a"]), time, tree.due(None));
         assert_eq!(tree.passed(), 3_000);
     }
 
     #[test]
     fn a_stop_waits_for_a_quarter_of_its_time() {
         let tree = Tree::new();
-        let longest = |due| longest_wait(&tree.place, tree.due(due)).as_secs();
+        let longest = |due| max_external_write_wait(&tree.place, tree.due(due)).as_secs();
         assert_eq!(
             (longest(None), longest(Some(600)), longest(Some(20))),
             (60, 10, 5)
@@ -287,7 +293,7 @@ mod tests {
         let wait = |most_ms: u64| {
             let until = tree.clock.monotonic_now() + Duration::from_millis(most_ms);
             let paths = names(&["a", "gone"]);
-            wait_for_stillness(&tree.place, &paths, until, tree.due(None))
+            wait_until_files_unchanged(&tree.place, &paths, until, tree.due(None))
         };
         assert!(!wait(500));
         assert_eq!(tree.passed(), 1_500);
@@ -304,7 +310,7 @@ mod tests {
         tree.write("a", "1");
         let until = tree.clock.monotonic_now() + Duration::from_secs(10);
         let a = names(&["a"]);
-        assert!(!wait_for_stillness(
+        assert!(!wait_until_files_unchanged(
             &tree.place,
             &a,
             until,
@@ -314,7 +320,12 @@ mod tests {
         tree.cancelled
             .store(true, std::sync::atomic::Ordering::Relaxed);
         let until = tree.clock.monotonic_now() + Duration::from_secs(10);
-        assert!(!wait_for_stillness(&tree.place, &a, until, tree.due(None)));
+        assert!(!wait_until_files_unchanged(
+            &tree.place,
+            &a,
+            until,
+            tree.due(None)
+        ));
         assert_eq!(tree.passed(), 1_500);
     }
 
@@ -325,7 +336,12 @@ mod tests {
         tree.write("a", "1");
         let until = tree.clock.monotonic_now() + Duration::from_secs(10);
         let a = names(&["a"]);
-        assert!(wait_for_stillness(&tree.place, &a, until, tree.due(None)));
+        assert!(wait_until_files_unchanged(
+            &tree.place,
+            &a,
+            until,
+            tree.due(None)
+        ));
         assert_eq!(tree.passed(), 0);
     }
 }

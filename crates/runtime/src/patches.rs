@@ -16,29 +16,29 @@ use checkrein_patch::{
     check_patch, parse_diff, parse_patch, render_refusals,
 };
 
-use crate::delivery::{Delivery, Patience};
+use crate::delivery::{Deadline, EventDelivery};
 use crate::start;
 
 /// A longer patch, or a larger file that one is for, is not looked into.
-const LARGEST: u64 = 8 << 20;
+const MAX_PATCH_BYTES: u64 = 8 << 20;
 /// Paths that are kept in the log.
 pub(crate) const MAX_PATHS: usize = 64;
 /// Files that one request may patch.
-const MOST_FILES: usize = 10_000;
+const MAX_FILES: usize = 10_000;
 /// The gate answers after this, and after half of the time that there is.
-const LIMIT: Duration = Duration::from_secs(5);
+const TIME_LIMIT: Duration = Duration::from_secs(5);
 /// Stack of the thread that looks: scripts nest.
-const STACK: usize = 8 << 20;
+const STACK_BYTES: usize = 8 << 20;
 
 /// What is asked, and where.
-struct Asked {
-    what: What,
+struct PatchRequest {
+    what: PatchSource,
     scripts: ParsedScripts,
     here: PathBuf,
     root: PathBuf,
 }
 
-enum What {
+enum PatchSource {
     /// The patch of Codex's own tool.
     Patch(String),
     Script(String),
@@ -49,64 +49,69 @@ enum What {
 ///
 /// A thread looks, and is left behind if it takes too long: a hook that outstays its time lets
 /// pass what it was to stop.
-pub(crate) fn of_request(
-    delivery: &Delivery<'_>,
+pub(crate) fn dry_run_requested_patch(
+    delivery: &EventDelivery<'_>,
     root: &Path,
-    patience: Patience<'_>,
+    patience: Deadline<'_>,
 ) -> Option<PatchCheckedAgainstTree> {
     let Input::ToolRequested(_) = delivery.input else {
         return None;
     };
-    let action = delivery.facts.action()?;
-    let asked = Asked {
-        what: what_is_asked(action)?,
-        scripts: delivery.facts.scripts().clone(),
-        here: start::only_folder(action, delivery.works_in.unwrap_or(root))?,
+    let action = delivery.facts.action_of_tool_call()?;
+    let asked = PatchRequest {
+        what: patch_requested_by_tool_call(action)?,
+        scripts: delivery.facts.parsed_scripts().clone(),
+        here: start::patch_working_folder(action, delivery.working_folder.unwrap_or(root))?,
         root: root.to_owned(),
     };
     let left = patience
-        .deadline
+        .due_at
         .map(|deadline| deadline.saturating_duration_since(Instant::now()) / 2);
-    within_time(asked, left.unwrap_or(LIMIT).min(LIMIT))
+    check_patch_within_time(asked, left.unwrap_or(TIME_LIMIT).min(TIME_LIMIT))
 }
 
-fn what_is_asked(action: &ToolAction) -> Option<What> {
+fn patch_requested_by_tool_call(action: &ToolAction) -> Option<PatchSource> {
     match (&action.patch, &action.command) {
-        (Some(text), _) => Some(What::Patch(text.clone())),
-        (None, Some(CommandInToolArguments::Script(script))) if may_patch(script) => {
-            Some(What::Script(script.clone()))
+        (Some(text), _) => Some(PatchSource::Patch(text.clone())),
+        (None, Some(CommandInToolArguments::Script(script))) if may_contain_patch(script) => {
+            Some(PatchSource::Script(script.clone()))
         }
         (None, Some(CommandInToolArguments::Argv(argv)))
-            if argv.iter().any(|word| may_patch(word)) =>
+            if argv.iter().any(|word| may_contain_patch(word)) =>
         {
-            Some(What::Words(argv.clone()))
+            Some(PatchSource::Words(argv.clone()))
         }
         (None, Some(_) | None) => None,
     }
 }
 
-fn within_time(asked: Asked, limit: Duration) -> Option<PatchCheckedAgainstTree> {
+fn check_patch_within_time(
+    asked: PatchRequest,
+    limit: Duration,
+) -> Option<PatchCheckedAgainstTree> {
     let (send, receive) = mpsc::channel();
     let looks = std::thread::Builder::new()
         .name("patch".to_owned())
-        .stack_size(STACK)
+        .stack_size(STACK_BYTES)
         .spawn(move || {
             // Nobody listens any more if it took too long.
-            let _ = send.send(of_asked(&asked));
+            let _ = send.send(check_patches_in_call(&asked));
         });
     if let Err(error) = looks {
-        return Some(unread(&format!("it could not be looked into: {error}")));
+        return Some(unchecked_patch_refusal(&format!(
+            "it could not be looked into: {error}"
+        )));
     }
     match receive.recv_timeout(limit) {
         Ok(fact) => fact,
-        Err(_) => Some(unread(
+        Err(_) => Some(unchecked_patch_refusal(
             "it could not be looked through in the time that there is",
         )),
     }
 }
 
 /// What was not looked into is not let pass.
-fn unread(why: &str) -> PatchCheckedAgainstTree {
+fn unchecked_patch_refusal(why: &str) -> PatchCheckedAgainstTree {
     PatchCheckedAgainstTree {
         paths: Vec::new(),
         refused: Some(format!(
@@ -115,9 +120,9 @@ fn unread(why: &str) -> PatchCheckedAgainstTree {
     }
 }
 
-fn of_asked(asked: &Asked) -> Option<PatchCheckedAgainstTree> {
+fn check_patches_in_call(asked: &PatchRequest) -> Option<PatchCheckedAgainstTree> {
     let commands = match &asked.what {
-        What::Patch(text) => vec![PatchApplyingCommand {
+        PatchSource::Patch(text) => vec![PatchApplyingCommand {
             tool: PatchTool::ApplyPatch,
             text: PatchText::Inline(text.clone()),
             strip: None,
@@ -126,30 +131,34 @@ fn of_asked(asked: &Asked) -> Option<PatchCheckedAgainstTree> {
             first: true,
             paths_only: false,
         }],
-        What::Script(script) => checkrein_execpolicy::patches_in_script(&asked.scripts, script),
-        What::Words(words) => checkrein_execpolicy::patch_commands_in_argv(words),
+        PatchSource::Script(script) => {
+            checkrein_execpolicy::patches_in_script(&asked.scripts, script)
+        }
+        PatchSource::Words(words) => checkrein_execpolicy::patch_commands_in_argv(words),
     };
     let mut all: Option<PatchCheckedAgainstTree> = None;
     for command in &commands {
-        let Some(fact) = of_command(command, &asked.here, &asked.root) else {
+        let Some(fact) = check_if_patch_command_applies(command, &asked.here, &asked.root) else {
             continue;
         };
         let all = all.get_or_insert_default();
         all.paths.extend(fact.paths);
         all.refused = all.refused.take().or(fact.refused);
-        if all.paths.len() > MOST_FILES {
-            return Some(unread(&format!("it is about more than {MOST_FILES} files")));
+        if all.paths.len() > MAX_FILES {
+            return Some(unchecked_patch_refusal(&format!(
+                "it is about more than {MAX_FILES} files"
+            )));
         }
     }
     all
 }
 
 /// Cheap, since every command is asked.
-fn may_patch(text: &str) -> bool {
+fn may_contain_patch(text: &str) -> bool {
     ["patch", "apply"].iter().any(|word| text.contains(word))
 }
 
-fn of_command(
+fn check_if_patch_command_applies(
     command: &PatchApplyingCommand,
     here: &Path,
     root: &Path,
@@ -164,13 +173,13 @@ fn of_command(
         PatchText::Inline(text) => text.clone(),
         PatchText::File(file) => {
             let started = place(&command.started);
-            let named = started.and_then(|started| read(&started.join(file)));
-            named.or_else(|| read(&folder.join(file)))?
+            let named = started.and_then(|started| read_regular_file(&started.join(file)));
+            named.or_else(|| read_regular_file(&folder.join(file)))?
         }
     };
     let root = root.canonicalize().ok()?;
     // Whoever works outside of the tree is told nothing of what lies there.
-    let base = within(folder.strip_prefix(&root).ok()?)?;
+    let base = tree_path_from_relative(folder.strip_prefix(&root).ok()?)?;
     // In a folder of a repo git takes paths for another folder's.
     let sure = !command.paths_only
         && (command.tool != PatchTool::GitApply || folder.join(".git").exists());
@@ -180,7 +189,7 @@ fn of_command(
         PatchTool::ApplyPatch | PatchTool::Checkrein => None,
     };
     let text = match command.tool {
-        PatchTool::Patch => without_returns(text),
+        PatchTool::Patch => strip_carriage_returns(text),
         PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Checkrein => text,
     };
     let parsed = match command.tool {
@@ -195,18 +204,20 @@ fn of_command(
                 ours && !command.paths_only && refusal.cause != PatchRefusalCause::Unsupported;
             // Others may read more than we do: what the headers say counts.
             return Some(PatchCheckedAgainstTree {
-                paths: headed(&text, strip)
-                    .map(|path| from(&base, path))
-                    .take(MOST_FILES)
+                paths: diff_header_paths(&text, strip)
+                    .map(|path| join_patch_base(&base, path))
+                    .take(MAX_FILES)
                     .collect(),
-                refused: refused.then(|| reason(&[refusal])),
+                refused: refused.then(|| patch_refusal_reason(&[refusal])),
             });
         }
     };
-    if patch.paths_changed_by_patch().count() > MOST_FILES {
-        return Some(unread(&format!("it is about more than {MOST_FILES} files")));
+    if patch.paths_changed_by_patch().count() > MAX_FILES {
+        return Some(unchecked_patch_refusal(&format!(
+            "it is about more than {MAX_FILES} files"
+        )));
     }
-    let disk = DiskTree::open_file_tree(&root, LARGEST).ok()?;
+    let disk = DiskTree::open_file_tree(&root, MAX_PATCH_BYTES).ok()?;
     let fit = match command.tool {
         PatchTool::Patch => HunkMatchDialect::Gnu,
         PatchTool::ApplyPatch | PatchTool::GitApply | PatchTool::Checkrein => HunkMatchDialect::Git,
@@ -225,7 +236,7 @@ fn of_command(
             };
             (paths, hazards)
         }
-        Err(refusals) => (spelled(&patch, &base), refusals),
+        Err(refusals) => (patch_paths(&patch, &base), refusals),
     };
     let counts = |refusal: &PatchRefusal| match refusal.cause {
         // Too large to be looked into, or of another kind: the tool knows.
@@ -236,12 +247,12 @@ fn of_command(
     let told: Vec<PatchRefusal> = refusals.into_iter().filter(counts).collect();
     Some(PatchCheckedAgainstTree {
         paths: below,
-        refused: (!told.is_empty()).then(|| reason(&told)),
+        refused: (!told.is_empty()).then(|| patch_refusal_reason(&told)),
     })
 }
 
 /// GNU `patch` takes a carriage return off every line if the headers have one.
-fn without_returns(text: String) -> String {
+fn strip_carriage_returns(text: String) -> String {
     let header = |line: &str| line.starts_with("+++ ") && line.ends_with('\r');
     match text.split('\n').any(header) {
         true => text.replace("\r\n", "\n"),
@@ -249,7 +260,7 @@ fn without_returns(text: String) -> String {
     }
 }
 
-fn reason(refusals: &[PatchRefusal]) -> String {
+fn patch_refusal_reason(refusals: &[PatchRefusal]) -> String {
     format!(
         "this patch was not applied, no file is changed:\n{}\nlook at the file again and send the whole patch once more",
         render_refusals(refusals)
@@ -257,14 +268,14 @@ fn reason(refusals: &[PatchRefusal]) -> String {
 }
 
 /// The paths that it names, where nothing better is known.
-fn spelled(patch: &ParsedPatch, base: &PathBelowRoot) -> Vec<String> {
+fn patch_paths(patch: &ParsedPatch, base: &PathBelowRoot) -> Vec<String> {
     patch
         .paths_changed_by_patch()
-        .map(|path| from(base, path))
+        .map(|path| join_patch_base(base, path))
         .collect()
 }
 
-fn from(base: &PathBelowRoot, path: &str) -> String {
+fn join_patch_base(base: &PathBelowRoot, path: &str) -> String {
     match base.to_string().as_str() {
         "" => path.to_owned(),
         base => Path::new(base).join(path).display().to_string(),
@@ -272,7 +283,7 @@ fn from(base: &PathBelowRoot, path: &str) -> String {
 }
 
 /// The paths that the headers of a diff name.
-fn headed(text: &str, strip: Option<usize>) -> impl Iterator<Item = &str> {
+fn diff_header_paths(text: &str, strip: Option<usize>) -> impl Iterator<Item = &str> {
     let heads = ["--- ", "+++ ", "rename to ", "copy to "];
     let named = text
         .lines()
@@ -289,7 +300,7 @@ fn headed(text: &str, strip: Option<usize>) -> impl Iterator<Item = &str> {
         })
 }
 
-fn within(below: &Path) -> Option<PathBelowRoot> {
+fn tree_path_from_relative(below: &Path) -> Option<PathBelowRoot> {
     let names: Option<Vec<&str>> = below
         .components()
         .map(|part| match part {
@@ -301,18 +312,18 @@ fn within(below: &Path) -> Option<PathBelowRoot> {
 }
 
 /// A plain file, up to a size; whatever else it is, the command will find out.
-fn read(path: &PathBuf) -> Option<String> {
+fn read_regular_file(path: &PathBuf) -> Option<String> {
     let length = std::fs::metadata(path)
         .ok()
         .filter(std::fs::Metadata::is_file)?
         .len();
-    if length > LARGEST {
+    if length > MAX_PATCH_BYTES {
         return None;
     }
     let mut text = String::new();
     File::open(path)
         .ok()?
-        .take(LARGEST)
+        .take(MAX_PATCH_BYTES)
         .read_to_string(&mut text)
         .ok()?;
     Some(text)
@@ -322,13 +333,13 @@ fn read(path: &PathBuf) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn adds(count: usize) -> Asked {
+    fn adds(count: usize) -> PatchRequest {
         let files: String = (0..count)
             .map(|number| format!("*** Add File: n{number}\n+x\n"))
             .collect();
         let root = std::env::temp_dir();
-        Asked {
-            what: What::Patch(format!("*** Begin Patch\n{files}*** End Patch")),
+        PatchRequest {
+            what: PatchSource::Patch(format!("*** Begin Patch\n{files}*** End Patch")),
             scripts: ParsedScripts::default(),
             here: root.clone(),
             root,
@@ -336,11 +347,11 @@ mod tests {
     }
 
     #[test]
-    fn what_takes_too_long_is_refused_and_not_waited_for() {
-        let fact = within_time(adds(5_000), Duration::ZERO).unwrap();
+    fn a_patch_that_takes_too_long_is_refused() {
+        let fact = check_patch_within_time(adds(5_000), Duration::ZERO).unwrap();
         let why = fact.refused.unwrap();
         assert!(why.contains("in the time that there is"), "{why}");
-        let fact = within_time(adds(1), LIMIT).unwrap();
+        let fact = check_patch_within_time(adds(1), TIME_LIMIT).unwrap();
         assert_eq!((fact.refused, fact.paths.len()), (None, 1));
     }
 
@@ -348,9 +359,9 @@ mod tests {
     fn carriage_returns_that_patch_takes_off() {
         let diff = "--- a/f\n+++ b/f\n@@ -1 +1 @@\n-a\n+b\n";
         let returns = diff.replace('\n', "\r\n");
-        assert_eq!(without_returns(returns), diff);
+        assert_eq!(strip_carriage_returns(returns), diff);
         // A file that has them, in a diff that has none of its own.
         let of_file = diff.replace("-a\n+b\n", "-a\r\n+b\r\n");
-        assert_eq!(without_returns(of_file.clone()), of_file);
+        assert_eq!(strip_carriage_returns(of_file.clone()), of_file);
     }
 }

@@ -21,24 +21,24 @@ use checkrein_verifiers::judge::JudgeInput;
 use checkrein_verifiers::tree::TreeReadResult;
 use checkrein_verifiers::{VerifierJob, VerifierReport};
 
-use crate::delivery::{Patience, Progress};
+use crate::delivery::{Deadline, VerificationProgress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::looks::{BusyCheck, Look, Looks};
-use crate::system::{System, Threads};
-use crate::workspace::Tracked;
+use crate::looks::{RunningCheckGuard, StopTreeSnapshots, TreeSnapshot};
+use crate::system::{ScopedThreads, System};
+use crate::workspace::TrackedFiles;
 use crate::{approvals, exit_statuses, kept, logs, writers};
 
 mod moved;
 
-use self::moved::{Disturbed, Moved, Ran, hold_up};
+use self::moved::{CheckRunInterference, DisturbedCheck, DisturbedRun, mark_evidence_inconclusive};
 
 /// How long to wait before looking again for evidence that another process is after.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// A verification that is wanted.
 #[derive(Debug, Clone)]
-pub(crate) struct Wanted {
+pub(crate) struct VerificationRequest {
     pub(crate) verifier: VerifierName,
     /// What the core asks about.
     pub(crate) subject: Digest,
@@ -51,7 +51,7 @@ pub(crate) struct Wanted {
 }
 
 /// Evidence that came back.
-pub(crate) struct Done {
+pub(crate) struct ReturnedEvidence {
     pub(crate) key: Digest,
     pub(crate) evidence: Evidence,
     pub(crate) cached: bool,
@@ -65,7 +65,7 @@ pub(crate) struct Done {
 
 impl Runtime {
     /// The key of evidence and claim: everything that could change the verdict, and no session.
-    pub(crate) fn content_key(
+    pub(crate) fn evidence_content_key(
         &self,
         policy: &Policy,
         spec: &VerifierSpec,
@@ -81,7 +81,7 @@ impl Runtime {
             spec.name.as_str().as_bytes(),
             &subject.as_bytes()[..],
             &Digest::hash_bytes(&policy.to_policy_blob()).as_bytes()[..],
-            &self.place.environment().as_bytes()[..],
+            &self.place.environment_variables_digest().as_bytes()[..],
             origin,
             // Under this key is the newest of many runs, and not the first.
             b"newest",
@@ -93,22 +93,22 @@ impl Runtime {
         clippy::too_many_arguments,
         reason = "two call sites; a struct would only rename them"
     )]
-    pub(crate) fn perform<'s>(
+    pub(crate) fn run_verifications<'s>(
         &self,
         session: impl Into<Option<&'s SessionId>>,
         policy: &Policy,
-        wanted: &[Wanted],
+        wanted: &[VerificationRequest],
         origin: EvidenceOrigin,
         use_cache: bool,
         since: Option<UnixMillis>,
         message: Option<&str>,
         case: Option<&JudgeInput>,
-        patience: Patience<'_>,
-        looks: &Looks,
-        progress: &(dyn Fn(Progress) + Sync),
-        on_done: &mut dyn FnMut(Done) -> Result<(), RuntimeError>,
+        patience: Deadline<'_>,
+        looks: &StopTreeSnapshots,
+        progress: &(dyn Fn(VerificationProgress) + Sync),
+        on_done: &mut dyn FnMut(ReturnedEvidence) -> Result<(), RuntimeError>,
     ) -> Result<(), RuntimeError> {
-        let batch = Batch {
+        let batch = VerificationBatch {
             runtime: self,
             session: session.into(),
             tracked: OnceLock::new(),
@@ -123,49 +123,52 @@ impl Runtime {
             looks,
             kept: Mutex::new(Vec::new()),
         };
-        let mut moved: Vec<Box<Moved<'_>>> = Vec::new();
-        let owned = batch.hand_over(wanted);
-        let system = batch.system();
+        let mut moved: Vec<Box<DisturbedCheck<'_>>> = Vec::new();
+        let owned = batch.hand_to_worker(wanted);
+        let system = batch.system_interface();
         std::thread::scope(|scope| {
-            let threads = Threads::new(system, scope);
+            let threads = ScopedThreads::new(system, scope);
             let (sender, receiver) = channel();
-            let is_owned = |want: &Wanted| {
+            let is_owned = |want: &VerificationRequest| {
                 let mut owned = owned.iter().flat_map(|owned| &owned.wanted);
                 owned.any(|owned| owned.verifier == want.verifier)
             };
-            let ours: Vec<&Wanted> = wanted.iter().filter(|want| !is_owned(want)).collect();
+            let ours: Vec<&VerificationRequest> =
+                wanted.iter().filter(|want| !is_owned(want)).collect();
             if let Some(owned) = owned {
                 let (batch, sender) = (&batch, sender.clone());
-                threads.spawn(move || batch.wait_for_owner(owned, &sender));
+                threads.spawn_scoped_thread(move || batch.wait_for_worker(owned, &sender));
             }
             for want in ours {
                 let Some(spec) = policy.verifier_spec(&want.verifier) else {
                     continue;
                 };
                 let (batch, sender) = (&batch, sender.clone());
-                let busy = batch.looks.begin_check();
-                threads.spawn(move || batch.first(spec, want, busy, &sender));
+                let busy = batch.looks.mark_check_running();
+                threads.spawn_scoped_thread(move || {
+                    batch.obtain_and_send_evidence(spec, want, busy, &sender)
+                });
             }
             drop(sender);
-            while let Some(found) = system.receive(&receiver) {
+            while let Some(found) = system.receive_from_channel(&receiver) {
                 match found? {
-                    Found::Done(done) => {
-                        batch.finished(&done);
+                    FirstCheckRunOutcome::Evidence(done) => {
+                        batch.report_check_finished(&done);
                         on_done(*done)?;
                     }
-                    Found::Moved(again) => moved.push(again),
+                    FirstCheckRunOutcome::Disturbed(again) => moved.push(again),
                 }
             }
             Ok::<(), RuntimeError>(())
         })?;
-        let wait = batch.find_neighbours(&moved)?;
+        let wait = batch.detect_external_writers(&moved)?;
         let wait_until = wait.map(|wait| system.monotonic_now() + wait);
         for again in moved {
-            let done = batch.judge_moved(*again, wait_until)?;
+            let done = batch.rerun_disturbed(*again, wait_until)?;
             if !done.run_here {
-                looks.found_out();
+                looks.record_evidence_time();
             }
-            batch.finished(&done);
+            batch.report_check_finished(&done);
             on_done(done)?;
         }
         Ok(())
@@ -173,11 +176,11 @@ impl Runtime {
 }
 
 /// What the threads of one `perform` share.
-pub(crate) struct Batch<'a> {
+pub(crate) struct VerificationBatch<'a> {
     pub(crate) runtime: &'a Runtime,
     pub(crate) session: Option<&'a SessionId>,
     /// Files that count whatever ignore files say; asked for once, if anything has to run.
-    tracked: OnceLock<Tracked>,
+    tracked: OnceLock<TrackedFiles>,
     pub(crate) policy: &'a Policy,
     pub(crate) origin: EvidenceOrigin,
     use_cache: bool,
@@ -187,21 +190,21 @@ pub(crate) struct Batch<'a> {
     message: Option<&'a str>,
     /// What judges are shown, where it is this process's answer that they judge.
     case: Option<&'a JudgeInput>,
-    pub(crate) patience: Patience<'a>,
-    pub(crate) progress: &'a (dyn Fn(Progress) + Sync),
-    pub(crate) looks: &'a Looks,
+    pub(crate) patience: Deadline<'a>,
+    pub(crate) progress: &'a (dyn Fn(VerificationProgress) + Sync),
+    pub(crate) looks: &'a StopTreeSnapshots,
     /// Claims on checks that run once more, alone. Whoever of us waits for another process gives
     /// them back: that one may wait for them.
     kept: Mutex<Vec<(VerifierName, EffectClaim)>>,
 }
 
-pub(crate) enum Found<'a> {
-    Done(Box<Done>),
-    Moved(Box<Moved<'a>>),
+pub(crate) enum FirstCheckRunOutcome<'a> {
+    Evidence(Box<ReturnedEvidence>),
+    Disturbed(Box<DisturbedCheck<'a>>),
 }
 
 /// What came of running a check.
-pub(crate) struct Finished {
+pub(crate) struct CheckExecutionResult {
     report: VerifierReport,
     /// How often it took.
     tries: u32,
@@ -209,50 +212,55 @@ pub(crate) struct Finished {
 }
 
 /// Evidence that is there already, or the right to find it.
-enum Turn {
-    Known(Box<Done>),
-    Mine(EffectClaim),
-    Given(Box<Done>),
+enum EvidenceOrCheckClaim {
+    Known(Box<ReturnedEvidence>),
+    Claimed(EffectClaim),
+    Unavailable(Box<ReturnedEvidence>),
 }
 
-pub(crate) type Answer<'a> = Result<Found<'a>, RuntimeError>;
+pub(crate) type FirstCheckRunResult<'a> = Result<FirstCheckRunOutcome<'a>, RuntimeError>;
 
-impl<'a> Batch<'a> {
-    pub(crate) fn system(&self) -> &'a dyn System {
+impl<'a> VerificationBatch<'a> {
+    pub(crate) fn system_interface(&self) -> &'a dyn System {
         &*self.runtime.place.system
     }
 
-    pub(crate) fn now(&self) -> UnixMillis {
-        self.system().millis()
+    pub(crate) fn now_millis(&self) -> UnixMillis {
+        self.system_interface().now_millis()
     }
 
-    pub(crate) fn first(
+    pub(crate) fn obtain_and_send_evidence(
         &self,
         spec: &'a VerifierSpec,
-        wanted: &Wanted,
-        busy: BusyCheck<'_>,
-        sender: &Sender<Answer<'a>>,
+        wanted: &VerificationRequest,
+        busy: RunningCheckGuard<'_>,
+        sender: &Sender<FirstCheckRunResult<'a>>,
     ) {
-        let found = self.find(spec, wanted, busy);
+        let found = self.obtain_evidence(spec, wanted, busy);
         // A run says so itself, before it looks at the tree.
-        let by_run = |found: &Found<'_>| match found {
-            Found::Done(done) => done.run_here,
-            Found::Moved(_) => true,
+        let by_run = |found: &FirstCheckRunOutcome<'_>| match found {
+            FirstCheckRunOutcome::Evidence(done) => done.run_here,
+            FirstCheckRunOutcome::Disturbed(_) => true,
         };
         if !found.as_ref().is_ok_and(by_run) {
-            self.looks.found_out();
+            self.looks.record_evidence_time();
         }
         // A receiver that is gone has failed already and says so.
         let _ = sender.send(found);
     }
 
-    fn find(&self, spec: &'a VerifierSpec, wanted: &Wanted, busy: BusyCheck<'_>) -> Answer<'a> {
+    fn obtain_evidence(
+        &self,
+        spec: &'a VerifierSpec,
+        wanted: &VerificationRequest,
+        busy: RunningCheckGuard<'_>,
+    ) -> FirstCheckRunResult<'a> {
         let (subject, acts) = (wanted.content, wanted.acts);
         // Nobody else is asked about files that were not all seen. A command is: that it fails is
         // true whatever else is there.
         if spec.subject != VerdictSubjectKind::Message
             && !spec.is_tree_check()
-            && let Some(why) = &self.tracked().unknown
+            && let Some(why) = &self.tracked_files().unknown
         {
             let report = VerifierReport::inconclusive_report(
                 InconclusiveCause::TreeUnreadable,
@@ -260,92 +268,111 @@ impl<'a> Batch<'a> {
                 "",
             );
             let none = Digest::hash_bytes(b"");
-            let evidence = self.evidence(spec, report, subject, subject, none, none);
-            let evidence = self.of_unknown_files(evidence, why);
-            let found = kept::When {
+            let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+            let evidence = self.void_evidence_of_unseen_files(evidence, why);
+            let found = kept::EvidenceTiming {
                 acts,
-                ..kept::When::now(self.now())
+                ..kept::EvidenceTiming::evidence_timing_without_run(self.now_millis())
             };
-            let done = self.put(self.key(spec, subject), evidence, found)?;
-            return Ok(Found::Done(Box::new(done)));
+            let done =
+                self.put_evidence(self.evidence_cache_key(spec, subject), evidence, found)?;
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
         }
         if spec.tier == VerifierTier::Person {
-            return Ok(Found::Done(Box::new(self.person(spec, subject)?)));
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                self.person_evidence(spec, subject)?,
+            )));
         }
         if spec.subject == VerdictSubjectKind::Stop {
-            return Ok(Found::Done(Box::new(self.host(spec, subject)?)));
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                self.run_host_verifier(spec, subject)?,
+            )));
         }
-        let key = self.key(spec, subject);
-        let claim = match self.turn(spec, subject, key, acts, wanted.again)? {
-            Turn::Known(done) | Turn::Given(done) => return Ok(Found::Done(done)),
-            Turn::Mine(claim) => claim,
-        };
+        let key = self.evidence_cache_key(spec, subject);
+        let claim =
+            match self.known_evidence_or_run_claim(spec, subject, key, acts, wanted.again)? {
+                EvidenceOrCheckClaim::Known(done) | EvidenceOrCheckClaim::Unavailable(done) => {
+                    return Ok(FirstCheckRunOutcome::Evidence(done));
+                }
+                EvidenceOrCheckClaim::Claimed(claim) => claim,
+            };
         match spec.subject {
             VerdictSubjectKind::Message => {
                 // At a stop of another message than ours, that one's own process judges it.
                 let ours = |message: &str| Digest::hash_bytes(message.as_bytes()) == subject;
                 let theirs = self.message.is_some_and(|message| !ours(message));
-                return self.of_message(spec, subject, key, &claim, theirs);
+                return self.run_final_message_check(spec, subject, key, &claim, theirs);
             }
             VerdictSubjectKind::Answer => {
                 let theirs = self.origin == EvidenceOrigin::Gate && self.case.is_none();
-                return self.of_message(spec, subject, key, &claim, theirs);
+                return self.run_final_message_check(spec, subject, key, &claim, theirs);
             }
             VerdictSubjectKind::Tree | VerdictSubjectKind::Stop => {}
         }
-        let before = match self.looks.any(|| self.read()) {
+        let before = match self
+            .looks
+            .reuse_or_read_tree_snapshot(|| self.read_current_tree_snapshot())
+        {
             Ok(before) => before,
             Err(why) => {
-                self.check_cancelled()?;
-                return Ok(Found::Done(Box::new(self.unread(spec, subject, key, &why))));
+                self.ensure_not_cancelled()?;
+                return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                    self.unreadable_tree_evidence(spec, subject, key, &why),
+                )));
             }
         };
-        let written = writers::known(&self.runtime.place, spec).paths;
+        let written = writers::recorded_check_writes(&self.runtime.place, spec).paths;
         if !written.is_empty() {
-            self.keep_claim(spec, claim);
-            return Ok(Found::Moved(Box::new(Moved {
+            self.keep_rerun_claim(spec, claim);
+            return Ok(FirstCheckRunOutcome::Disturbed(Box::new(DisturbedCheck {
                 spec,
                 written,
                 disturbed: None,
                 again: wanted.again,
             })));
         }
-        let run = self.run(spec, &claim);
-        self.check_cancelled()?;
-        self.looks.found_out();
-        let after = match self.looks.after(busy, || self.read()) {
+        let run = self.run_check(spec, &claim);
+        self.ensure_not_cancelled()?;
+        self.looks.record_evidence_time();
+        let after = match self
+            .looks
+            .snapshot_after_check(busy, || self.read_current_tree_snapshot())
+        {
             Ok(after) => after,
             Err(why) => {
-                self.check_cancelled()?;
-                return Ok(Found::Done(Box::new(self.unread(spec, subject, key, &why))));
+                self.ensure_not_cancelled()?;
+                return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                    self.unreadable_tree_evidence(spec, subject, key, &why),
+                )));
             }
         };
         // A check that was cut is not run again: there is no time left for it.
         let (was, is) = (&before.reading, &after.reading);
         let written = was.changed_or_rewritten_paths(is, &spec.name);
         let is_cut = run.report.cause == Some(InconclusiveCause::ReplyDeadline);
-        if is_cut || written.is_empty() && held_still(spec, was, is) {
-            let done = self.keep(spec, run, &before, is, Ran::Undisturbed)?;
-            return Ok(Found::Done(Box::new(done)));
+        if is_cut || written.is_empty() && is_subject_unchanged(spec, was, is) {
+            let done =
+                self.record_check_run(spec, run, &before, is, CheckRunInterference::Undisturbed)?;
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
         }
-        self.keep_claim(spec, claim);
-        Ok(Found::Moved(Box::new(Moved {
+        self.keep_rerun_claim(spec, claim);
+        Ok(FirstCheckRunOutcome::Disturbed(Box::new(DisturbedCheck {
             spec,
             written,
-            disturbed: Some(Disturbed { run, before, after }),
+            disturbed: Some(DisturbedRun { run, before, after }),
             again: wanted.again,
         })))
     }
 
     /// What is about the message alone: the tree is not looked at, and nothing can move.
-    fn of_message(
+    fn run_final_message_check(
         &self,
         spec: &VerifierSpec,
         subject: Digest,
         key: Digest,
         claim: &EffectClaim,
         theirs: bool,
-    ) -> Answer<'a> {
+    ) -> FirstCheckRunResult<'a> {
         let none = Digest::hash_bytes(b"");
         if theirs {
             let why = "another process was judging another message of this agent";
@@ -354,97 +381,113 @@ impl<'a> Batch<'a> {
                 Retryability::Yes,
                 why,
             );
-            let evidence = self.evidence(spec, report, subject, subject, none, none);
-            let done = Done {
+            let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+            let done = ReturnedEvidence {
                 key,
                 evidence,
                 cached: false,
-                began: self.now(),
+                began: self.now_millis(),
                 parked: None,
                 run_here: false,
             };
-            return Ok(Found::Done(Box::new(done)));
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
         }
-        let run = self.run(spec, claim);
-        self.check_cancelled()?;
-        let mut evidence = self.evidence(spec, run.report, subject, subject, none, none);
+        let run = self.run_check(spec, claim);
+        self.ensure_not_cancelled()?;
+        let mut evidence = self.build_evidence(spec, run.report, subject, subject, none, none);
         evidence.tries = run.tries;
-        let found = kept::When {
+        let found = kept::EvidenceTiming {
             began: run.began,
-            ..kept::When::now(self.now())
+            ..kept::EvidenceTiming::evidence_timing_without_run(self.now_millis())
         };
-        self.put(key, evidence, found)
-            .map(|done| Found::Done(Box::new(done)))
+        self.put_evidence(key, evidence, found)
+            .map(|done| FirstCheckRunOutcome::Evidence(Box::new(done)))
     }
 
     /// What a person said about exactly this. By hand nobody is asked.
-    fn person(&self, spec: &VerifierSpec, subject: Digest) -> Result<Done, RuntimeError> {
+    fn person_evidence(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
         let asks = self.session.filter(|_| self.origin == EvidenceOrigin::Gate);
         let ours = |message: &&str| Digest::hash_bytes(message.as_bytes()) == subject;
         let message = self.message.filter(ours);
         let word = self
             .runtime
-            .word_about(asks, self.policy, spec, subject, message)?;
+            .request_work_approval(asks, self.policy, spec, subject, message)?;
         let none = Digest::hash_bytes(b"");
-        let report = approvals::report(&word);
-        let evidence = self.evidence(spec, report, subject, subject, none, none);
-        let key = approvals::evidence_key(self.key(spec, subject), &word, &evidence);
-        let bytes = kept::encode(kept::When::now(self.now()), &evidence);
+        let report = approvals::report_from_approval_answer(&word);
+        let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+        let key = approvals::approval_evidence_key(
+            self.evidence_cache_key(spec, subject),
+            &word,
+            &evidence,
+        );
+        let bytes = kept::encode_evidence(
+            kept::EvidenceTiming::evidence_timing_without_run(self.now_millis()),
+            &evidence,
+        );
         self.runtime
             .store
             .put_evidence(&key, &bytes, EvidenceFinality::Final)?;
-        Ok(Done {
+        Ok(ReturnedEvidence {
             key,
             evidence,
             cached: false,
-            began: self.now(),
-            parked: word.parked(),
+            began: self.now_millis(),
+            parked: word.into_approval_to_notify(),
             run_here: false,
         })
     }
 
     /// What a function of the host says of this stop. Only this process can ask it, so there is
     /// nothing to claim.
-    fn host(&self, spec: &VerifierSpec, subject: Digest) -> Result<Done, RuntimeError> {
-        (self.progress)(Progress::Started {
+    fn run_host_verifier(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
+        (self.progress)(VerificationProgress::Started {
             verifier: spec.name.clone(),
             command: String::new(),
         });
-        let report = self.runtime.hosts.ask(&spec.name);
-        self.check_cancelled()?;
+        let report = self.runtime.hosts.call_host_verifier(&spec.name);
+        self.ensure_not_cancelled()?;
         let none = Digest::hash_bytes(b"");
-        let key = self.key(spec, subject);
+        let key = self.evidence_cache_key(spec, subject);
         let key = Digest::hash_parts([
             &key.as_bytes()[..],
             report.excerpt.as_bytes(),
             report.verdict.verdict_digest_tag().as_bytes(),
         ]);
-        self.put(
+        self.put_evidence(
             key,
-            self.evidence(spec, report, subject, subject, none, none),
-            kept::When::now(self.now()),
+            self.build_evidence(spec, report, subject, subject, none, none),
+            kept::EvidenceTiming::evidence_timing_without_run(self.now_millis()),
         )
     }
 
     /// Known evidence, or a claim; while another holds the claim, waits for what it finds.
-    fn turn(
+    fn known_evidence_or_run_claim(
         &self,
         spec: &VerifierSpec,
         subject: Digest,
         key: Digest,
         acts: u64,
         again: Option<UnixMillis>,
-    ) -> Result<Turn, RuntimeError> {
+    ) -> Result<EvidenceOrCheckClaim, RuntimeError> {
         let use_cache = self.use_cache && again.is_none();
         // What is waited for is as old as when it was asked for.
-        let asked = self.now();
+        let asked = self.now_millis();
         let store = &*self.runtime.store;
-        let slot = self.slot(spec, key);
-        let before = kept::newest(store, &key)?;
-        let is_new = |run: &kept::Run| before.as_ref().is_none_or(|before| before.id != run.id);
+        let slot = self.check_run_claim_key(spec, key);
+        let before = kept::newest_stored_check_run(store, &key)?;
+        let is_new =
+            |run: &kept::StoredCheckRun| before.as_ref().is_none_or(|before| before.id != run.id);
         // Whoever waited takes what came of the run that was waited for, and nothing older; but not that it
         // was held up, which may have been for want of time.
-        let serves = |run: &kept::Run, came: bool| match again {
+        let serves = |run: &kept::StoredCheckRun, came: bool| match again {
             // A run that had begun before says nothing of what was mended since.
             Some(since) => run.began >= since,
             None => came && is_new(run) && run.evidence.paths_changed_during_run_digest().is_none(),
@@ -452,46 +495,46 @@ impl<'a> Batch<'a> {
         let mut waited = false;
         loop {
             let now = if waited {
-                kept::newest(store, &key)?
+                kept::newest_stored_check_run(store, &key)?
             } else {
                 before.clone()
             };
             let usable = now.filter(|run| {
-                let is_known = use_cache && self.is_current(run);
-                self.is_about(spec, run, acts, asked) && (is_known || serves(run, waited))
+                let is_known = use_cache && self.is_verdict_reusable(run);
+                self.is_run_applicable(spec, run, acts, asked) && (is_known || serves(run, waited))
             });
             if let Some(run) = usable {
                 if waited {
-                    self.looks.found_elsewhere();
+                    self.looks.note_evidence_found_elsewhere();
                 }
-                return Ok(Turn::Known(known(run)));
+                return Ok(EvidenceOrCheckClaim::Known(evidence_marked_cached(run)));
             }
             if let Some(claim) = store.try_claim_effect(&slot)? {
                 if waited {
-                    self.looks.found_elsewhere();
+                    self.looks.note_evidence_found_elsewhere();
                 }
                 // It may have been found between our look and our claim.
-                let newest = kept::newest(store, &key)?.filter(|run| {
-                    is_fresh(spec, run, acts, asked) && serves(run, use_cache || waited)
+                let newest = kept::newest_stored_check_run(store, &key)?.filter(|run| {
+                    is_check_run_fresh(spec, run, acts, asked) && serves(run, use_cache || waited)
                 });
                 return Ok(match newest {
-                    Some(run) => Turn::Known(known(run)),
-                    None => Turn::Mine(claim),
+                    Some(run) => EvidenceOrCheckClaim::Known(evidence_marked_cached(run)),
+                    None => EvidenceOrCheckClaim::Claimed(claim),
                 });
             }
             if !waited {
-                (self.progress)(Progress::Waiting {
+                (self.progress)(VerificationProgress::Waiting {
                     verifier: spec.name.clone(),
                 });
             }
             waited = true;
-            lock(&self.kept).clear();
-            self.check_cancelled()?;
-            if self.patience.is_over(self.system()) {
-                self.looks.goes_on_elsewhere();
-                if let Some(since) = self.owned_since(spec, subject) {
-                    let done = self.owned_elsewhere(spec, subject, since)?;
-                    return Ok(Turn::Given(Box::new(done)));
+            lock_unpoisoned(&self.kept).clear();
+            self.ensure_not_cancelled()?;
+            if self.patience.is_past_deadline(self.system_interface()) {
+                self.looks.mark_foreign_check_running();
+                if let Some(since) = self.worker_check_start_time(spec, subject) {
+                    let done = self.still_running_evidence(spec, subject, since)?;
+                    return Ok(EvidenceOrCheckClaim::Unavailable(Box::new(done)));
                 }
                 let why = "another process was still running it when the answer was due";
                 let report = VerifierReport::inconclusive_report(
@@ -500,39 +543,56 @@ impl<'a> Batch<'a> {
                     why,
                 );
                 let none = Digest::hash_bytes(b"");
-                let evidence = self.evidence(spec, report, subject, subject, none, none);
-                return Ok(Turn::Given(Box::new(Done {
-                    key,
-                    evidence,
-                    cached: false,
-                    began: self.now(),
-                    parked: None,
-                    run_here: false,
-                })));
+                let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+                return Ok(EvidenceOrCheckClaim::Unavailable(Box::new(
+                    ReturnedEvidence {
+                        key,
+                        evidence,
+                        cached: false,
+                        began: self.now_millis(),
+                        parked: None,
+                        run_here: false,
+                    },
+                )));
             }
-            self.system().sleep(LOOK_AGAIN);
+            self.system_interface().sleep(POLL_INTERVAL);
         }
     }
 
     /// Whether this stop finds the verdict without a run.
-    pub(crate) fn is_known(&self, spec: &VerifierSpec, want: &Wanted) -> bool {
-        let run = kept::newest(&*self.runtime.store, &self.key(spec, want.content));
+    pub(crate) fn has_verdict_without_run(
+        &self,
+        spec: &VerifierSpec,
+        want: &VerificationRequest,
+    ) -> bool {
+        let run = kept::newest_stored_check_run(
+            &*self.runtime.store,
+            &self.evidence_cache_key(spec, want.content),
+        );
         let run = run.ok().flatten();
         run.is_some_and(|run| {
             let use_cache = self.use_cache && want.again.is_none();
-            self.is_about(spec, &run, want.acts, self.now()) && use_cache && self.is_current(&run)
+            self.is_run_applicable(spec, &run, want.acts, self.now_millis())
+                && use_cache
+                && self.is_verdict_reusable(&run)
         })
     }
 
     /// Whether a run of its key can say anything here.
-    fn is_about(&self, spec: &VerifierSpec, run: &kept::Run, acts: u64, asked: UnixMillis) -> bool {
+    fn is_run_applicable(
+        &self,
+        spec: &VerifierSpec,
+        run: &kept::StoredCheckRun,
+        acts: u64,
+        asked: UnixMillis,
+    ) -> bool {
         // A judge also reads what is no part of its subject: the conversation.
-        let here = spec.tier != VerifierTier::Judge || self.is_of_task(run);
-        here && is_fresh(spec, run, acts, asked)
+        let here = spec.tier != VerifierTier::Judge || self.is_check_run_of_task(run);
+        here && is_check_run_fresh(spec, run, acts, asked)
     }
 
     /// Whether it was found since the task began.
-    fn is_of_task(&self, run: &kept::Run) -> bool {
+    fn is_check_run_of_task(&self, run: &kept::StoredCheckRun) -> bool {
         self.since.is_some_and(|since| run.at >= since)
     }
 
@@ -540,9 +600,9 @@ impl<'a> Batch<'a> {
     /// it may lie outside everything that the key can name. What was inconclusive, but neither
     /// cut nor about a tree that moved, is not tried again in its task either: a stop of another
     /// scope would come to the same (law 7).
-    fn is_current(&self, run: &kept::Run) -> bool {
+    fn is_verdict_reusable(&self, run: &kept::StoredCheckRun) -> bool {
         let evidence = &run.evidence;
-        let in_task = self.is_of_task(run);
+        let in_task = self.is_check_run_of_task(run);
         match evidence.verdict {
             Verdict::Pass => true,
             Verdict::Fail => in_task || self.since.is_none(),
@@ -566,11 +626,11 @@ impl<'a> Batch<'a> {
         }
     }
 
-    fn run(&self, spec: &VerifierSpec, claim: &EffectClaim) -> Finished {
-        let began = self.now();
+    fn run_check(&self, spec: &VerifierSpec, claim: &EffectClaim) -> CheckExecutionResult {
+        let began = self.now_millis();
         let Some(verifier) = checkrein_verifiers::find_verifier_kind(&spec.kind) else {
             let why = format!("this build has no verifiers of kind '{}'", spec.kind);
-            return Finished {
+            return CheckExecutionResult {
                 report: VerifierReport::inconclusive_report(
                     InconclusiveCause::Internal,
                     Retryability::No,
@@ -580,14 +640,14 @@ impl<'a> Batch<'a> {
                 began,
             };
         };
-        (self.progress)(Progress::Started {
+        (self.progress)(VerificationProgress::Started {
             verifier: spec.name.clone(),
             command: spec.definition.clone(),
         });
         let place = &self.runtime.place;
-        let logs = logs::folder(place);
+        let logs = logs::prepare_log_folder(place);
         let tools = place.state.join("tools.json");
-        let statuses = exit_statuses::of_check(&place.root, &place.env, spec);
+        let statuses = exit_statuses::analyse_exit_statuses(&place.root, &place.env, spec);
         let job = VerifierJob {
             exit_statuses: statuses.as_ref(),
             tool_versions_file: &tools,
@@ -595,70 +655,73 @@ impl<'a> Batch<'a> {
             root: &place.root,
             message: self.message,
             case: self.case,
-            deadline: self.patience.deadline,
+            deadline: self.patience.due_at,
             log_dir: &logs,
             cancelled: self.patience.cancelled,
             env: &place.env,
-            model_env: &place.models(),
+            model_env: &place.model_environment(),
             lock: claim.held_lock_file(),
             redact: &|text| self.runtime.redactor.redact_bytes(text),
         };
-        let mut report = self.system().verify(verifier, &job);
+        let mut report = self.system_interface().run_verifier(verifier, &job);
         let mut tries = 1;
-        while tries <= spec.retries && is_worth_a_retry(&report) && self.check_cancelled().is_ok() {
+        while tries <= spec.retries
+            && is_check_run_retryable(&report)
+            && self.ensure_not_cancelled().is_ok()
+        {
             tries += 1;
             let before_ms = report.duration_ms;
-            report = self.system().verify(verifier, &job);
+            report = self.system_interface().run_verifier(verifier, &job);
             report.duration_ms = report.duration_ms.saturating_add(before_ms);
         }
-        Finished {
+        CheckExecutionResult {
             report,
             tries,
             began,
         }
     }
 
-    fn tracked(&self) -> &Tracked {
+    fn tracked_files(&self) -> &TrackedFiles {
         let place = &self.runtime.place;
         self.tracked
-            .get_or_init(|| place.tracked(self.session, self.patience))
+            .get_or_init(|| place.session_tracked_files(self.session, self.patience))
     }
 
-    fn read(&self) -> Result<Look, String> {
-        let began = self.system().monotonic_now();
-        let acts = self.runtime.acts(self.session);
+    fn read_current_tree_snapshot(&self) -> Result<TreeSnapshot, String> {
+        let began = self.system_interface().monotonic_now();
+        let acts = self.runtime.act_count(self.session);
         let acts = acts.map_err(|error| error.to_string())?;
         let place = &self.runtime.place;
-        let reading = place.read(
-            self.tracked(),
+        let reading = place.read_tree(
+            self.tracked_files(),
             self.policy,
-            self.patience.limits(self.system()),
+            self.patience.tree_read_limits(self.system_interface()),
         );
         let mut reading = reading.map_err(|error| error.to_string())?;
         reading.fact.acts = Some(acts.newest);
-        Ok(Look {
+        Ok(TreeSnapshot {
             began,
-            took: self.system().since(began),
+            took: self.system_interface().elapsed_since(began),
             reading,
             acts: acts.total,
         })
     }
 
-    fn keep(
+    fn record_check_run(
         &self,
         spec: &VerifierSpec,
-        run: Finished,
-        look: &Look,
+        run: CheckExecutionResult,
+        look: &TreeSnapshot,
         after: &TreeReadResult,
-        ran: Ran,
-    ) -> Result<Done, RuntimeError> {
+        ran: CheckRunInterference,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
         let before = &look.reading;
         let (subject, subject_after) = (
             before.fact.verifier_input_digest(spec),
             after.fact.verifier_input_digest(spec),
         );
         let still = subject == subject_after;
-        let mut evidence = self.evidence(
+        let mut evidence = self.build_evidence(
             spec,
             run.report,
             subject,
@@ -667,77 +730,85 @@ impl<'a> Batch<'a> {
             after.fact.tree,
         );
         evidence.tries = run.tries;
-        if let Some(why) = &self.tracked().unknown
+        if let Some(why) = &self.tracked_files().unknown
             && evidence.verdict == Verdict::Pass
         {
-            evidence = self.of_unknown_files(evidence, why);
+            evidence = self.void_evidence_of_unseen_files(evidence, why);
         }
-        evidence.alone = matches!(ran, Ran::Alone(_));
-        let says_nothing = matches!(ran, Ran::BesideNeighbours(_));
+        evidence.alone = matches!(ran, CheckRunInterference::Alone(_));
+        let says_nothing = matches!(ran, CheckRunInterference::WithExternalWrites(_));
         match ran {
-            Ran::BesideNeighbours(wrote) => {
+            CheckRunInterference::WithExternalWrites(wrote) => {
                 evidence.cause = None;
                 evidence.retryable = Retryability::Yes;
-                hold_up(&mut evidence, InconclusiveCause::TreeMoving, wrote);
+                mark_evidence_inconclusive(&mut evidence, InconclusiveCause::TreeMoving, wrote);
             }
             _ if !still => {
                 let mut moved = before.changed_paths_between_readings(after, Some(&spec.name));
                 moved.extend(before.changed_package_markers(after));
-                hold_up(&mut evidence, InconclusiveCause::TreeMoving, moved);
+                mark_evidence_inconclusive(&mut evidence, InconclusiveCause::TreeMoving, moved);
             }
-            Ran::Alone(lone) => self.judge_writer(spec, &mut evidence, lone),
-            Ran::Undisturbed => {}
+            CheckRunInterference::Alone(lone) => {
+                self.note_check_writing_own_inputs(spec, &mut evidence, lone)
+            }
+            CheckRunInterference::Undisturbed => {}
         }
-        let found = kept::When {
-            at: self.now(),
+        let found = kept::EvidenceTiming {
+            at: self.now_millis(),
             began: run.began,
             acts: look.acts,
         };
-        let key = self.key(spec, subject);
+        let key = self.evidence_cache_key(spec, subject);
         let done = if says_nothing {
             // It takes the place of no run that says something.
-            let key = kept::put_apart(&*self.runtime.store, &key, found, &evidence)?;
-            done_by(key, evidence, found)
+            let key = kept::put_unindexed_evidence(&*self.runtime.store, &key, found, &evidence)?;
+            evidence_not_from_cache(key, evidence, found)
         } else {
-            self.put(key, evidence, found)?
+            self.put_evidence(key, evidence, found)?
         };
-        Ok(Done {
+        Ok(ReturnedEvidence {
             run_here: true,
             ..done
         })
     }
 
     /// Keeps what was found, as the newest of its key.
-    fn put(
+    fn put_evidence(
         &self,
         key: Digest,
         evidence: Evidence,
-        found: kept::When,
-    ) -> Result<Done, RuntimeError> {
-        let key = kept::put(&*self.runtime.store, &key, found, &evidence)?;
-        Ok(done_by(key, evidence, found))
+        found: kept::EvidenceTiming,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
+        let key = kept::put_check_run(&*self.runtime.store, &key, found, &evidence)?;
+        Ok(evidence_not_from_cache(key, evidence, found))
     }
 
-    fn unread(&self, spec: &VerifierSpec, subject: Digest, key: Digest, why: &str) -> Done {
+    fn unreadable_tree_evidence(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+        key: Digest,
+        why: &str,
+    ) -> ReturnedEvidence {
         // Cut short like a check is, and mended in the same way.
-        let cause = if self.patience.is_over(self.system()) {
+        let cause = if self.patience.is_past_deadline(self.system_interface()) {
             InconclusiveCause::ReplyDeadline
         } else {
             InconclusiveCause::TreeUnreadable
         };
         let report = VerifierReport::inconclusive_report(cause, Retryability::Yes, why);
         let none = Digest::hash_bytes(b"");
-        Done {
+        ReturnedEvidence {
             key,
-            evidence: self.evidence(spec, report, subject, subject, none, none),
+            evidence: self.build_evidence(spec, report, subject, subject, none, none),
             cached: false,
-            began: self.now(),
+            began: self.now_millis(),
             parked: None,
             run_here: false,
         }
     }
 
-    pub(crate) fn evidence(
+    pub(crate) fn build_evidence(
         &self,
         spec: &VerifierSpec,
         report: VerifierReport,
@@ -790,7 +861,7 @@ impl<'a> Batch<'a> {
     }
 
     /// What is said of files that were not all seen says nothing.
-    fn of_unknown_files(&self, evidence: Evidence, why: &str) -> Evidence {
+    fn void_evidence_of_unseen_files(&self, evidence: Evidence, why: &str) -> Evidence {
         let why = self.runtime.redactor.redact_text(why);
         Evidence {
             verdict: Verdict::Inconclusive,
@@ -802,40 +873,42 @@ impl<'a> Batch<'a> {
         }
     }
 
-    pub(crate) fn key(&self, spec: &VerifierSpec, subject: Digest) -> Digest {
+    pub(crate) fn evidence_cache_key(&self, spec: &VerifierSpec, subject: Digest) -> Digest {
         self.runtime
-            .content_key(self.policy, spec, subject, self.origin)
+            .evidence_content_key(self.policy, spec, subject, self.origin)
     }
 
     /// What is claimed for a run under this key. Of a check of the tree no two runs overlap, whatever
     /// they are about: they work in the same files.
-    fn slot(&self, spec: &VerifierSpec, key: Digest) -> Digest {
+    fn check_run_claim_key(&self, spec: &VerifierSpec, key: Digest) -> Digest {
         match spec.is_tree_check() {
             true => Digest::hash_parts([
                 &b"slot"[..],
-                self.runtime.place.root_text().as_bytes(),
+                self.runtime.place.workspace_root_path_text().as_bytes(),
                 spec.name.as_str().as_bytes(),
             ]),
             false => key,
         }
     }
 
-    fn keep_claim(&self, spec: &VerifierSpec, claim: EffectClaim) {
-        lock(&self.kept).push((spec.name.clone(), claim));
+    fn keep_rerun_claim(&self, spec: &VerifierSpec, claim: EffectClaim) {
+        lock_unpoisoned(&self.kept).push((spec.name.clone(), claim));
     }
 
-    fn has_claim(&self, spec: &VerifierSpec) -> bool {
-        lock(&self.kept).iter().any(|(name, _)| *name == spec.name)
+    fn has_rerun_claim(&self, spec: &VerifierSpec) -> bool {
+        lock_unpoisoned(&self.kept)
+            .iter()
+            .any(|(name, _)| *name == spec.name)
     }
 
-    fn take_claim(&self, spec: &VerifierSpec) -> Option<EffectClaim> {
-        let mut kept = lock(&self.kept);
+    fn take_rerun_claim(&self, spec: &VerifierSpec) -> Option<EffectClaim> {
+        let mut kept = lock_unpoisoned(&self.kept);
         let at = kept.iter().position(|(name, _)| *name == spec.name)?;
         Some(kept.swap_remove(at).1)
     }
 
-    fn finished(&self, done: &Done) {
-        (self.progress)(Progress::Finished {
+    fn report_check_finished(&self, done: &ReturnedEvidence) {
+        (self.progress)(VerificationProgress::Finished {
             verifier: done.evidence.verifier.clone(),
             verdict: done.evidence.verdict,
             cause: done.evidence.cause,
@@ -844,7 +917,7 @@ impl<'a> Batch<'a> {
         });
     }
 
-    pub(crate) fn check_cancelled(&self) -> Result<(), RuntimeError> {
+    pub(crate) fn ensure_not_cancelled(&self) -> Result<(), RuntimeError> {
         if self
             .patience
             .cancelled
@@ -857,15 +930,24 @@ impl<'a> Batch<'a> {
 }
 
 /// Whether no act that concerns it came after the run began, and it is not too old to be believed.
-fn is_fresh(spec: &VerifierSpec, run: &kept::Run, acts: u64, now: UnixMillis) -> bool {
+fn is_check_run_fresh(
+    spec: &VerifierSpec,
+    run: &kept::StoredCheckRun,
+    acts: u64,
+    now: UnixMillis,
+) -> bool {
     // Of a run that a clock that was ahead says to be yet to come nobody knows the age.
     let is_old =
         || evidence::is_evidence_too_old(now.0.abs_diff(run.began.0), run.evidence.duration_ms);
     run.acts >= acts && !(spec.is_tree_check() && spec.inputs.is_empty() && is_old())
 }
 
-fn done_by(key: Digest, evidence: Evidence, found: kept::When) -> Done {
-    Done {
+fn evidence_not_from_cache(
+    key: Digest,
+    evidence: Evidence,
+    found: kept::EvidenceTiming,
+) -> ReturnedEvidence {
+    ReturnedEvidence {
         key,
         began: found.began,
         evidence,
@@ -875,8 +957,8 @@ fn done_by(key: Digest, evidence: Evidence, found: kept::When) -> Done {
     }
 }
 
-fn known(run: kept::Run) -> Box<Done> {
-    Box::new(Done {
+fn evidence_marked_cached(run: kept::StoredCheckRun) -> Box<ReturnedEvidence> {
+    Box::new(ReturnedEvidence {
         key: run.id,
         began: run.began,
         evidence: run.evidence,
@@ -887,15 +969,19 @@ fn known(run: kept::Run) -> Box<Done> {
 }
 
 /// A poisoned lock guards nothing that could be half done.
-fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn held_still(spec: &VerifierSpec, before: &TreeReadResult, after: &TreeReadResult) -> bool {
+fn is_subject_unchanged(
+    spec: &VerifierSpec,
+    before: &TreeReadResult,
+    after: &TreeReadResult,
+) -> bool {
     before.fact.verifier_input_digest(spec) == after.fact.verifier_input_digest(spec)
 }
 
-fn is_worth_a_retry(report: &VerifierReport) -> bool {
+fn is_check_run_retryable(report: &VerifierReport) -> bool {
     report.verdict == Verdict::Inconclusive
         && report.retryable == Retryability::Yes
         && report.cause != Some(InconclusiveCause::ReplyDeadline)

@@ -16,18 +16,18 @@ use checkrein_verifiers::tree::FileId;
 use crate::whole;
 
 /// In the environment of agents that `run` has started.
-const INSIDE: &str = "CHECKREIN_RUN";
+const RUN_VARIABLE: &str = "CHECKREIN_RUN";
 /// In the state folder, one file for each `run` at work, named by its process.
 const FOLDER: &str = "printed";
 
 /// Lasts as long as the run, however that ends: the file is locked.
 #[derive(Debug)]
-pub struct Announced {
+pub struct RunOutputFileAnnouncement {
     path: PathBuf,
     _locked: File,
 }
 
-impl Drop for Announced {
+impl Drop for RunOutputFileAnnouncement {
     fn drop(&mut self) {
         let _ = std::fs::remove_file(&self.path);
     }
@@ -35,8 +35,8 @@ impl Drop for Announced {
 
 /// Tells every process that judges in this state folder what this one prints into. `None` if that is no
 /// file.
-pub fn announce(state: &Path) -> Option<Announced> {
-    let ids = of_this_process();
+pub fn publish_own_output_files(state: &Path) -> Option<RunOutputFileAnnouncement> {
+    let ids = own_stdout_stderr_file_ids();
     if ids.is_empty() {
         return None;
     }
@@ -49,7 +49,7 @@ pub fn announce(state: &Path) -> Option<Announced> {
     let mut file = open_private_file(&path, File::options().write(true).truncate(true)).ok()?;
     file.try_lock().ok()?;
     file.write_all(lines.concat().as_bytes()).ok()?;
-    Some(Announced {
+    Some(RunOutputFileAnnouncement {
         path,
         _locked: file,
     })
@@ -57,41 +57,44 @@ pub fn announce(state: &Path) -> Option<Announced> {
 
 /// Whether this process prints into a file that may be one of this tree.
 #[cfg(unix)]
-pub(crate) fn may_be_into(root: &Path) -> bool {
+pub(crate) fn stdout_may_be_tree_file(root: &Path) -> bool {
     // Where that cannot be asked, any file may be.
     let elsewhere = |fd: &u32| {
         let file = std::fs::read_link(format!("/proc/self/fd/{fd}"));
         file.is_ok_and(|file| !file.starts_with(root))
     };
-    !of_this_process().is_empty() && ![1, 2].iter().all(elsewhere)
+    !own_stdout_stderr_file_ids().is_empty() && ![1, 2].iter().all(elsewhere)
 }
 
 /// What this process prints into, and, for a hook inside of a run, each run that is at work in this state
 /// folder: nobody else's agent can hide a file by a run of its own.
-pub(crate) fn printed_into(state: &Path, env: &BTreeMap<OsString, OsString>) -> BTreeSet<FileId> {
-    let mut ids = of_this_process();
-    if !env.contains_key(OsStr::new(INSIDE)) {
+pub(crate) fn own_output_file_ids(
+    state: &Path,
+    env: &BTreeMap<OsString, OsString>,
+) -> BTreeSet<FileId> {
+    let mut ids = own_stdout_stderr_file_ids();
+    if !env.contains_key(OsStr::new(RUN_VARIABLE)) {
         return ids;
     }
     let Ok(entries) = std::fs::read_dir(state.join(FOLDER)) else {
         return ids;
     };
     for entry in entries.flatten() {
-        if is_held(&entry.path()) {
-            let text = whole::read_text(&entry.path(), whole::SMALL);
+        if is_file_locked(&entry.path()) {
+            let text = whole::read_limited_text_file(&entry.path(), whole::MAX_SMALL_BYTES);
             ids.extend(
                 text.ok()
                     .flatten()
                     .iter()
                     .flat_map(|text| text.lines())
-                    .filter_map(read),
+                    .filter_map(parse_file_id),
             );
         }
     }
     ids
 }
 
-fn read(line: &str) -> Option<FileId> {
+fn parse_file_id(line: &str) -> Option<FileId> {
     let (device, inode) = line.split_once(' ')?;
     Some(FileId {
         device: device.parse().ok()?,
@@ -100,7 +103,7 @@ fn read(line: &str) -> Option<FileId> {
 }
 
 #[cfg(unix)]
-fn of_this_process() -> BTreeSet<FileId> {
+fn own_stdout_stderr_file_ids() -> BTreeSet<FileId> {
     use std::os::fd::AsFd as _;
     let (out, err) = (std::io::stdout(), std::io::stderr());
     let copies = [out.as_fd(), err.as_fd()].map(|fd| fd.try_clone_to_owned().ok());
@@ -109,12 +112,12 @@ fn of_this_process() -> BTreeSet<FileId> {
 }
 
 #[cfg(not(unix))]
-fn of_this_process() -> BTreeSet<FileId> {
+fn own_stdout_stderr_file_ids() -> BTreeSet<FileId> {
     BTreeSet::new()
 }
 
 /// Whether who made it still runs: what a process left that was killed does not count.
-fn is_held(file: &Path) -> bool {
+fn is_file_locked(file: &Path) -> bool {
     File::open(file)
         .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
 }

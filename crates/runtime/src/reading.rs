@@ -13,15 +13,19 @@ use checkrein_execpolicy::{
 use crate::start;
 
 /// More commands of one script are not named among its facts.
-pub(crate) const MOST_COMMANDS: usize = 64;
+pub(crate) const MAX_COMMANDS: usize = 64;
 
 /// Whether this call is known to read only, in the tree of this folder.
-pub fn only_reads(action: &ToolAction, root: &Path) -> bool {
-    only_reads_by(&ParsedScripts::default(), action, root)
+pub fn is_call_read_only(action: &ToolAction, root: &Path) -> bool {
+    is_call_read_only_with_scripts(&ParsedScripts::default(), action, root)
 }
 
 /// The same where its scripts may have been parsed before.
-pub(crate) fn only_reads_by(scripts: &ParsedScripts, action: &ToolAction, root: &Path) -> bool {
+pub(crate) fn is_call_read_only_with_scripts(
+    scripts: &ParsedScripts,
+    action: &ToolAction,
+    root: &Path,
+) -> bool {
     let changes = [&action.writes, &action.removes, &action.may_write];
     if action.is_cut || action.patch.is_some() || changes.iter().any(|paths| !paths.is_empty()) {
         return false;
@@ -35,7 +39,7 @@ pub(crate) fn only_reads_by(scripts: &ParsedScripts, action: &ToolAction, root: 
         roots: vec![root.display().to_string()],
         ..EffectPolicy::builtin_default_policy()
     });
-    let start = start::folders(action, root, root);
+    let start = start::call_start_folders(action, root, root);
     let (facts, touched) = match &action.command {
         Some(CommandInToolArguments::Script(script)) => {
             evaluate_parsed_script(scripts, &rules, script, &start)
@@ -54,7 +58,7 @@ pub(crate) fn only_reads_by(scripts: &ParsedScripts, action: &ToolAction, root: 
         && !touched.more
         && facts.unresolved.is_empty()
         && facts.rule == Some(RuleDecision::Allow)
-        && facts.commands.len() < MOST_COMMANDS
+        && facts.commands.len() < MAX_COMMANDS
         && facts
             .commands
             .iter()

@@ -10,11 +10,11 @@ use checkrein_core::input::{Input, StopRequested, ToolRequested, TreeDigests, Tr
 use checkrein_core::state::SessionState;
 use checkrein_store::{ApprovalStatus, SessionView};
 
-use crate::delivery::Delivery;
+use crate::delivery::EventDelivery;
 use crate::error::RuntimeError;
 use crate::load;
 
-pub(crate) fn scope_of(input: &Input) -> ScopeId {
+pub(crate) fn input_scope(input: &Input) -> ScopeId {
     input
         .scope_id()
         .cloned()
@@ -26,7 +26,7 @@ const TOGETHER_MS: u64 = 30_000;
 
 /// The key by which the same tool event is known, whichever entry delivers it: the native
 /// id with the call, since some agents begin their ids anew with every turn.
-fn native_key(delivery: &Delivery<'_>) -> Option<String> {
+fn tool_event_dedup_key(delivery: &EventDelivery<'_>) -> Option<String> {
     let key = delivery.key.as_ref()?;
     match &delivery.input {
         Input::ToolRequested(request) => Some(format!("{key}:{:x}", request.call.0)),
@@ -36,7 +36,7 @@ fn native_key(delivery: &Delivery<'_>) -> Option<String> {
 }
 
 /// What is known of a delivery.
-pub(crate) struct Known {
+pub(crate) struct KnownDelivery {
     /// The key that it is to be filed under.
     pub(crate) key: Option<String>,
     /// Where it was delivered first, if it was.
@@ -45,21 +45,23 @@ pub(crate) struct Known {
 
 /// Whether the same was delivered before. What was delivered later under the same id is filed behind it: from the
 /// first under this id to the last. `asked`: what a person is asked about this call.
-pub(crate) fn find_known(
+pub(crate) fn find_known_delivery(
     session: &SessionId,
     tail: &dyn SessionView,
-    delivery: &Delivery<'_>,
+    delivery: &EventDelivery<'_>,
     (state, scope, now): (&SessionState, &ScopeId, UnixMillis),
     asked: Option<Digest>,
-) -> Result<Known, RuntimeError> {
-    let Some(mut key) = native_key(delivery) else {
-        let first = repeats(session, tail, delivery, state, scope, now)?;
-        return Ok(Known { key: None, first });
+) -> Result<KnownDelivery, RuntimeError> {
+    let Some(mut key) = tool_event_dedup_key(delivery) else {
+        let first = find_original_of_redelivery(session, tail, delivery, state, scope, now)?;
+        return Ok(KnownDelivery { key: None, first });
     };
     let mut known = tail.find_seq_by_idempotency_key(&key)?;
     while let Some(first) = known {
         let approval = match asked {
-            Some(asked) => after_a_person(session, tail, (first, asked, now), delivery)?,
+            Some(asked) => {
+                approval_forcing_reevaluation(session, tail, (first, asked, now), delivery)?
+            }
             None => None,
         };
         let next = match &approval {
@@ -69,25 +71,25 @@ pub(crate) fn find_known(
         let behind = tail.find_seq_by_idempotency_key(&next)?;
         let is_the_last = approval.is_none() && behind.is_none();
         if is_the_last
-            && (was_put_to_a_person(session, tail, first, &delivery.input)?
-                || !begins_anew(session, tail, first, delivery, (state, now))?)
+            && (was_approval_requested(session, tail, first, &delivery.input)?
+                || !is_reused_call_id(session, tail, first, delivery, (state, now))?)
         {
             break;
         }
         (key, known) = (next, behind);
     }
     let (key, first) = (Some(key), known);
-    Ok(Known { key, first })
+    Ok(KnownDelivery { key, first })
 }
 
 /// Whether what was delivered at `first` is over, so that this is another call of the same id, or what came back of
 /// one: some agents begin their ids anew. An agent waits for all of its entries before it goes on, so what an entry delivers after
 /// that is new whichever delivered the first.
-fn begins_anew(
+fn is_reused_call_id(
     session: &SessionId,
     tail: &dyn SessionView,
     first: EventSeq,
-    delivery: &Delivery<'_>,
+    delivery: &EventDelivery<'_>,
     (state, now): (&SessionState, UnixMillis),
 ) -> Result<bool, RuntimeError> {
     let newest = |request: &ToolRequested| {
@@ -102,10 +104,10 @@ fn begins_anew(
         Input::ToolReturned(_) => false,
         _ => return Ok(false),
     };
-    let scope = scope_of(&delivery.input);
+    let scope = input_scope(&delivery.input);
     let mut is_of_another_entry = false;
     for raw in tail.events_after(EventSeq(first.0.saturating_sub(1)))? {
-        let Some(Event::Input(stamped)) = load::decode(session, &raw)? else {
+        let Some(Event::Input(stamped)) = load::decode_event(session, &raw)? else {
             continue;
         };
         if raw.seq == first {
@@ -124,14 +126,14 @@ fn begins_anew(
     Ok(false)
 }
 
-/// Whether this call was put to a person: what it is then is for [`after_a_person`] to say.
-fn was_put_to_a_person(
+/// Whether this call was put to a person: what it is then is for [`approval_forcing_reevaluation`] to say.
+fn was_approval_requested(
     session: &SessionId,
     tail: &dyn SessionView,
     first: EventSeq,
     input: &Input,
 ) -> Result<bool, RuntimeError> {
-    let answer = recorded_answer(session, tail, first, input)?;
+    let answer = recorded_decision_on_input(session, tail, first, input)?;
     Ok(answer.is_some_and(|(decision, why)| {
         let asks = matches!(decision, Decision::Tool(ToolDecision::Ask { .. }));
         let is_approved = |why: &DecisionFactor| matches!(why, DecisionFactor::Approved { .. });
@@ -142,13 +144,14 @@ fn was_put_to_a_person(
 /// What a person has to do with it that a call, delivered at `first`, is judged anew: the id of
 /// the question. A recorded question that nobody can answer any more is no answer; and a call
 /// that a person let through is let through once, for all entries that deliver it together.
-fn after_a_person(
+fn approval_forcing_reevaluation(
     session: &SessionId,
     tail: &dyn SessionView,
     (first, key, now): (EventSeq, Digest, UnixMillis),
-    delivery: &Delivery<'_>,
+    delivery: &EventDelivery<'_>,
 ) -> Result<Option<String>, RuntimeError> {
-    let Some((decision, why)) = recorded_answer(session, tail, first, &delivery.input)? else {
+    let Some((decision, why)) = recorded_decision_on_input(session, tail, first, &delivery.input)?
+    else {
         return Ok(None);
     };
     if let Decision::Tool(ToolDecision::Ask {
@@ -169,7 +172,7 @@ fn after_a_person(
     });
     let Some(by) = by else { return Ok(None) };
     let recorded = tail.events_after(EventSeq(first.0.saturating_sub(1)))?;
-    let known = recorded.first().map(|raw| load::decode(session, raw));
+    let known = recorded.first().map(|raw| load::decode_event(session, raw));
     let Some(Event::Input(stamped)) = known.transpose()?.flatten() else {
         return Ok(None);
     };
@@ -181,10 +184,10 @@ fn after_a_person(
 /// says "Done." four times sends the same bytes four times: only the newest one, delivered
 /// by other entries and with no work since, can be meant. An agent goes on when all of its entries have
 /// answered, so a stop may come by the next one long after the first: when that has waited for its checks.
-fn repeats(
+fn find_original_of_redelivery(
     session: &SessionId,
     tail: &dyn SessionView,
-    delivery: &Delivery<'_>,
+    delivery: &EventDelivery<'_>,
     state: &SessionState,
     scope: &ScopeId,
     now: UnixMillis,
@@ -203,8 +206,8 @@ fn repeats(
     let together = now.0.abs_diff(newest.at.0) <= TOGETHER_MS;
     let is_same = match &delivery.input {
         Input::StopRequested(stop) => {
-            let first = DeliveredStop::find(session, tail, newest.seq, &stop.scope)?;
-            first.is_same(stop, together, now)
+            let first = DeliveredStop::load_delivered_stop(session, tail, newest.seq, &stop.scope)?;
+            first.is_same_stop(stop, together, now)
         }
         _ => together,
     };
@@ -222,7 +225,7 @@ struct DeliveredStop {
 }
 
 impl DeliveredStop {
-    fn find(
+    fn load_delivered_stop(
         session: &SessionId,
         tail: &dyn SessionView,
         first: EventSeq,
@@ -235,7 +238,7 @@ impl DeliveredStop {
             at: UnixMillis(0),
         };
         for raw in tail.events_after(EventSeq(first.0.saturating_sub(1)))? {
-            match load::decode(session, &raw)? {
+            match load::decode_event(session, &raw)? {
                 Some(Event::Input(stamped)) => {
                     found.at = stamped.at;
                     match stamped.input {
@@ -248,7 +251,8 @@ impl DeliveredStop {
                     }
                 }
                 Some(event) if found.answer.is_none() => {
-                    found.answer = stop_answer(event, first, scope).map(|(decision, _)| decision);
+                    found.answer =
+                        stop_decision_in_event(event, first, scope).map(|(decision, _)| decision);
                 }
                 _ => {}
             }
@@ -258,7 +262,7 @@ impl DeliveredStop {
 
     /// Whether this delivery is the same stop. After a while only if it says the same, and the first was
     /// worked on just now. An accept is given again only for what it was about.
-    fn is_same(&self, stop: &StopRequested, together: bool, now: UnixMillis) -> bool {
+    fn is_same_stop(&self, stop: &StopRequested, together: bool, now: UnixMillis) -> bool {
         let just_now = now.0.abs_diff(self.at.0) < MAX_RUN_AGE_MS;
         let says_the_same = self.message == Some(stop.message_digest);
         let is_meant = together || says_the_same && just_now;
@@ -275,7 +279,7 @@ impl DeliveredStop {
     }
 }
 
-pub(crate) fn repeated(
+pub(crate) fn event_for_repeated_input(
     input: &Input,
     of: EventSeq,
     source: &SourceName,
@@ -295,15 +299,15 @@ pub(crate) fn repeated(
 }
 
 /// What was answered to the input at `known`; inputs that are only noted were noted.
-pub(crate) fn recorded_answer(
+pub(crate) fn recorded_decision_on_input(
     session: &SessionId,
     tail: &dyn SessionView,
     known: EventSeq,
     input: &Input,
 ) -> Result<Option<(Decision, DecisionExplanation)>, RuntimeError> {
-    let scope = scope_of(input);
+    let scope = input_scope(input);
     for raw in tail.events_after(known)? {
-        let Some(event) = load::decode(session, &raw)? else {
+        let Some(event) = load::decode_event(session, &raw)? else {
             continue;
         };
         match event {
@@ -311,7 +315,7 @@ pub(crate) fn recorded_answer(
                 return Ok(Some((made.decision, made.why)));
             }
             event if matches!(input, Input::StopRequested(_)) => {
-                if let Some(answer) = stop_answer(event, known, &scope) {
+                if let Some(answer) = stop_decision_in_event(event, known, &scope) {
                     return Ok(Some(answer));
                 }
             }
@@ -326,7 +330,7 @@ pub(crate) fn recorded_answer(
 }
 
 /// The decision on this stop, or on a newer one of its scope that took its place.
-pub(crate) fn stop_answer(
+pub(crate) fn stop_decision_in_event(
     event: Event,
     stop: EventSeq,
     scope: &ScopeId,

@@ -14,18 +14,18 @@ use crate::load;
 
 /// What became of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Replayed {
+pub struct SessionLogReplayReport {
     /// Events read.
     pub events: u64,
     /// Inputs stepped again.
     pub inputs: u64,
     /// The first event that came out otherwise.
-    pub differs_at: Option<Difference>,
+    pub differs_at: Option<ReplayDifference>,
 }
 
 /// Where a replay left the record.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Difference {
+pub struct ReplayDifference {
     /// Place of the recorded event.
     pub seq: EventSeq,
     /// Its kind.
@@ -39,22 +39,22 @@ pub struct Difference {
 ///
 /// # Errors
 /// If the log or its sealed policy cannot be read.
-pub fn session(
+pub fn replay_session(
     store: &dyn Store,
     session: &SessionId,
     through_cache: bool,
-) -> Result<Replayed, RuntimeError> {
+) -> Result<SessionLogReplayReport, RuntimeError> {
     let rows = store.events_after(session, EventSeq(0))?;
     let mut state = SessionState::default();
     let mut policy: Option<Policy> = None;
-    let mut replayed = Replayed {
+    let mut replayed = SessionLogReplayReport {
         events: rows.len() as u64,
         inputs: 0,
         differs_at: None,
     };
     let mut rest: &[RawEvent] = &rows;
     while let Some((row, after)) = rest.split_first() {
-        let Some(event) = load::decode(session, row)? else {
+        let Some(event) = load::decode_event(session, row)? else {
             state.last = state.last.next_seq();
             rest = after;
             continue;
@@ -71,8 +71,8 @@ pub fn session(
             rest = after;
             continue;
         }
-        let Some(input) = next_input(session, rest)? else {
-            replayed.differs_at = Some(Difference {
+        let Some(input) = next_recorded_input(session, rest)? else {
+            replayed.differs_at = Some(ReplayDifference {
                 seq: row.seq,
                 recorded: row.kind.clone(),
                 replayed: "nothing: no input is left".to_owned(),
@@ -81,12 +81,12 @@ pub fn session(
         };
         let sealed = match &policy {
             Some(policy) => policy,
-            None => policy.insert(load::policy(session, &state, |digest| {
+            None => policy.insert(load::load_recorded_policy(session, &state, |digest| {
                 store.read_blob(digest)
             })?),
         };
         if through_cache {
-            state = through(&state)?;
+            state = round_trip_state_through_cache(&state)?;
         }
         let StateMachineStep { events, .. } = apply_input_and_decide(sealed, &mut state, input);
         replayed.inputs += 1;
@@ -94,7 +94,7 @@ pub fn session(
             let recorded = rest.first();
             let same = recorded.is_some_and(|row| row.payload == event::encode_event(event));
             if !same {
-                replayed.differs_at = Some(Difference {
+                replayed.differs_at = Some(ReplayDifference {
                     seq: recorded.map_or(state.last, |row| row.seq),
                     recorded: recorded.map_or("nothing".to_owned(), |row| row.kind.clone()),
                     replayed: event.log_event_kind().to_owned(),
@@ -107,20 +107,20 @@ pub fn session(
     Ok(replayed)
 }
 
-fn next_input(
+fn next_recorded_input(
     session: &SessionId,
     rows: &[RawEvent],
 ) -> Result<Option<StampedInput>, RuntimeError> {
     for row in rows {
-        if let Some(Event::Input(stamped)) = load::decode(session, row)? {
+        if let Some(Event::Input(stamped)) = load::decode_event(session, row)? {
             return Ok(Some(stamped));
         }
     }
     Ok(None)
 }
 
-fn through(state: &SessionState) -> Result<SessionState, RuntimeError> {
-    Ok(load::cache(state)
+fn round_trip_state_through_cache(state: &SessionState) -> Result<SessionState, RuntimeError> {
+    Ok(load::encode_state_cache(state)
         .and_then(|cache| postcard::from_bytes(&cache.bytes).ok())
         .unwrap_or_else(|| state.clone()))
 }

@@ -12,13 +12,13 @@ use checkrein_core::event::Event;
 use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
 use checkrein_store::{PruneSelection, Store, StoreCensus, StoreError};
 
-use crate::config::Retention;
+use crate::config::RetentionLimits;
 use crate::error::RuntimeError;
-use crate::workspace::Place;
+use crate::workspace::TreeAndStateFolder;
 use crate::{clock, kept, load, logs};
 
 /// Agents may be at work meanwhile: so often we look again before we leave it for another time.
-const TRIES: usize = 5;
+const MAX_TRIES: usize = 5;
 /// Events at the end of a log among which there is one with a time.
 const LAST_EVENTS: u64 = 32;
 /// What lived within this time stays, whatever the config says.
@@ -26,7 +26,7 @@ const DAY_MS: u64 = 86_400_000;
 
 /// A session that goes, or went.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GoneSession {
+pub struct RemovedSession {
     /// Which.
     pub session: SessionId,
     /// When something last happened in it.
@@ -37,15 +37,15 @@ pub struct GoneSession {
 
 /// What goes, or went.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Retained {
+pub struct RetentionReport {
     /// Sessions, oldest first.
-    pub gone: Vec<GoneSession>,
+    pub removed_sessions: Vec<RemovedSession>,
     /// Evidence and blobs that nobody named any more.
     pub orphans: usize,
     /// Logs of checks and other files beside the store.
     pub files: usize,
     /// Sessions that stay.
-    pub left: usize,
+    pub kept_sessions: usize,
     /// Bytes of the store before.
     pub bytes_before: u64,
     /// Bytes of the store after it; an estimate if nothing was removed.
@@ -55,7 +55,7 @@ pub struct Retained {
 }
 
 /// One session as retention sees it.
-struct Known {
+struct RetentionCandidate {
     session: SessionId,
     last_at: UnixMillis,
     bytes: u64,
@@ -68,27 +68,28 @@ struct Known {
 ///
 /// # Errors
 /// If the store cannot be read or written.
-pub fn retain(
+pub fn apply_retention(
     store: &dyn Store,
-    place: &Place,
-    retention: Retention,
+    place: &TreeAndStateFolder,
+    retention: RetentionLimits,
     named: &BTreeSet<Digest>,
     dry: bool,
-) -> Result<Retained, RuntimeError> {
-    let now = clock::now();
-    let mut done = Retained::default();
-    let mut tries = TRIES;
+) -> Result<RetentionReport, RuntimeError> {
+    let now = clock::now_millis();
+    let mut done = RetentionReport::default();
+    let mut tries = MAX_TRIES;
     loop {
         let census = store.store_census()?;
         if done.bytes_before == 0 {
             done.bytes_before = census.bytes;
         }
         done.bytes_after = census.bytes;
-        let known = known(store, &census, now)?;
-        let gone = choose(&known, &census, retention, now);
-        done.left = known.len() - gone.len();
+        let known = list_retention_candidates(store, &census, now)?;
+        let gone = choose_sessions_to_remove(&known, &census, retention, now);
+        done.kept_sessions = known.len() - gone.len();
         let sessions: BTreeSet<SessionId> = gone.iter().map(|one| one.session.clone()).collect();
-        let orphans = orphans(store, &census, &sessions, named, retention, now)?;
+        let orphans =
+            find_orphaned_evidence_and_blobs(store, &census, &sessions, named, retention, now)?;
         if sessions.is_empty() && orphans.is_empty() {
             break;
         }
@@ -110,16 +111,16 @@ pub fn retain(
         let bytes = bytes + of_sessions.map(|one| one.bytes).sum::<u64>();
         done.bytes_after = census.bytes.saturating_sub(bytes);
         done.orphans += orphans.len();
-        done.gone.extend(gone);
+        done.removed_sessions.extend(gone);
         if dry {
             break;
         }
         for session in &sessions {
-            done.files += usize::from(place.forget_session(session));
+            done.files += usize::from(place.remove_session_files(session));
         }
     }
-    done.files += stale_files(place, retention, dry);
-    if !dry && (!done.gone.is_empty() || done.orphans > 0) {
+    done.files += remove_stale_logs_and_caches(place, retention, dry);
+    if !dry && (!done.removed_sessions.is_empty() || done.orphans > 0) {
         match store.compact() {
             Ok(()) => done.bytes_after = store.store_census()?.bytes,
             Err(error) => done.not_compacted = Some(error.to_string()),
@@ -128,11 +129,11 @@ pub fn retain(
     Ok(done)
 }
 
-fn known(
+fn list_retention_candidates(
     store: &dyn Store,
     census: &StoreCensus,
     now: UnixMillis,
-) -> Result<Vec<Known>, RuntimeError> {
+) -> Result<Vec<RetentionCandidate>, RuntimeError> {
     let mut rows: BTreeMap<SessionId, (UnixMillis, bool)> = BTreeMap::new();
     for row in store.newest_task_summaries(None, usize::MAX)? {
         let at = row.ended_at.unwrap_or(row.opened_at);
@@ -144,12 +145,12 @@ fn known(
     for (session, last, bytes) in &census.sessions {
         let row = rows.get(session);
         let is_open = row.is_some_and(|(_, is_open)| *is_open);
-        known.push(Known {
-            last_at: last_at(store, session, *last)
+        known.push(RetentionCandidate {
+            last_at: last_input_time(store, session, *last)
                 .or(row.map(|(newest, _)| *newest))
                 .unwrap_or(now),
             bytes: *bytes,
-            is_open: is_open && is_open_at(store, session, now),
+            is_open: is_open && has_open_task(store, session, now),
             session: session.clone(),
         });
     }
@@ -158,10 +159,10 @@ fn known(
 }
 
 /// When something last happened: the newest input that can be read says so.
-fn last_at(store: &dyn Store, session: &SessionId, last: EventSeq) -> Option<UnixMillis> {
+fn last_input_time(store: &dyn Store, session: &SessionId, last: EventSeq) -> Option<UnixMillis> {
     for after in [EventSeq(last.0.saturating_sub(LAST_EVENTS)), EventSeq(0)] {
         for raw in store.events_after(session, after).ok()?.iter().rev() {
-            if let Ok(Some(Event::Input(stamped))) = load::decode(session, raw) {
+            if let Ok(Some(Event::Input(stamped))) = load::decode_event(session, raw) {
                 return Some(stamped.at);
             }
         }
@@ -171,20 +172,20 @@ fn last_at(store: &dyn Store, session: &SessionId, last: EventSeq) -> Option<Uni
 
 /// Whether the newest task of this session, which is listed as open, is so still: a tool call may be open
 /// for days.
-fn is_open_at(store: &dyn Store, session: &SessionId, now: UnixMillis) -> bool {
-    let open = load::read_session(store, session, |_, state| {
+fn has_open_task(store: &dyn Store, session: &SessionId, now: UnixMillis) -> bool {
+    let open = load::read_session_with_state(store, session, |_, state| {
         Ok(state.task_if_open().is_some() && !state.is_idle_too_long(now))
     });
     matches!(open, Ok(Some(true)))
 }
 
 /// Oldest first. `known` is sorted so.
-fn choose(
-    known: &[Known],
+fn choose_sessions_to_remove(
+    known: &[RetentionCandidate],
     census: &StoreCensus,
-    keep: Retention,
+    keep: RetentionLimits,
     now: UnixMillis,
-) -> Vec<GoneSession> {
+) -> Vec<RemovedSession> {
     let Some((_, older)) = known.split_last() else {
         return Vec::new();
     };
@@ -199,7 +200,7 @@ fn choose(
         let too_much = bytes > keep.max_bytes;
         if too_old || too_much {
             bytes = bytes.saturating_sub(one.bytes);
-            gone.push(GoneSession {
+            gone.push(RemovedSession {
                 session: one.session.clone(),
                 last_at: one.last_at,
                 for_size: !too_old,
@@ -212,12 +213,12 @@ fn choose(
 /// Evidence and blobs that no session which stays names. Evidence is also what saves a check
 /// from running again, so it goes when it is as old as a session that goes; with a session
 /// that goes for its size goes all that only it named.
-fn orphans(
+fn find_orphaned_evidence_and_blobs(
     store: &dyn Store,
     census: &StoreCensus,
     gone: &BTreeSet<SessionId>,
     named: &BTreeSet<Digest>,
-    keep: Retention,
+    keep: RetentionLimits,
     now: UnixMillis,
 ) -> Result<Vec<(Digest, u64)>, RuntimeError> {
     let mut staying = named.clone();
@@ -229,7 +230,10 @@ fn orphans(
             &mut staying
         };
         match store.events_after(session, EventSeq(0)) {
-            Ok(rows) => names.extend(rows.iter().flat_map(|raw| digests(&raw.payload))),
+            Ok(rows) => names.extend(
+                rows.iter()
+                    .flat_map(|raw| digests_in_event_payload(&raw.payload)),
+            ),
             // Nobody knows what it names, so nothing is known to be unnamed.
             Err(StoreError::Corrupt { .. }) if !gone.contains(session) => return Ok(Vec::new()),
             Err(StoreError::Corrupt { .. }) => {}
@@ -242,7 +246,7 @@ fn orphans(
             continue;
         }
         let found = store.read_evidence(key)?;
-        let at = found.and_then(|found| kept::found_at(&found.bytes));
+        let at = found.and_then(|found| kept::stored_evidence_time(&found.bytes));
         let old = at.is_some_and(|at| now.millis_since(at) > keep.keep_ms);
         // What is no evidence is a policy, or what a session was sealed with, that nobody names.
         if old || at.is_none() || going.contains(key) {
@@ -254,7 +258,7 @@ fn orphans(
 
 /// Every digest in an event, whatever it is of: so nothing that an event names goes, not even
 /// one of a kind that only a newer version knows.
-fn digests(payload: &[u8]) -> impl Iterator<Item = Digest> {
+fn digests_in_event_payload(payload: &[u8]) -> impl Iterator<Item = Digest> {
     let words = payload.split(|byte| !byte.is_ascii_hexdigit());
     words
         .filter_map(|word| std::str::from_utf8(word).ok())
@@ -263,25 +267,34 @@ fn digests(payload: &[u8]) -> impl Iterator<Item = Digest> {
 
 /// Files beside the store that nobody wrote to for as long: logs of checks, what was known of
 /// trees that are not read any more.
-fn stale_files(place: &Place, keep: Retention, dry: bool) -> usize {
+fn remove_stale_logs_and_caches(
+    place: &TreeAndStateFolder,
+    keep: RetentionLimits,
+    dry: bool,
+) -> usize {
     let keep = Duration::from_millis(keep.keep_ms);
     let Some(before) = SystemTime::now().checked_sub(keep) else {
         return 0;
     };
-    let trees = stale(&place.state.join("tree"), before, dry, &|_| true);
+    let trees = remove_stale_files_in(&place.state.join("tree"), before, dry, &|_| true);
     #[cfg(unix)]
-    let owners = crate::owner::forget_lost(&place.state, before, dry);
+    let owners = crate::owner::remove_lost_worker_records(&place.state, before, dry);
     #[cfg(not(unix))]
     let owners = 0;
-    logs::folders(place)
+    logs::check_output_log_folders(place)
         .iter()
-        .map(|folder| stale(folder, before, dry, &logs::is_ours))
+        .map(|folder| remove_stale_files_in(folder, before, dry, &logs::is_own_log_file_name))
         .sum::<usize>()
         + trees
         + owners
 }
 
-fn stale(folder: &Path, before: SystemTime, dry: bool, ours: &dyn Fn(&str) -> bool) -> usize {
+fn remove_stale_files_in(
+    folder: &Path,
+    before: SystemTime,
+    dry: bool,
+    ours: &dyn Fn(&str) -> bool,
+) -> usize {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return 0;
     };

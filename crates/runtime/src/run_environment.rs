@@ -12,44 +12,56 @@ use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_verifiers::{find_in_path, regular};
 
-use crate::workspace::Place;
+use crate::workspace::TreeAndStateFolder;
 
 /// A larger program counts by its stamp: it is read at each look.
-const LARGEST: u64 = 1 << 20;
+const MAX_HASHED_BYTES: u64 = 1 << 20;
 /// The same for one of the tree, which a check may build.
-const LARGEST_OF_TREE: u64 = 64 << 20;
+const MAX_HASHED_TREE_BYTES: u64 = 64 << 20;
 /// Longer a first line names no program.
-const LONGEST_LINE: u64 = 256;
+const MAX_LINE_BYTES: u64 = 256;
 
 /// What the checks of this policy run with, given marks of installed packages. One digest for all: a pass
 /// lost too many is a run, one too few a wrong verdict.
-pub(crate) fn of(place: &Place, policy: &Policy, packages: Digest) -> EightByteDigest {
-    let mut parts = vec![place.environment(), packages];
-    for script in policy.verifiers.iter().filter_map(script) {
-        parts.push(place.system.programs(&script, &place.root, &place.env));
+pub(crate) fn run_environment_digest(
+    place: &TreeAndStateFolder,
+    policy: &Policy,
+    packages: Digest,
+) -> EightByteDigest {
+    let mut parts = vec![place.environment_variables_digest(), packages];
+    for script in policy.verifiers.iter().filter_map(shell_script_of_check) {
+        parts.push(
+            place
+                .system
+                .script_programs_digest(&script, &place.root, &place.env),
+        );
     }
     Digest::hash_parts(parts.iter().map(|part| &part.as_bytes()[..])).to_short_digest()
 }
 
 /// What a check of a kind that starts programs hands to a shell.
-fn script(spec: &VerifierSpec) -> Option<String> {
+fn shell_script_of_check(spec: &VerifierSpec) -> Option<String> {
     let kind = checkrein_verifiers::find_verifier_kind(&spec.kind)?;
     kind.definition_shell_command(&spec.definition)
         .map(|script| script.to_string())
 }
 
 /// The files of the programs that the script itself calls by name.
-pub(crate) fn programs(script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
+pub(crate) fn script_programs_digest(
+    script: &str,
+    root: &Path,
+    env: &BTreeMap<OsString, OsString>,
+) -> Digest {
     let mut parts: Vec<Vec<u8>> = Vec::new();
-    for name in names(script) {
+    for name in possible_program_names_in_script(script) {
         let found = match name.contains('/') {
-            true => Some(root.join(name)).filter(|file| is_program(file)),
+            true => Some(root.join(name)).filter(|file| is_executable_file(file)),
             false => find_in_path(name, env),
         };
         let Some(file) = found else { continue };
-        parts.push(identity(&file, root));
-        if let Some(interpreter) = interpreter(&file, env) {
-            parts.push(identity(&interpreter, root));
+        parts.push(fingerprint_program_file(&file, root));
+        if let Some(interpreter) = shebang_program(&file, env) {
+            parts.push(fingerprint_program_file(&interpreter, root));
         }
     }
     Digest::hash_parts(parts.iter().map(Vec::as_slice))
@@ -57,10 +69,10 @@ pub(crate) fn programs(script: &str, root: &Path, env: &BTreeMap<OsString, OsStr
 
 /// The words that may name a program: behind `timeout 60`, `exec` or `if` it is not the first. One too many
 /// costs a run.
-fn names(script: &str) -> impl Iterator<Item = &str> {
+fn possible_program_names_in_script(script: &str) -> impl Iterator<Item = &str> {
     let separates = |c: char| c.is_whitespace() || ";&|(){}".contains(c);
     let words = script.split(separates);
-    words.filter(|word| !word.is_empty() && !is_assignment(word) && is_plain(word))
+    words.filter(|word| !word.is_empty() && !is_assignment(word) && is_literal_shell_word(word))
 }
 
 fn is_assignment(word: &str) -> bool {
@@ -68,30 +80,30 @@ fn is_assignment(word: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
-fn is_plain(word: &str) -> bool {
+fn is_literal_shell_word(word: &str) -> bool {
     !word.starts_with('-') && !word.contains(['$', '`', '*', '"', '\'', '<', '>'])
 }
 
 #[cfg(unix)]
-fn is_program(file: &Path) -> bool {
+fn is_executable_file(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     let metadata = std::fs::metadata(file);
     metadata.is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
-fn is_program(file: &Path) -> bool {
+fn is_executable_file(file: &Path) -> bool {
     file.is_file()
 }
 
 /// A file by its content, so that the same installed or built again is no other program; a large one by
 /// what the file system says of it.
-fn identity(file: &Path, root: &Path) -> Vec<u8> {
+fn fingerprint_program_file(file: &Path, root: &Path) -> Vec<u8> {
     let mut id = file.as_os_str().as_encoded_bytes().to_vec();
     id.push(0);
     let largest = match file.starts_with(root) {
-        true => LARGEST_OF_TREE,
-        false => LARGEST,
+        true => MAX_HASHED_TREE_BYTES,
+        false => MAX_HASHED_BYTES,
     };
     if let Ok(opened) = regular::open_regular_file(file) {
         let mut bytes = Vec::new();
@@ -105,13 +117,13 @@ fn identity(file: &Path, root: &Path) -> Vec<u8> {
         }
     }
     if let Ok(metadata) = std::fs::metadata(file) {
-        id.extend(stamp(&metadata));
+        id.extend(metadata_stamp(&metadata));
     }
     id
 }
 
 #[cfg(unix)]
-fn stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
+fn metadata_stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
     use std::os::unix::fs::MetadataExt as _;
     let (device, inode, size) = (metadata.dev(), metadata.ino(), metadata.size());
     let (seconds, ns) = (metadata.ctime(), metadata.ctime_nsec());
@@ -119,7 +131,7 @@ fn stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
 }
 
 #[cfg(not(unix))]
-fn stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
+fn metadata_stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
     let modified = metadata.modified().ok();
     let since = modified.and_then(|at| at.duration_since(std::time::UNIX_EPOCH).ok());
     let ns = since.unwrap_or_default().as_nanos();
@@ -127,11 +139,11 @@ fn stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
 }
 
 /// The program that a script's first line names.
-fn interpreter(file: &Path, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
+fn shebang_program(file: &Path, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let mut line = Vec::new();
     regular::open_regular_file(file)
         .ok()?
-        .take(LONGEST_LINE)
+        .take(MAX_LINE_BYTES)
         .read_to_end(&mut line)
         .ok()?;
     let line = line
@@ -155,7 +167,11 @@ mod tests {
     #[test]
     fn each_word_of_a_script_may_name_a_program() {
         let check = |script: &str, expected: &[&str]| {
-            assert_eq!(names(script).collect::<Vec<_>>(), expected, "{script}");
+            assert_eq!(
+                possible_program_names_in_script(script).collect::<Vec<_>>(),
+                expected,
+                "{script}"
+            );
         };
         check("CI=1 cargo test --a=b", &["cargo", "test"]);
         check(

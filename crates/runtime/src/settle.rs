@@ -18,28 +18,31 @@ use checkrein_store::StoredApprovalRequest;
 use checkrein_verifiers::judge::JudgeInput;
 use checkrein_verifiers::tree::TreeReaderError;
 
-use crate::delivery::{Delivery, Patience, Progress, Rewritten};
+use crate::delivery::{Deadline, EventDelivery, RewrittenResult, VerificationProgress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::facts::ToolFactsBuilder;
 use crate::load;
-use crate::looks::{Look, Looks};
+use crate::looks::{StopTreeSnapshots, TreeSnapshot};
 use crate::neighbours;
-use crate::perform::Wanted;
-use crate::repeats::stop_answer;
-use crate::transaction::{Handled, content, fact_for, outstanding, tree_fact};
+use crate::perform::VerificationRequest;
+use crate::repeats::stop_decision_in_event;
+use crate::transaction::{
+    TransactionResult, content_and_voiding_act, effects_awaited_by_stop, snapshot_tree_fact,
+    tree_fact_from_reading,
+};
 
 /// How long to wait before looking again for what another process is finding out.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// An answered stop, or whatever else was answered at once.
-pub(crate) struct Settled {
+pub(crate) struct AnsweredEvent {
     pub(crate) seq: EventSeq,
     pub(crate) answer: (Decision, DecisionExplanation),
     pub(crate) state: SessionState,
     pub(crate) warnings: Vec<String>,
     pub(crate) repeated: bool,
-    pub(crate) rewritten: Rewritten,
+    pub(crate) rewritten: RewrittenResult,
     /// What a person has to be told of.
     pub(crate) parked: Vec<StoredApprovalRequest>,
     /// By this command.
@@ -47,32 +50,32 @@ pub(crate) struct Settled {
     pub(crate) verified_notice: VerifiedNoticeMode,
     /// How often the agent may be sent back in the whole session.
     pub(crate) session_continues: Option<u32>,
-    /// See [`crate::Decided`].
+    /// See [`crate::DeliveryOutcome`].
     pub(crate) config_error: Option<String>,
-    /// See [`crate::Decided`].
-    pub(crate) unread: Vec<String>,
+    /// See [`crate::DeliveryOutcome`].
+    pub(crate) large_files: Vec<String>,
 }
 
 impl Runtime {
     /// Performs what is outstanding and feeds it back, until there is an answer.
-    pub(crate) fn settle(
+    pub(crate) fn perform_effects_until_decision(
         &self,
         session: &SessionId,
-        first: Handled,
+        first: TransactionResult,
         message: Option<&str>,
-        patience: Patience<'_>,
-        progress: &(dyn Fn(Progress) + Sync),
-    ) -> Result<Settled, RuntimeError> {
+        patience: Deadline<'_>,
+        progress: &(dyn Fn(VerificationProgress) + Sync),
+    ) -> Result<AnsweredEvent, RuntimeError> {
         let (stop, scope, warnings) = (first.seq, first.scope.clone(), first.warnings.clone());
         let repeated = first.repeated;
         let notify = first.policy.approvals.notify.clone();
         let verified_notice = first.policy.verified_notice;
         let session_continues = first.policy.session_caps.continues;
         let config_error = first.policy.config_error.clone();
-        let unread = first.unread.clone();
+        let unread = first.large_files.clone();
         let mut parked: Vec<StoredApprovalRequest> = first.parked.iter().cloned().collect();
         if let Some(answer) = first.answer {
-            return Ok(Settled {
+            return Ok(AnsweredEvent {
                 seq: stop,
                 answer,
                 state: first.state,
@@ -84,13 +87,13 @@ impl Runtime {
                 verified_notice,
                 session_continues,
                 config_error,
-                unread,
+                large_files: unread,
             });
         }
-        let looks = Looks::new(
+        let looks = StopTreeSnapshots::new(
             Arc::clone(&self.place.system),
-            first.look.clone(),
-            neighbours::longest_wait(&self.place, patience),
+            first.snapshot.clone(),
+            neighbours::max_external_write_wait(&self.place, patience),
         );
         let mut handled = first;
         let (mut before, mut repeats) = (Vec::new(), 0_u32);
@@ -103,15 +106,15 @@ impl Runtime {
                 true => repeats + 1,
                 false => 0,
             };
-            if repeats > 1 && patience.is_over(&*self.place.system) {
+            if repeats > 1 && patience.is_past_deadline(&*self.place.system) {
                 return Err(RuntimeError::Deadline);
             }
             before.clone_from(&handled.effects);
             let effects = std::mem::take(&mut handled.effects);
             handled = if effects.is_empty() {
-                self.look_for_answer(session, stop, &scope, patience)?
+                self.await_other_process_stop_decision(session, stop, &scope, patience)?
             } else {
-                self.fulfil(
+                self.run_checks_and_read_tree(
                     session,
                     stop,
                     &scope,
@@ -127,19 +130,19 @@ impl Runtime {
             };
             // Only the stop's own answer counts: a result that nobody waits for is merely noted.
             if let Some(answer @ (Decision::Stop(_), _)) = handled.answer {
-                return Ok(Settled {
+                return Ok(AnsweredEvent {
                     seq: stop,
                     answer,
                     state: handled.state,
                     warnings,
                     repeated,
-                    rewritten: Rewritten::default(),
+                    rewritten: RewrittenResult::default(),
                     parked,
                     notify,
                     verified_notice,
                     session_continues,
                     config_error,
-                    unread,
+                    large_files: unread,
                 });
             }
         }
@@ -150,7 +153,7 @@ impl Runtime {
         clippy::too_many_arguments,
         reason = "one call site; a struct would only rename them"
     )]
-    fn fulfil(
+    fn run_checks_and_read_tree(
         &self,
         session: &SessionId,
         stop: EventSeq,
@@ -159,11 +162,11 @@ impl Runtime {
         state: &SessionState,
         effects: Vec<Effect>,
         message: Option<&str>,
-        patience: Patience<'_>,
-        looks: &Looks,
-        progress: &(dyn Fn(Progress) + Sync),
+        patience: Deadline<'_>,
+        looks: &StopTreeSnapshots,
+        progress: &(dyn Fn(VerificationProgress) + Sync),
         parked: &mut Vec<StoredApprovalRequest>,
-    ) -> Result<Handled, RuntimeError> {
+    ) -> Result<TransactionResult, RuntimeError> {
         // A person may seal anew while a stop is judged: then the same is found out once more.
         let under = Digest::hash_bytes(&policy.to_policy_blob());
         // What is found is an answer to this request and to no later one.
@@ -181,13 +184,14 @@ impl Runtime {
                     ..
                 } => {
                     let spec = policy.verifier_spec(&verifier);
-                    let (content, acts) =
-                        spec.map_or((subject, 0), |spec| content(state, scope, spec, subject));
+                    let (content, acts) = spec.map_or((subject, 0), |spec| {
+                        content_and_voiding_act(state, scope, spec, subject)
+                    });
                     let task = state.task.as_ref();
                     let once_more = task.and_then(|task| {
                         task.last_chance_rerun_start_time(&verifier, subject.to_short_digest())
                     });
-                    wanted.push(Wanted {
+                    wanted.push(VerificationRequest {
                         verifier,
                         subject,
                         content,
@@ -198,9 +202,9 @@ impl Runtime {
                 Effect::ReadTree { stop, .. } => read = Some(stop),
             }
         }
-        let mut last: Option<Handled> = None;
+        let mut last: Option<TransactionResult> = None;
         // An answer or a new wish must not be lost behind a result that changed nothing.
-        let mut keep = |handled: Handled| {
+        let mut keep = |handled: TransactionResult| {
             let says_something = matches!(handled.answer, Some((Decision::Stop(_), _)))
                 || !handled.effects.is_empty();
             if says_something || last.is_none() {
@@ -208,11 +212,11 @@ impl Runtime {
             }
         };
         if let Some(asked_by) = read {
-            let look = self.last_look(session, policy, looks, patience)?;
+            let look = self.final_tree_snapshot_of_stop(session, policy, looks, patience)?;
             let runs = look.as_ref().ok();
-            let runs = runs.map(|(look, _)| self.required_runs(policy, look));
-            let tree = tree_fact(look.map(|(look, acts)| {
-                let mut fact = fact_for(scope, &look);
+            let runs = runs.map(|(look, _)| self.required_check_content_keys(policy, look));
+            let tree = tree_fact_from_reading(look.map(|(look, acts)| {
+                let mut fact = snapshot_tree_fact(scope, &look);
                 fact.acts = fact.acts.map(|_| acts);
                 fact
             }))?;
@@ -223,14 +227,14 @@ impl Runtime {
                 tree,
             });
             let key = format!("tree:{asked_by}:{request}");
-            let read = Delivery {
-                runs,
-                ..own(session, Some(key), input)
+            let read = EventDelivery {
+                required_runs: runs,
+                ..internal_delivery(session, Some(key), input)
             };
-            keep(self.handle(read, patience)?);
+            keep(self.process_event_in_transaction(read, patience)?);
         }
-        let case = self.case_of(session, policy, scope, &wanted, message)?;
-        self.perform(
+        let case = self.judge_input_for_message(session, policy, scope, &wanted, message)?;
+        self.run_verifications(
             session,
             policy,
             &wanted,
@@ -280,67 +284,67 @@ impl Runtime {
                     },
                     evidence,
                 });
-                let arrived = own(session, Some(key), input);
-                keep(self.handle_under(Some(under), arrived, patience)?);
+                let arrived = internal_delivery(session, Some(key), input);
+                keep(self.transact_event_under_policy(Some(under), arrived, patience)?);
                 Ok(())
             },
         )?;
         match last {
             Some(handled) => Ok(handled),
-            None => self.look_for_answer(session, stop, scope, patience),
+            None => self.await_other_process_stop_decision(session, stop, scope, patience),
         }
     }
 
     /// The tree after all that was found out. Acts are asked for anew: one may have come since it was read.
-    fn last_look(
+    fn final_tree_snapshot_of_stop(
         &self,
         session: &SessionId,
         policy: &Policy,
-        looks: &Looks,
-        patience: Patience<'_>,
-    ) -> Result<Result<(Arc<Look>, NewestActNumbers), TreeReaderError>, RuntimeError> {
-        if let Some(look) = looks.last() {
-            let acts = self.acts(Some(session))?.newest;
+        looks: &StopTreeSnapshots,
+        patience: Deadline<'_>,
+    ) -> Result<Result<(Arc<TreeSnapshot>, NewestActNumbers), TreeReaderError>, RuntimeError> {
+        if let Some(look) = looks.consume_snapshot_after_checks() {
+            let acts = self.act_count(Some(session))?.newest;
             return Ok(Ok((look, acts)));
         }
-        let tracked = self.place.tracked(Some(session), patience);
-        let look = self.read_with_acts(
+        let tracked = self.place.session_tracked_files(Some(session), patience);
+        let look = self.read_tree_and_newest_acts(
             session,
             &tracked,
             policy,
-            patience.limits(&*self.place.system),
+            patience.tree_read_limits(&*self.place.system),
         )?;
-        let before = looks.newest_at_rest();
+        let before = looks.newest_snapshot_if_no_check_since();
         Ok(look.map(|look| {
             // Since that look no check of this stop has been running.
             if let Some(before) = before {
                 let moved = before
                     .reading
                     .changed_paths_between_readings(&look.reading, None);
-                neighbours::remember(&self.place, &moved);
+                neighbours::record_external_writes(&self.place, &moved);
             }
             let acts = look.reading.fact.acts.unwrap_or_default();
-            (looks.put(look), acts)
+            (looks.cache_final_tree_snapshot(look), acts)
         }))
     }
 
     /// What the judges among these are shown, if it is this message that they are asked about.
-    fn case_of(
+    fn judge_input_for_message(
         &self,
         session: &SessionId,
         policy: &Policy,
         scope: &ScopeId,
-        wanted: &[Wanted],
+        wanted: &[VerificationRequest],
         message: Option<&str>,
     ) -> Result<Option<JudgeInput>, RuntimeError> {
-        let is_judge = |wanted: &Wanted| {
+        let is_judge = |wanted: &VerificationRequest| {
             let spec = policy.verifier_spec(&wanted.verifier);
             spec.is_some_and(|spec| spec.tier == VerifierTier::Judge)
         };
         let Some(message) = message.filter(|_| wanted.iter().any(is_judge)) else {
             return Ok(None);
         };
-        let Some((state, _)) = self.peek(session)? else {
+        let Some((state, _)) = self.load_session_state_and_policy(session)? else {
             return Ok(None);
         };
         let ours = Digest::hash_bytes(message.as_bytes());
@@ -348,30 +352,33 @@ impl Runtime {
         if pending.is_none_or(|pending| pending.message != ours) {
             return Ok(None);
         }
-        self.case(session, policy, &state, scope, message).map(Some)
+        self.build_stop_judge_case(session, policy, &state, scope, message)
+            .map(Some)
     }
 
     /// Another process is finding out: waits for its decision, takes over what it left.
-    fn look_for_answer(
+    fn await_other_process_stop_decision(
         &self,
         session: &SessionId,
         stop: EventSeq,
         scope: &ScopeId,
-        patience: Patience<'_>,
-    ) -> Result<Handled, RuntimeError> {
+        patience: Deadline<'_>,
+    ) -> Result<TransactionResult, RuntimeError> {
         loop {
-            let (state, policy) = self.peek(session)?.ok_or_else(|| RuntimeError::Policy {
-                session: session.clone(),
-                what: "disappeared".to_owned(),
-            })?;
-            let effects = outstanding(&policy, &state, scope);
+            let (state, policy) =
+                self.load_session_state_and_policy(session)?
+                    .ok_or_else(|| RuntimeError::Policy {
+                        session: session.clone(),
+                        what: "disappeared".to_owned(),
+                    })?;
+            let effects = effects_awaited_by_stop(&policy, &state, scope);
             // After the state: if nothing was pending then, the answer is there by now.
             let answer = self
                 .store
                 .events_after(session, stop)?
                 .iter()
-                .filter_map(|raw| load::decode(session, raw).ok().flatten())
-                .find_map(|event| stop_answer(event, stop, scope));
+                .filter_map(|raw| load::decode_event(session, raw).ok().flatten())
+                .find_map(|event| stop_decision_in_event(event, stop, scope));
             // A new task began meanwhile: nobody will judge what belongs to the old one.
             let answer = answer.or_else(|| {
                 let let_go = StopDecision::Accept { transition: None };
@@ -381,7 +388,7 @@ impl Runtime {
             if answer.is_some() || !effects.is_empty() {
                 let warnings = Vec::new();
                 let scope = scope.clone();
-                return Ok(Handled {
+                return Ok(TransactionResult {
                     seq: stop,
                     scope,
                     answer,
@@ -390,36 +397,40 @@ impl Runtime {
                     policy,
                     warnings,
                     repeated: true,
-                    rewritten: Rewritten::default(),
+                    rewritten: RewrittenResult::default(),
                     parked: None,
-                    unread: Vec::new(),
-                    look: None,
+                    large_files: Vec::new(),
+                    snapshot: None,
                 });
             }
             if patience.cancelled.load(Ordering::Relaxed) {
                 return Err(RuntimeError::Cancelled);
             }
-            if patience.is_over(&*self.place.system) {
+            if patience.is_past_deadline(&*self.place.system) {
                 return Err(RuntimeError::Deadline);
             }
-            self.place.system.sleep(LOOK_AGAIN);
+            self.place.system.sleep(POLL_INTERVAL);
         }
     }
 }
 
 /// News of our own making.
-pub(crate) fn own<'a>(session: &SessionId, key: Option<String>, input: Input) -> Delivery<'a> {
-    Delivery {
+pub(crate) fn internal_delivery<'a>(
+    session: &SessionId,
+    key: Option<String>,
+    input: Input,
+) -> EventDelivery<'a> {
+    EventDelivery {
         session: session.clone(),
         source: SourceName::new("runtime"),
         key,
         input,
         facts: ToolFactsBuilder::default(),
-        works_in: None,
+        working_folder: None,
         usage: None,
-        returned: None,
+        tool_response: None,
         layers: Vec::new(),
         task_list: None,
-        runs: None,
+        required_runs: None,
     }
 }

@@ -4,7 +4,7 @@
 use checkrein_core::ids::{SessionId, VerifierName};
 use checkrein_core::policy::VerifierSpec;
 
-use crate::delivery::Patience;
+use crate::delivery::Deadline;
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 
@@ -14,23 +14,23 @@ impl Runtime {
     ///
     /// # Errors
     /// If the store or the log cannot be read, or the reading is cancelled.
-    pub fn still_stands(
+    pub fn is_accepted_tree_current(
         &self,
         session: &SessionId,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> Result<bool, RuntimeError> {
-        let Some((state, policy)) = self.peek(session)? else {
+        let Some((state, policy)) = self.load_session_state_and_policy(session)? else {
             return Ok(true);
         };
         let Some(task) = &state.task else {
             return Ok(true);
         };
-        let tracked = self.place.tracked(Some(session), patience);
-        let Ok(look) = self.read_with_acts(
+        let tracked = self.place.session_tracked_files(Some(session), patience);
+        let Ok(look) = self.read_tree_and_newest_acts(
             session,
             &tracked,
             &policy,
-            patience.limits(&*self.place.system),
+            patience.tree_read_limits(&*self.place.system),
         )?
         else {
             return Ok(false);

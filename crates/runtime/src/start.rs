@@ -9,11 +9,15 @@ use checkrein_execpolicy::CommandStartFolders;
 use crate::links;
 
 /// More folders of one call are not put below one another: then it is not known where it starts.
-const MOST: usize = 4;
+const MAX_NESTED_FOLDERS: usize = 4;
 
 /// The folders that the command of this call can start in, as the policy of `root` spells them.
 /// `here` is where its agent works.
-pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> CommandStartFolders {
+pub(crate) fn call_start_folders(
+    action: &ToolAction,
+    here: &Path,
+    root: &Path,
+) -> CommandStartFolders {
     // A server runs its tools where it was started, which need not be where the agent works now.
     let bases = match action.is_of_server && here != root {
         true => vec![here, root],
@@ -21,19 +25,19 @@ pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> CommandS
     };
     let mut found: Vec<Option<String>> = Vec::new();
     for base in bases {
-        let named = named(&action.folders);
+        let named = possible_start_folders(&action.folders);
         if !action
             .folders
             .iter()
             .any(CallStartFolder::call_starts_in_named_folder)
         {
-            found.push(Some(spelled(base, root)));
+            found.push(Some(resolved_folder_text(base, root)));
         }
         found.extend(named.into_iter().map(|folder| {
             let folder = folder?;
             Some(match folder.starts_with('~') {
                 true => folder,
-                false => spelled(&base.join(folder), root),
+                false => resolved_folder_text(&base.join(folder), root),
             })
         }));
     }
@@ -41,9 +45,9 @@ pub(crate) fn folders(action: &ToolAction, here: &Path, root: &Path) -> CommandS
 }
 
 /// Each folder, and each below each other: which of several counts is not known.
-fn named(folders: &[CallStartFolder]) -> Vec<Option<String>> {
+fn possible_start_folders(folders: &[CallStartFolder]) -> Vec<Option<String>> {
     let mut found: Vec<Option<String>> = Vec::new();
-    if folders.len() > MOST {
+    if folders.len() > MAX_NESTED_FOLDERS {
         found.push(None);
         found.extend(
             folders
@@ -67,7 +71,7 @@ fn named(folders: &[CallStartFolder]) -> Vec<Option<String>> {
 }
 
 /// The folder in which patches of this call are applied, if it is known.
-pub(crate) fn only_folder(action: &ToolAction, here: &Path) -> Option<PathBuf> {
+pub(crate) fn patch_working_folder(action: &ToolAction, here: &Path) -> Option<PathBuf> {
     match action.folders.as_slice() {
         [] | [CallStartFolder::Possible(_)] => Some(here.to_owned()),
         [only] => Some(here.join(only.call_folder_path()?)),
@@ -76,21 +80,21 @@ pub(crate) fn only_folder(action: &ToolAction, here: &Path) -> Option<PathBuf> {
 }
 
 /// A folder by where it really lies, from the top of the tree on.
-fn spelled(folder: &Path, root: &Path) -> String {
+fn resolved_folder_text(folder: &Path, root: &Path) -> String {
     let folder = root.join(folder);
-    let real = links::real(&folder, false).zip(root.canonicalize().ok());
+    let real = links::real_path(&folder, false).zip(root.canonicalize().ok());
     let place = match real {
         Some((real, top)) => match real.strip_prefix(&top) {
             Ok(below) => root.join(below),
             Err(_) => real,
         },
-        None => plain(&folder),
+        None => normalize_path(&folder),
     };
     place.display().to_string()
 }
 
 /// A path without `.` and `..`, by its text.
-pub(crate) fn plain(path: &Path) -> PathBuf {
+pub(crate) fn normalize_path(path: &Path) -> PathBuf {
     let mut plain = PathBuf::new();
     for part in path.components() {
         match part {

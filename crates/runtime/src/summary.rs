@@ -10,7 +10,7 @@ use checkrein_store::TaskRow;
 use crate::driver::Runtime;
 
 /// The row of the state's newest task.
-pub(crate) fn row(
+pub(crate) fn task_row(
     session: &SessionId,
     policy: &Policy,
     state: &SessionState,

@@ -19,51 +19,56 @@ pub use checkrein_verifiers::file_system::RealFileSystem as RealSystem;
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport, logs};
 
 #[cfg(unix)]
-use crate::owner::ProcessId;
+use crate::owner::UniqueProcessId;
 use crate::run_environment;
 
 /// What the engine asks of the machine, beside files and clocks.
 pub trait System: FileSystem {
     /// Waits until `ready` says so. It is asked again and again; only if it `may_block` may it wait by
     /// itself.
-    fn wait(&self, ready: &mut dyn FnMut(MayBlock) -> bool);
+    fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool);
 
     /// A thread of this process is about to be started; by this number it is known.
-    fn thread_created(&self) -> u64;
+    fn register_thread(&self) -> u64;
 
     /// It runs.
-    fn thread_started(&self, thread: u64);
+    fn mark_thread_started(&self, thread: u64);
 
     /// It is at its end.
-    fn thread_ended(&self, thread: u64);
+    fn mark_thread_ended(&self, thread: u64);
 
     /// Waits until these threads are at their end, unless who started them waits by itself.
     fn wait_for_threads(&self, threads: &[u64]);
 
     /// Runs a check.
-    fn verify(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport;
+    fn run_verifier(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport;
 
     /// What identifies the programs that a shell script calls by name, and their interpreters.
-    fn programs(&self, script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest;
+    fn script_programs_digest(
+        &self,
+        script: &str,
+        root: &Path,
+        env: &BTreeMap<OsString, OsString>,
+    ) -> Digest;
 
     /// The agent's own process above this hook, if it can be known.
     #[cfg(unix)]
-    fn agent(&self) -> Option<ProcessId>;
+    fn find_agent_process_above_hook(&self) -> Option<UniqueProcessId>;
 
     /// Whether this process lives.
     #[cfg(unix)]
-    fn lives(&self, process: ProcessId) -> bool;
+    fn is_process_alive(&self, process: UniqueProcessId) -> bool;
 
     /// A name that nobody else has or can guess.
     fn unique_name(&self) -> String;
 
     /// Keeps a file locked as long as what is returned lives, and no longer than this process.
-    fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync>;
+    fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync>;
 }
 
 /// Whether who waits may block its thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MayBlock {
+pub enum ThreadBlockingPermission {
     /// It may.
     Yes,
     /// It has to come back at once: another thread decides who goes on.
@@ -72,7 +77,7 @@ pub enum MayBlock {
 
 impl dyn System + '_ {
     /// Milliseconds since the Unix epoch; 0 if the clock stands before it.
-    pub(crate) fn millis(&self) -> UnixMillis {
+    pub(crate) fn now_millis(&self) -> UnixMillis {
         let since = self
             .clock_now()
             .duration_since(UNIX_EPOCH)
@@ -81,17 +86,17 @@ impl dyn System + '_ {
     }
 
     /// How long ago that was.
-    pub(crate) fn since(&self, began: Instant) -> Duration {
+    pub(crate) fn elapsed_since(&self, began: Instant) -> Duration {
         self.monotonic_now().saturating_duration_since(began)
     }
 
     /// The next message, or the end of them.
-    pub(crate) fn receive<T>(&self, receiver: &Receiver<T>) -> Option<T> {
+    pub(crate) fn receive_from_channel<T>(&self, receiver: &Receiver<T>) -> Option<T> {
         let mut received = None;
-        self.wait(&mut |may_block| {
+        self.wait_until_ready(&mut |may_block| {
             received = match may_block {
-                MayBlock::Yes => Some(receiver.recv().map_err(|RecvError| ())),
-                MayBlock::No => match receiver.try_recv() {
+                ThreadBlockingPermission::Yes => Some(receiver.recv().map_err(|RecvError| ())),
+                ThreadBlockingPermission::No => match receiver.try_recv() {
                     Ok(message) => Some(Ok(message)),
                     Err(TryRecvError::Disconnected) => Some(Err(())),
                     Err(TryRecvError::Empty) => None,
@@ -103,12 +108,14 @@ impl dyn System + '_ {
     }
 
     /// Locks what one thread at a time may use. A poisoned lock guards nothing here that could be half done.
-    pub(crate) fn lock<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
+    pub(crate) fn lock_mutex<'m, T>(&self, mutex: &'m Mutex<T>) -> MutexGuard<'m, T> {
         let mut locked = None;
-        self.wait(&mut |may_block| {
+        self.wait_until_ready(&mut |may_block| {
             locked = match may_block {
-                MayBlock::Yes => Some(mutex.lock().unwrap_or_else(PoisonError::into_inner)),
-                MayBlock::No => match mutex.try_lock() {
+                ThreadBlockingPermission::Yes => {
+                    Some(mutex.lock().unwrap_or_else(PoisonError::into_inner))
+                }
+                ThreadBlockingPermission::No => match mutex.try_lock() {
                     Ok(guard) => Some(guard),
                     Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
                     Err(TryLockError::WouldBlock) => None,
@@ -121,13 +128,13 @@ impl dyn System + '_ {
 }
 
 /// Threads of a scope. They have ended when this is dropped.
-pub(crate) struct Threads<'scope, 'env> {
+pub(crate) struct ScopedThreads<'scope, 'env> {
     system: &'scope dyn System,
     scope: &'scope Scope<'scope, 'env>,
     started: RefCell<Vec<u64>>,
 }
 
-impl<'scope, 'env> Threads<'scope, 'env> {
+impl<'scope, 'env> ScopedThreads<'scope, 'env> {
     pub(crate) fn new(system: &'scope dyn System, scope: &'scope Scope<'scope, 'env>) -> Self {
         Self {
             system,
@@ -136,75 +143,80 @@ impl<'scope, 'env> Threads<'scope, 'env> {
         }
     }
 
-    pub(crate) fn spawn(&self, work: impl FnOnce() + Send + 'scope) {
-        let (system, thread) = (self.system, self.system.thread_created());
+    pub(crate) fn spawn_scoped_thread(&self, work: impl FnOnce() + Send + 'scope) {
+        let (system, thread) = (self.system, self.system.register_thread());
         self.started.borrow_mut().push(thread);
         self.scope.spawn(move || {
-            system.thread_started(thread);
-            let _ending = Ending { system, thread };
+            system.mark_thread_started(thread);
+            let _ending = ThreadEndNotifier { system, thread };
             work();
         });
     }
 }
 
-impl Drop for Threads<'_, '_> {
+impl Drop for ScopedThreads<'_, '_> {
     fn drop(&mut self) {
         self.system.wait_for_threads(&self.started.borrow());
     }
 }
 
 /// Says that a thread is at its end, however it ends.
-struct Ending<'s> {
+struct ThreadEndNotifier<'s> {
     system: &'s dyn System,
     thread: u64,
 }
 
-impl Drop for Ending<'_> {
+impl Drop for ThreadEndNotifier<'_> {
     fn drop(&mut self) {
-        self.system.thread_ended(self.thread);
+        self.system.mark_thread_ended(self.thread);
     }
 }
 
 /// The machine that this process runs on.
 impl System for RealSystem {
-    fn wait(&self, ready: &mut dyn FnMut(MayBlock) -> bool) {
-        while !ready(MayBlock::Yes) {}
+    fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
+        while !ready(ThreadBlockingPermission::Yes) {}
     }
 
-    fn thread_created(&self) -> u64 {
+    fn register_thread(&self) -> u64 {
         0
     }
 
-    fn thread_started(&self, _: u64) {}
+    fn mark_thread_started(&self, _: u64) {}
 
-    fn thread_ended(&self, _: u64) {}
+    fn mark_thread_ended(&self, _: u64) {}
 
     /// A scope of threads does.
     fn wait_for_threads(&self, _: &[u64]) {}
 
-    fn verify(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
+    fn run_verifier(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
         verifier.verify_and_report(job)
     }
 
-    fn programs(&self, script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
-        run_environment::programs(script, root, env)
+    fn script_programs_digest(
+        &self,
+        script: &str,
+        root: &Path,
+        env: &BTreeMap<OsString, OsString>,
+    ) -> Digest {
+        run_environment::script_programs_digest(script, root, env)
     }
 
     #[cfg(unix)]
-    fn agent(&self) -> Option<ProcessId> {
-        ProcessId::of_agent()
+    fn find_agent_process_above_hook(&self) -> Option<UniqueProcessId> {
+        UniqueProcessId::find_agent_process()
     }
 
     #[cfg(unix)]
-    fn lives(&self, process: ProcessId) -> bool {
-        process.lives()
+    fn is_process_alive(&self, process: UniqueProcessId) -> bool {
+        process.is_alive()
     }
 
     fn unique_name(&self) -> String {
         logs::unique_run_name()
     }
 
-    fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
+    fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
         Box::new(file)
     }
 }

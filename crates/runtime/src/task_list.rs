@@ -36,7 +36,9 @@ pub(crate) fn read_task_list(
     if !judged || is_link() {
         return None;
     }
-    let text = whole::read_text(&path, MAX_BYTES).ok().flatten()?;
+    let text = whole::read_limited_text_file(&path, MAX_BYTES)
+        .ok()
+        .flatten()?;
     let mut kept = redactor.redact_text(&text).into_owned();
     kept.truncate(kept.floor_char_boundary(MAX_KEPT));
     Some(Box::new(StandingTaskListSnapshot {

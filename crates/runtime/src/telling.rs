@@ -10,15 +10,17 @@ use crate::{clock, load};
 ///
 /// # Errors
 /// If the store or a log cannot be read.
-pub fn untold(store: &dyn Store) -> Result<Vec<(StoredApprovalRequest, String)>, RuntimeError> {
-    let now = clock::now();
+pub fn approvals_awaiting_notification(
+    store: &dyn Store,
+) -> Result<Vec<(StoredApprovalRequest, String)>, RuntimeError> {
+    let now = clock::now_millis();
     let mut rows = store.list_approvals()?;
     rows.retain(|row| row.approval_needs_notification(now));
     rows.reverse();
     let mut found = Vec::new();
     for row in rows {
         // A question of a session that is damaged keeps nobody from being told of the others.
-        match command(store, &row) {
+        match approval_notify_command(store, &row) {
             Ok(Some(command)) => found.push((row, command)),
             Ok(None) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
             Err(RuntimeError::Store(StoreError::Corrupt { .. })) => {}
@@ -28,9 +30,14 @@ pub fn untold(store: &dyn Store) -> Result<Vec<(StoredApprovalRequest, String)>,
     Ok(found)
 }
 
-fn command(store: &dyn Store, row: &StoredApprovalRequest) -> Result<Option<String>, RuntimeError> {
-    let notify = load::read_session(store, &row.session, |tail, state| {
-        let policy = load::policy(&row.session, &state, |digest| tail.read_stored_blob(digest))?;
+fn approval_notify_command(
+    store: &dyn Store,
+    row: &StoredApprovalRequest,
+) -> Result<Option<String>, RuntimeError> {
+    let notify = load::read_session_with_state(store, &row.session, |tail, state| {
+        let policy = load::load_recorded_policy(&row.session, &state, |digest| {
+            tail.read_stored_blob(digest)
+        })?;
         Ok(policy.approvals.notify)
     })?;
     Ok(notify.flatten())
@@ -40,9 +47,12 @@ fn command(store: &dyn Store, row: &StoredApprovalRequest) -> Result<Option<Stri
 ///
 /// # Errors
 /// If the store cannot be written.
-pub fn told(store: &dyn Store, rows: &[StoredApprovalRequest]) -> Result<(), RuntimeError> {
-    let now = clock::now();
-    note(store, rows, &|row| StoredApprovalRequest {
+pub fn mark_approvals_notified(
+    store: &dyn Store,
+    rows: &[StoredApprovalRequest],
+) -> Result<(), RuntimeError> {
+    let now = clock::now_millis();
+    update_approvals(store, rows, &|row| StoredApprovalRequest {
         notified_at: Some(now),
         ..row
     })
@@ -52,18 +62,18 @@ pub fn told(store: &dyn Store, rows: &[StoredApprovalRequest]) -> Result<(), Run
 ///
 /// # Errors
 /// If the store cannot be written.
-pub fn not_told(
+pub fn mark_approvals_not_notified(
     store: &dyn Store,
     rows: &[StoredApprovalRequest],
     why: &str,
 ) -> Result<(), RuntimeError> {
-    note(store, rows, &|row| StoredApprovalRequest {
+    update_approvals(store, rows, &|row| StoredApprovalRequest {
         notification_error: Some(why.to_owned()),
         ..row
     })
 }
 
-fn note(
+fn update_approvals(
     store: &dyn Store,
     rows: &[StoredApprovalRequest],
     noted: &dyn Fn(StoredApprovalRequest) -> StoredApprovalRequest,

@@ -21,16 +21,19 @@ use checkrein_store::{
 };
 use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
-use crate::approvals::{Beside, check_open};
-use crate::delivery::{Delivery, Patience, Rewritten};
+use crate::approvals::{ApprovalRequestOrAnswer, find_open_approval};
+use crate::delivery::{Deadline, EventDelivery, RewrittenResult};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::facts::{CallExtent, CallPlace};
-use crate::guard::Sealing;
-use crate::known_scope::KnownScope;
-use crate::layers::AsItCame;
-use crate::looks::Look;
-use crate::repeats::{Known, find_known, recorded_answer, repeated, scope_of};
+use crate::facts::{PossibleToolCallChange, ToolCallFoldersAndPatch};
+use crate::guard::PolicyToSeal;
+use crate::known_scope::PriorScope;
+use crate::layers::UnredactedEventTexts;
+use crate::looks::TreeSnapshot;
+use crate::repeats::{
+    KnownDelivery, event_for_repeated_input, find_known_delivery, input_scope,
+    recorded_decision_on_input,
+};
 use crate::workspace::PROMPT_LIMIT;
 use crate::{acts, fit, judging, load, neighbours, patches, summary, task_list};
 
@@ -38,7 +41,7 @@ use crate::{acts, fit, judging, load, neighbours, patches, summary, task_list};
 const CACHE_EVERY: u64 = 16;
 
 /// What one transaction came to.
-pub(crate) struct Handled {
+pub(crate) struct TransactionResult {
     pub(crate) seq: EventSeq,
     pub(crate) scope: ScopeId,
     pub(crate) answer: Option<(Decision, DecisionExplanation)>,
@@ -49,91 +52,91 @@ pub(crate) struct Handled {
     /// It was known already: another entry delivered it.
     pub(crate) repeated: bool,
     /// What layers of middleware made of a result.
-    pub(crate) rewritten: Rewritten,
+    pub(crate) rewritten: RewrittenResult,
     /// What a person has to be told of.
     pub(crate) parked: Option<StoredApprovalRequest>,
     /// Files of the tree that are too large to be read.
-    pub(crate) unread: Vec<String>,
+    pub(crate) large_files: Vec<String>,
     /// The tree as it was judged on.
-    pub(crate) look: Option<Arc<Look>>,
+    pub(crate) snapshot: Option<Arc<TreeSnapshot>>,
 }
 
 /// How things stand before news are folded in.
-pub(crate) struct AsItStands {
+pub(crate) struct StateBeforeInput {
     pub(crate) state: SessionState,
     pub(crate) policy: Policy,
     /// The conversation that the news come from.
-    pub(crate) scope: KnownScope,
+    pub(crate) scope: PriorScope,
 }
 
 /// What came of a look at the log.
-enum Decided {
+enum TransactionAttemptResult {
     /// The session is new, and no policy is at hand.
-    Unsealed,
+    CompilePolicy,
     /// Somebody is to be asked about it first; as things stand.
-    Unwatched(Box<AsItStands>),
+    Consult(Box<StateBeforeInput>),
     /// It is handled; what is to be written, if anything.
-    Handled(Box<(Handled, Option<AppendBatch>)>),
+    Finish(Box<(TransactionResult, Option<AppendBatch>)>),
 }
 
 impl Runtime {
     /// One transaction: tail, fold, step, append.
-    pub(crate) fn handle(
+    pub(crate) fn process_event_in_transaction(
         &self,
-        delivery: Delivery<'_>,
-        patience: Patience<'_>,
-    ) -> Result<Handled, RuntimeError> {
-        self.handle_under(None, delivery, patience)
+        delivery: EventDelivery<'_>,
+        patience: Deadline<'_>,
+    ) -> Result<TransactionResult, RuntimeError> {
+        self.transact_event_under_policy(None, delivery, patience)
     }
 
     /// The same for what was found under this sealed policy.
-    pub(crate) fn handle_under(
+    pub(crate) fn transact_event_under_policy(
         &self,
         sealed: Option<Digest>,
-        delivery: Delivery<'_>,
-        patience: Patience<'_>,
-    ) -> Result<Handled, RuntimeError> {
+        delivery: EventDelivery<'_>,
+        patience: Deadline<'_>,
+    ) -> Result<TransactionResult, RuntimeError> {
         // As they came: what is kept of them may be less.
         let args = match &delivery.input {
             Input::ToolRequested(request) => request.args.clone(),
             _ => String::new(),
         };
-        let beside = Beside::of(&delivery, &args);
-        self.handle_beside(sealed, beside, delivery, patience)
+        let beside = ApprovalRequestOrAnswer::approval_request_from_delivery(&delivery, &args);
+        self.transact_event_with_approvals(sealed, beside, delivery, patience)
     }
 
     /// The same, with what approvals need to know.
-    pub(crate) fn handle_beside(
+    pub(crate) fn transact_event_with_approvals(
         &self,
         sealed: Option<Digest>,
-        beside: Beside<'_>,
-        mut delivery: Delivery<'_>,
-        patience: Patience<'_>,
-    ) -> Result<Handled, RuntimeError> {
+        beside: ApprovalRequestOrAnswer<'_>,
+        mut delivery: EventDelivery<'_>,
+        patience: Deadline<'_>,
+    ) -> Result<TransactionResult, RuntimeError> {
         let session = delivery.session.clone();
         // Keywords are looked for in all of it.
         let message = match &delivery.input {
             Input::StopRequested(stop) => stop.message.clone(),
             _ => String::new(),
         };
-        fit::input(&self.redactor, &mut delivery.input);
-        if let Some(short) = delivery.key.as_deref().and_then(fit::id) {
+        fit::redact_and_limit_input(&self.redactor, &mut delivery.input);
+        if let Some(short) = delivery.key.as_deref().and_then(fit::hash_overlong_id) {
             delivery.key = Some(short);
         }
-        let mut compiled: Option<Sealing> = None;
-        let stands = self.look_for_edits(&delivery, patience)?;
+        let mut compiled: Option<PolicyToSeal> = None;
+        let stands = self.record_config_edits_on_delivery(&delivery, patience)?;
         let (unread, look) =
-            self.read_subjects(&mut delivery, &message, stands, &mut compiled, patience)?;
-        self.read_patch(&mut delivery, patience);
+            self.read_tree_for_input(&mut delivery, &message, stands, &mut compiled, patience)?;
+        self.fill_patch_fact_from_tree(&mut delivery, patience);
         // Whoever watches is asked once it is known that the call is new, and somebody watches.
         let mut watched = false;
-        let mut rewritten = Rewritten::default();
+        let mut rewritten = RewrittenResult::default();
         loop {
             let mut unwatched = None;
-            let mut outcome: Option<Result<Handled, RuntimeError>> = None;
+            let mut outcome: Option<Result<TransactionResult, RuntimeError>> = None;
             let written = self
                 .store
-                .transact_on_session(&session, &mut |tail| match self.decide(
+                .transact_on_session(&session, &mut |tail| match self.decide_in_transaction(
                     tail,
                     &delivery,
                     compiled.as_ref(),
@@ -141,15 +144,15 @@ impl Runtime {
                     beside,
                     watched,
                 ) {
-                    Ok(Decided::Unwatched(stands)) => {
+                    Ok(TransactionAttemptResult::Consult(stands)) => {
                         unwatched = Some(stands);
                         Ok(None)
                     }
-                    Ok(Decided::Unsealed) => {
+                    Ok(TransactionAttemptResult::CompilePolicy) => {
                         outcome = None;
                         Ok(None)
                     }
-                    Ok(Decided::Handled(made)) => {
+                    Ok(TransactionAttemptResult::Finish(made)) => {
                         let (handled, batch) = *made;
                         outcome = Some(Ok(handled));
                         Ok(batch)
@@ -168,45 +171,47 @@ impl Runtime {
             }
             if let Some(stands) = unwatched {
                 watched = true;
-                if self.has_layers(&stands.policy, &delivery) {
+                if self.has_layers_for_delivery(&stands.policy, &delivery) {
                     let args = match beside {
-                        Beside::Call(asked) => asked.args,
-                        Beside::Nothing | Beside::Answer(_) => "",
+                        ApprovalRequestOrAnswer::ToolCall(asked) => asked.args,
+                        ApprovalRequestOrAnswer::Nothing
+                        | ApprovalRequestOrAnswer::PersonAnswer(_) => "",
                     };
-                    let came = AsItCame {
+                    let came = UnredactedEventTexts {
                         args,
                         message: &message,
                     };
-                    rewritten = self.consult(&mut delivery, &came, &stands, patience)?;
+                    rewritten =
+                        self.consult_middleware_layers(&mut delivery, &came, &stands, patience)?;
                 }
-                self.watch(&mut delivery, beside, &stands, patience)?;
+                self.ask_veto_and_progress_models(&mut delivery, beside, &stands, patience)?;
                 continue;
             }
             match outcome {
                 Some(outcome) => {
-                    return outcome.map(|handled| Handled {
+                    return outcome.map(|handled| TransactionResult {
                         rewritten,
-                        unread,
-                        look,
+                        large_files: unread,
+                        snapshot: look,
                         ..handled
                     });
                 }
                 // A new session: compile outside the transaction, then try again.
-                None => compiled = Some(self.compile()?),
+                None => compiled = Some(self.compile_session_policy()?),
             }
         }
     }
 
     /// The tree, for inputs that are judged on it. Outside the transaction: it takes a while. Of a stop
     /// the files that are too large to be read are given back.
-    fn read_subjects(
+    fn read_tree_for_input(
         &self,
-        delivery: &mut Delivery<'_>,
+        delivery: &mut EventDelivery<'_>,
         message: &str,
         known: Option<(SessionState, Policy)>,
-        compiled: &mut Option<Sealing>,
-        patience: Patience<'_>,
-    ) -> Result<(Vec<String>, Option<Arc<Look>>), RuntimeError> {
+        compiled: &mut Option<PolicyToSeal>,
+        patience: Deadline<'_>,
+    ) -> Result<(Vec<String>, Option<Arc<TreeSnapshot>>), RuntimeError> {
         if !matches!(
             delivery.input,
             Input::PromptSubmitted(_) | Input::StopRequested(_)
@@ -215,54 +220,62 @@ impl Runtime {
         }
         let known = match known {
             Some(stands) => Some(stands),
-            None => self.peek(&delivery.session)?,
+            None => self.load_session_state_and_policy(&delivery.session)?,
         };
         if let (Some((state, _)), Input::StopRequested(stop)) = (&known, &delivery.input) {
             // Before acts are read: what this stop finds out is not voided by it.
             if let Some(reach) = state.unreported_act_reach(&stop.scope) {
-                self.count_act(&delivery.session, reach)?;
+                self.count_unlogged_act(&delivery.session, reach)?;
             }
         }
         let policy = match known {
             Some((_, policy)) => policy,
             None => {
-                let sealing = self.compile()?;
+                let sealing = self.compile_session_policy()?;
                 compiled.insert(sealing).compiled.policy.clone()
             }
         };
         delivery.task_list = task_list::read_task_list(&self.place.root, &policy, &self.redactor);
         match &mut delivery.input {
             Input::PromptSubmitted(prompt) => {
-                let limit = PROMPT_LIMIT.min(patience.for_a_question(&*self.place.system));
-                let tracked = self.place.begin_task(&delivery.session, limit);
+                let limit =
+                    PROMPT_LIMIT.min(patience.auxiliary_program_timeout(&*self.place.system));
+                let tracked = self.place.freeze_tracked_files(&delivery.session, limit);
                 let limits = TreeReadLimits {
                     time: Some(PROMPT_LIMIT),
-                    ..patience.limits(&*self.place.system)
+                    ..patience.tree_read_limits(&*self.place.system)
                 };
                 // Before the tree, as at a stop: an act that comes meanwhile is one of the task.
                 let acts = match prompt.tells_calls {
-                    true => Some(self.acts(Some(&delivery.session))?.newest),
+                    true => Some(self.act_count(Some(&delivery.session))?.newest),
                     false => None,
                 };
-                let reading = self.place.read(&tracked, &policy, limits);
+                let reading = self.place.read_tree(&tracked, &policy, limits);
                 prompt.acts =
                     acts.filter(|_| matches!(reading, Err(TreeReaderError::TooSlow { .. })));
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
-                let longest = neighbours::longest_wait(&self.place, patience);
+                let longest = neighbours::max_external_write_wait(&self.place, patience);
                 let until = self.place.system.monotonic_now() + longest;
-                let known = neighbours::known(&self.place);
-                neighbours::wait_for_stillness(&self.place, &known, until, patience);
-                let tracked = self.place.tracked(Some(&delivery.session), patience);
-                let limits = patience.limits(&*self.place.system);
-                let look = self.read_with_acts(&delivery.session, &tracked, &policy, limits)?;
+                let known = neighbours::externally_written_files(&self.place);
+                neighbours::wait_until_files_unchanged(&self.place, &known, until, patience);
+                let tracked = self
+                    .place
+                    .session_tracked_files(Some(&delivery.session), patience);
+                let limits = patience.tree_read_limits(&*self.place.system);
+                let look =
+                    self.read_tree_and_newest_acts(&delivery.session, &tracked, &policy, limits)?;
                 let known = look.map(Arc::new);
                 let look = known.as_ref().ok().map(Arc::clone);
                 let unread = look.as_ref().map(|look| look.reading.unread.clone());
-                delivery.runs = look.as_ref().map(|look| self.required_runs(&policy, look));
-                stop.tree = tree_fact(known.map(|look| fact_for(&stop.scope, &look)))?;
-                stop.judges = judging::called(&policy, stop, message);
+                delivery.required_runs = look
+                    .as_ref()
+                    .map(|look| self.required_check_content_keys(&policy, look));
+                stop.tree = tree_fact_from_reading(
+                    known.map(|look| snapshot_tree_fact(&stop.scope, &look)),
+                )?;
+                stop.judges = judging::judge_trigger_facts(&policy, stop, message);
                 return Ok((unread.unwrap_or_default(), look));
             }
             _ => {}
@@ -272,38 +285,38 @@ impl Runtime {
 
     /// The patch that a request applies, against the tree as it is now. Outside the transaction
     /// like the tree, and for the same reason.
-    fn read_patch(&self, delivery: &mut Delivery<'_>, patience: Patience<'_>) {
-        let fact = patches::of_request(delivery, &self.place.root, patience);
+    fn fill_patch_fact_from_tree(&self, delivery: &mut EventDelivery<'_>, patience: Deadline<'_>) {
+        let fact = patches::dry_run_requested_patch(delivery, &self.place.root, patience);
         if let Input::ToolRequested(request) = &mut delivery.input {
             request.facts.patch = fact;
         }
     }
 
     /// Inside the transaction.
-    fn decide(
+    fn decide_in_transaction(
         &self,
         tail: &dyn SessionView,
-        delivery: &Delivery<'_>,
-        compiled: Option<&Sealing>,
+        delivery: &EventDelivery<'_>,
+        compiled: Option<&PolicyToSeal>,
         found_under: Option<Digest>,
-        beside: Beside<'_>,
+        beside: ApprovalRequestOrAnswer<'_>,
         watched: bool,
-    ) -> Result<Decided, RuntimeError> {
+    ) -> Result<TransactionAttemptResult, RuntimeError> {
         let session = &delivery.session;
-        let loaded = load::state(session, tail)?;
+        let loaded = load::load_session_state(session, tail)?;
         let mut state = loaded.state;
         let mut batch = AppendBatch::default();
         let mut warnings = Vec::new();
         let policy = if state.policy.is_some() {
-            load::policy(session, &state, |digest| tail.read_stored_blob(digest))?
+            load::load_recorded_policy(session, &state, |digest| tail.read_stored_blob(digest))?
         } else {
-            let Some(Sealing {
+            let Some(PolicyToSeal {
                 compiled,
                 guard,
                 equipped,
             }) = compiled
             else {
-                return Ok(Decided::Unsealed);
+                return Ok(TransactionAttemptResult::CompilePolicy);
             };
             let blob = compiled.policy.to_policy_blob();
             let sealed = Event::PolicySealed {
@@ -313,60 +326,62 @@ impl Runtime {
                 equipped: equipped.clone(),
             };
             state.apply_event(&sealed);
-            batch.events.push(row(&sealed, None));
+            batch.events.push(to_new_event(&sealed, None));
             batch.blobs.push(blob);
             batch.blobs.extend(guard.clone());
             warnings.clone_from(&compiled.warnings);
-            warnings.extend(self.stages.warnings(&compiled.policy));
+            warnings.extend(self.stages.unsupported_stage_warnings(&compiled.policy));
             compiled.policy.clone()
         };
-        let scope = scope_of(&delivery.input);
+        let scope = input_scope(&delivery.input);
         let waits = |pending: &PendingStop| !pending.awaited_verifiers.is_empty();
         if found_under.is_some_and(|sealed| state.policy != Some(sealed))
             && state.pending_stop(&scope).is_some_and(waits)
         {
             // A person sealed anew meanwhile, and the same was asked for once more.
-            let handled = Handled {
+            let handled = TransactionResult {
                 seq: tail.last_seq(),
-                effects: outstanding(&policy, &state, &scope),
+                effects: effects_awaited_by_stop(&policy, &state, &scope),
                 scope,
                 answer: None,
                 state,
                 policy,
                 warnings,
                 repeated: true,
-                rewritten: Rewritten::default(),
+                rewritten: RewrittenResult::default(),
                 parked: None,
-                unread: Vec::new(),
-                look: None,
+                large_files: Vec::new(),
+                snapshot: None,
             };
-            return Ok(Decided::Handled(Box::new((handled, None))));
+            return Ok(TransactionAttemptResult::Finish(Box::new((handled, None))));
         }
         // Before anything else: an answer that comes second is none, however much it is like the
         // first.
-        if let Beside::Answer(answered) = beside {
-            let open = check_open(tail, answered)?;
+        if let ApprovalRequestOrAnswer::PersonAnswer(answered) = beside {
+            let open = find_open_approval(tail, answered)?;
             batch.approvals.push(StoredApprovalRequest {
                 until: answered.until,
                 answer: answered.answer.clone(),
                 ..open
             });
         }
-        let now = self.place.system.millis();
+        let now = self.place.system.now_millis();
         let asked = match beside {
-            Beside::Call(asked) => Some(asked.key),
+            ApprovalRequestOrAnswer::ToolCall(asked) => Some(asked.key),
             _ => None,
         };
-        let Known { key, first: known } =
-            find_known(session, tail, delivery, (&state, &scope, now), asked)?;
+        let KnownDelivery { key, first: known } =
+            find_known_delivery(session, tail, delivery, (&state, &scope, now), asked)?;
         if let Some(known) = known {
-            let answer = recorded_answer(session, tail, known, &delivery.input)?;
-            if let Some(repeated) = repeated(&delivery.input, known, &delivery.source, &scope) {
+            let answer = recorded_decision_on_input(session, tail, known, &delivery.input)?;
+            if let Some(repeated) =
+                event_for_repeated_input(&delivery.input, known, &delivery.source, &scope)
+            {
                 state.apply_event(&repeated);
-                batch.events.push(row(&repeated, None));
+                batch.events.push(to_new_event(&repeated, None));
             }
-            let effects = outstanding(&policy, &state, &scope);
-            let handled = Handled {
+            let effects = effects_awaited_by_stop(&policy, &state, &scope);
+            let handled = TransactionResult {
                 seq: known,
                 scope,
                 answer,
@@ -375,46 +390,55 @@ impl Runtime {
                 policy,
                 warnings,
                 repeated: true,
-                rewritten: Rewritten::default(),
+                rewritten: RewrittenResult::default(),
                 parked: None,
-                unread: Vec::new(),
-                look: None,
+                large_files: Vec::new(),
+                snapshot: None,
             };
-            return Ok(Decided::Handled(Box::new((handled, Some(batch)))));
+            return Ok(TransactionAttemptResult::Finish(Box::new((
+                handled,
+                Some(batch),
+            ))));
         }
 
-        let known_scope = KnownScope::find(tail, &state, &scope, delivery.usage.is_some())?;
+        let known_scope =
+            PriorScope::find_scope_state_or_row(tail, &state, &scope, delivery.usage.is_some())?;
         let is_call = matches!(delivery.input, Input::ToolRequested(_));
         let watches = is_call && (policy.veto.is_some() || policy.progress.is_some());
-        if !watched && (watches || self.has_layers(&policy, delivery)) {
+        if !watched && (watches || self.has_layers_for_delivery(&policy, delivery)) {
             let scope = known_scope;
-            return Ok(Decided::Unwatched(Box::new(AsItStands {
-                state,
-                policy,
-                scope,
-            })));
+            return Ok(TransactionAttemptResult::Consult(Box::new(
+                StateBeforeInput {
+                    state,
+                    policy,
+                    scope,
+                },
+            )));
         }
-        let mut stamped = self.stamp(now, &policy, &state, &known_scope, delivery);
-        if let Some(required) = &delivery.runs {
-            stamped.newest_runs = Some(acts::newest_runs(tail, required)?);
+        let mut stamped = self.stamp_input_with_facts(now, &policy, &state, &known_scope, delivery);
+        if let Some(required) = &delivery.required_runs {
+            stamped.newest_runs = Some(acts::newest_check_runs(tail, required)?);
         }
         let question = match (&mut stamped.input, beside) {
-            (Input::ToolRequested(request), Beside::Call(asked)) => {
-                self.look_up(tail, &policy, &state, delivery, request, asked)?
-            }
+            (Input::ToolRequested(request), ApprovalRequestOrAnswer::ToolCall(asked)) => self
+                .stamp_approval_status_into_request(
+                    tail, &policy, &state, delivery, request, asked,
+                )?,
             _ => None,
         };
         let reach = match &stamped.input {
             Input::ToolReturned(returned) if !state.answers_open_tool_call(returned) => {
-                self.reach_of_stray(&policy, delivery)
+                self.unrecorded_call_act_reach(&policy, delivery)
             }
-            input => acts::reach_of(&state, input),
+            input => acts::act_reach(&state, input),
         };
-        let unreported = acts::unreported(&state, &stamped.input);
+        let unreported = acts::unreported_act_reach(&state, &stamped.input);
         let made = apply_input_and_decide(&policy, &mut state, stamped);
-        let reach = reach.filter(|_| acts::may_run(made.decision.as_ref()));
-        batch.act = acts::widest([reach, unreported]).map(|reach| self.act(reach));
-        let parked = question.and_then(|question| question.settle(&made, &state, &mut batch));
+        let reach = reach.filter(|_| acts::is_call_not_denied(made.decision.as_ref()));
+        batch.act =
+            acts::widest_act_reach([reach, unreported]).map(|reach| self.build_tool_act(reach));
+        let parked = question
+            .and_then(|question| question.record_approval_outcome(&made, &state, &mut batch));
         let StateMachineStep {
             events,
             effects,
@@ -435,10 +459,12 @@ impl Runtime {
             }
             batch
                 .events
-                .push(row(event, key.clone().filter(|_| is_input)));
+                .push(to_new_event(event, key.clone().filter(|_| is_input)));
         }
-        batch.scopes.extend(known_scope.changed(&state, &scope));
-        batch.effects = self.effect_rows(&policy, &state, &effects, seq);
+        batch
+            .scopes
+            .extend(known_scope.changed_scope_row(&state, &scope));
+        batch.effects = self.requested_check_run_rows(&policy, &state, &effects, seq);
         if stop_decided {
             // Whatever was asked for is found or not needed any more.
             batch.settled = tail
@@ -451,21 +477,21 @@ impl Runtime {
             || !batch.approvals.is_empty()
             || matches!(delivery.input, Input::EvidenceArrived(_));
         if stop_decided || state.last.0.saturating_sub(loaded.cached_at.0) >= CACHE_EVERY {
-            batch.cache = load::cache(&state);
+            batch.cache = load::encode_state_cache(&state);
         }
-        if events.iter().any(matters_for_listing) {
-            let root = self.place.root_text();
-            if let Some(left) = left_behind(session, tail, &events, &state)? {
+        if events.iter().any(event_changes_task_listing) {
+            let root = self.place.workspace_root_path_text();
+            if let Some(left) = superseded_task_state(session, tail, &events, &state)? {
                 batch
                     .tasks
-                    .extend(summary::row(session, &policy, &left, &root, self));
+                    .extend(summary::task_row(session, &policy, &left, &root, self));
             }
             batch
                 .tasks
-                .extend(summary::row(session, &policy, &state, &root, self));
+                .extend(summary::task_row(session, &policy, &state, &root, self));
         }
         let answer = decision.map(|decision| (decision, why));
-        let handled = Handled {
+        let handled = TransactionResult {
             seq,
             scope,
             answer,
@@ -474,27 +500,30 @@ impl Runtime {
             policy,
             warnings,
             repeated: false,
-            rewritten: Rewritten::default(),
+            rewritten: RewrittenResult::default(),
             parked,
-            unread: Vec::new(),
-            look: None,
+            large_files: Vec::new(),
+            snapshot: None,
         };
-        Ok(Decided::Handled(Box::new((handled, Some(batch)))))
+        Ok(TransactionAttemptResult::Finish(Box::new((
+            handled,
+            Some(batch),
+        ))))
     }
 
     /// The input as it is recorded: with facts, token use, and what the state has forgotten.
-    pub(crate) fn stamp(
+    pub(crate) fn stamp_input_with_facts(
         &self,
         at: UnixMillis,
         policy: &Policy,
         state: &SessionState,
-        known: &KnownScope,
-        delivery: &Delivery<'_>,
+        known: &PriorScope,
+        delivery: &EventDelivery<'_>,
     ) -> StampedInput {
         StampedInput {
             at,
             source: delivery.source.clone(),
-            input: self.complete(policy, state, &known.cursor, delivery),
+            input: self.fill_in_input_facts(policy, state, &known.cursor, delivery),
             layers: delivery.layers.clone().into(),
             task_list: delivery.task_list.clone(),
             halted: known.forgotten_halt,
@@ -504,12 +533,12 @@ impl Runtime {
         }
     }
 
-    fn complete(
+    fn fill_in_input_facts(
         &self,
         policy: &Policy,
         state: &SessionState,
         cursor: &str,
-        delivery: &Delivery<'_>,
+        delivery: &EventDelivery<'_>,
     ) -> Input {
         let mut input = delivery.input.clone();
         let tokens = delivery.usage.and_then(|usage| usage(cursor));
@@ -534,25 +563,29 @@ impl Runtime {
                 request.tokens = tokens.or(request.tokens.take());
                 let patch = request.facts.patch.take();
                 let (veto, progress) = (request.facts.veto.take(), request.facts.progress.take());
-                let place = CallPlace {
+                let place = ToolCallFoldersAndPatch {
                     root: &self.place.root,
-                    here: delivery.works_in.unwrap_or(&self.place.root),
+                    here: delivery.working_folder.unwrap_or(&self.place.root),
                     patch: patch.as_ref(),
                 };
                 let under = (state.policy, policy);
-                request.facts = delivery
-                    .facts
-                    .facts(under, &request.tool, place, &self.redactor);
+                request.facts =
+                    delivery
+                        .facts
+                        .tool_facts(under, &request.tool, place, &self.redactor);
                 (request.facts.veto, request.facts.progress) = (veto, progress);
                 let outside = request.facts.outside;
-                let extent = delivery.facts.extent(place, outside, request.may_act);
-                request.facts.reach = extent.reach();
+                let extent =
+                    delivery
+                        .facts
+                        .tool_call_change_extent(place, outside, request.may_act);
+                request.facts.reach = extent.act_reach();
                 // Of a task whose start is known the tree itself says so.
                 let is_asked = state
                     .task_if_open()
                     .is_some_and(|t| t.acts_at_start.is_some());
-                request.facts.counted = is_asked && extent == CallExtent::Counted;
-                fit::facts(&self.redactor, &mut request.facts);
+                request.facts.counted = is_asked && extent == PossibleToolCallChange::Counted;
+                fit::redact_and_limit_tool_facts(&self.redactor, &mut request.facts);
             }
             Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
             Input::RoundEnded(round) => round.tokens = tokens.or(round.tokens.take()),
@@ -564,18 +597,24 @@ impl Runtime {
 
     /// How far a call may have reached of which only the outcome is known: it was asked for while Checkrein was switched
     /// off, or is forgotten.
-    fn reach_of_stray(&self, policy: &Policy, delivery: &Delivery<'_>) -> Option<ActReach> {
-        let place = CallPlace {
+    fn unrecorded_call_act_reach(
+        &self,
+        policy: &Policy,
+        delivery: &EventDelivery<'_>,
+    ) -> Option<ActReach> {
+        let place = ToolCallFoldersAndPatch {
             root: &self.place.root,
-            here: delivery.works_in.unwrap_or(&self.place.root),
+            here: delivery.working_folder.unwrap_or(&self.place.root),
             patch: None,
         };
         let facts = &delivery.facts;
-        let known = facts.facts((None, policy), "", place, &self.redactor);
-        facts.extent(place, known.outside, true).reach()
+        let known = facts.tool_facts((None, policy), "", place, &self.redactor);
+        facts
+            .tool_call_change_extent(place, known.outside, true)
+            .act_reach()
     }
 
-    fn effect_rows(
+    fn requested_check_run_rows(
         &self,
         policy: &Policy,
         state: &SessionState,
@@ -592,9 +631,9 @@ impl Runtime {
                     ..
                 } => {
                     let spec = policy.verifier_spec(verifier)?;
-                    let (content, _) = content(state, scope, spec, *subject);
+                    let (content, _) = content_and_voiding_act(state, scope, spec, *subject);
                     Some(StoredCheckRequest {
-                        key: self.content_key(policy, spec, content, EvidenceOrigin::Gate),
+                        key: self.evidence_content_key(policy, spec, content, EvidenceOrigin::Gate),
                         verifier: verifier.clone(),
                         stop,
                     })
@@ -605,7 +644,7 @@ impl Runtime {
     }
 }
 
-fn row(event: &Event, key: Option<String>) -> NewEvent {
+fn to_new_event(event: &Event, key: Option<String>) -> NewEvent {
     NewEvent {
         kind: event.log_event_kind(),
         payload: event::encode_event(event),
@@ -614,7 +653,7 @@ fn row(event: &Event, key: Option<String>) -> NewEvent {
 }
 
 /// A reading for the core; being told to go is no fact about the tree.
-pub(crate) fn tree_fact(
+pub(crate) fn tree_fact_from_reading(
     fact: Result<TreeDigests, TreeReaderError>,
 ) -> Result<Result<TreeDigests, TreeReadError>, RuntimeError> {
     match fact {
@@ -628,7 +667,7 @@ pub(crate) fn tree_fact(
 }
 
 /// What a look says to a stop of this conversation.
-pub(crate) fn fact_for(scope: &ScopeId, look: &Look) -> TreeDigests {
+pub(crate) fn snapshot_tree_fact(scope: &ScopeId, look: &TreeSnapshot) -> TreeDigests {
     let fact = look.reading.fact.clone();
     TreeDigests {
         // Others of the same session are at work while a sub-agent stops.
@@ -639,7 +678,7 @@ pub(crate) fn fact_for(scope: &ScopeId, look: &Look) -> TreeDigests {
 
 /// The content that a verifier is asked about where this is its subject, and the number of the act that voids
 /// what was found before it.
-pub(crate) fn content(
+pub(crate) fn content_and_voiding_act(
     state: &SessionState,
     scope: &ScopeId,
     spec: &VerifierSpec,
@@ -657,7 +696,11 @@ pub(crate) fn content(
 }
 
 /// What the pending stop of this scope still waits for.
-pub(crate) fn outstanding(policy: &Policy, state: &SessionState, scope: &ScopeId) -> Vec<Effect> {
+pub(crate) fn effects_awaited_by_stop(
+    policy: &Policy,
+    state: &SessionState,
+    scope: &ScopeId,
+) -> Vec<Effect> {
     let Some(pending) = state.pending_stop(scope) else {
         return Vec::new();
     };
@@ -695,7 +738,7 @@ pub(crate) fn outstanding(policy: &Policy, state: &SessionState, scope: &ScopeId
 
 /// The state in which a task ended that another one has taken the place of within the same
 /// step: without it the listing would show that task as open for ever.
-fn left_behind(
+fn superseded_task_state(
     session: &SessionId,
     tail: &dyn SessionView,
     events: &[Event],
@@ -707,14 +750,14 @@ fn left_behind(
         .position(|event| matches!(event, Event::TaskEnded { task, .. } if Some(*task) != newest));
     let Some(ended) = ended else { return Ok(None) };
     // Rare enough to fold anew, so that no other step pays for a copy of the state.
-    let mut state = load::state(session, tail)?.state;
+    let mut state = load::load_session_state(session, tail)?.state;
     for event in events.iter().take(ended + 1) {
         state.apply_event(event);
     }
     Ok(Some(state))
 }
 
-fn matters_for_listing(event: &Event) -> bool {
+fn event_changes_task_listing(event: &Event) -> bool {
     matches!(
         event,
         Event::TaskOpened { .. }

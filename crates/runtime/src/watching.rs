@@ -22,48 +22,56 @@ use checkrein_verifiers::veto::{ToolCallForVeto, ToolCallVetoVerdict};
 use checkrein_verifiers::witness::ModelQuestionOutcome as Heard;
 use checkrein_verifiers::{ChatMessage, progress, veto};
 
-use crate::approvals::Beside;
-use crate::delivery::{Delivery, Patience};
+use crate::approvals::ApprovalRequestOrAnswer;
+use crate::delivery::{Deadline, EventDelivery};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::facts::CallPlace;
-use crate::transaction::AsItStands;
+use crate::facts::ToolCallFoldersAndPatch;
+use crate::transaction::StateBeforeInput;
 use crate::{fit, load};
 
 /// Longest that an agent waits for one word about a call.
-const MOST: Duration = Duration::from_secs(20);
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(20);
 /// How long to wait before looking again for what another process is asking.
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Messages of the conversation that a model is told of.
-const RECENT: usize = 8;
+const MAX_LINES: usize = 8;
 /// Characters of a call's arguments in them.
-const ARGS: usize = 240;
+const MAX_ARGUMENT_CHARS: usize = 240;
 
 impl Runtime {
     /// Asks whoever watches, where the sealed policy has one and nothing else refuses the call.
-    pub(crate) fn watch(
+    pub(crate) fn ask_veto_and_progress_models(
         &self,
-        delivery: &mut Delivery<'_>,
-        beside: Beside<'_>,
-        stands: &AsItStands,
-        patience: Patience<'_>,
+        delivery: &mut EventDelivery<'_>,
+        beside: ApprovalRequestOrAnswer<'_>,
+        stands: &StateBeforeInput,
+        patience: Deadline<'_>,
     ) -> Result<(), RuntimeError> {
-        let (Input::ToolRequested(request), Beside::Call(asked)) = (&delivery.input, beside) else {
+        let (Input::ToolRequested(request), ApprovalRequestOrAnswer::ToolCall(asked)) =
+            (&delivery.input, beside)
+        else {
             return Ok(());
         };
-        let AsItStands { state, policy, .. } = stands;
+        let StateBeforeInput { state, policy, .. } = stands;
         let risky = match &policy.veto {
-            Some(terms) => terms.all || self.is_risky(request, delivery),
+            Some(terms) => terms.all || self.is_risky_call(request, delivery),
             None => false,
         };
         let wanted = risky || policy.progress.is_some();
         // What is refused, or put to a person, is so whatever a model says.
-        if !wanted || !self.as_it_stands(stands, delivery).is_some_and(may_run) {
+        if !wanted
+            || !self
+                .provisional_tool_decision(stands, delivery)
+                .is_some_and(decision_lets_call_run)
+        {
             return Ok(());
         }
-        let story = self.story(&delivery.session, &request.scope, state)?;
+        let story = self.gather_activity_for_model(&delivery.session, &request.scope, state)?;
         let rating = match &policy.progress {
-            Some(terms) if story.is_due(state) => Some(self.rate(terms, state, &story, patience)?),
+            Some(terms) if story.is_progress_rating_due(state) => {
+                Some(self.ask_progress_rating(terms, state, &story, patience)?)
+            }
             _ => None,
         };
         let word = match &policy.veto {
@@ -74,7 +82,8 @@ impl Runtime {
                     terms.model.as_bytes(),
                     story.goal.as_bytes(),
                 ]);
-                let word = self.word(terms, key, state, &story, request, asked.args, patience)?;
+                let word = self
+                    .ask_model_for_veto(terms, key, state, &story, request, asked.args, patience)?;
                 Some(word)
             }
             _ => None,
@@ -87,30 +96,36 @@ impl Runtime {
     }
 
     /// How this call would be answered by all that is known of it so far; `None` if it is no call.
-    pub(crate) fn as_it_stands(
+    pub(crate) fn provisional_tool_decision(
         &self,
-        stands: &AsItStands,
-        delivery: &Delivery<'_>,
+        stands: &StateBeforeInput,
+        delivery: &EventDelivery<'_>,
     ) -> Option<ToolDecision> {
-        let AsItStands {
+        let StateBeforeInput {
             state,
             policy,
             scope,
         } = stands;
-        let stamped = self.stamp(self.place.system.millis(), policy, state, scope, delivery);
+        let stamped = self.stamp_input_with_facts(
+            self.place.system.now_millis(),
+            policy,
+            state,
+            scope,
+            delivery,
+        );
         match apply_input_and_decide(policy, &mut state.clone(), stamped).decision {
             Some(Decision::Tool(decision)) => Some(decision),
             Some(Decision::Stop(_) | Decision::Noted) | None => None,
         }
     }
 
-    fn is_risky(&self, request: &ToolRequested, delivery: &Delivery<'_>) -> bool {
-        let place = CallPlace {
+    fn is_risky_call(&self, request: &ToolRequested, delivery: &EventDelivery<'_>) -> bool {
+        let place = ToolCallFoldersAndPatch {
             root: &self.place.root,
-            here: delivery.works_in.unwrap_or(&self.place.root),
+            here: delivery.working_folder.unwrap_or(&self.place.root),
             patch: request.facts.patch.as_ref(),
         };
-        delivery.facts.is_risky(place, request.may_act)
+        delivery.facts.is_risky_tool_call(place, request.may_act)
     }
 
     /// What was said of this very call before, or is said now.
@@ -118,15 +133,15 @@ impl Runtime {
         clippy::too_many_arguments,
         reason = "one call site; a struct would only rename them"
     )]
-    fn word(
+    fn ask_model_for_veto(
         &self,
         terms: &VetoModelPolicy,
         key: Digest,
         state: &SessionState,
-        story: &Story,
+        story: &ActivityShownToModel,
         request: &ToolRequested,
         args: &str,
-        patience: Patience<'_>,
+        patience: Deadline<'_>,
     ) -> Result<ModelVetoFact, RuntimeError> {
         // Two entries that deliver the same call ask once.
         let _claim = loop {
@@ -142,17 +157,20 @@ impl Runtime {
             }
             match self.store.try_claim_effect(&key)? {
                 Some(claim) => break claim,
-                None if patience.is_over(&*self.place.system) => {
+                None if patience.is_past_deadline(&*self.place.system) => {
                     let reason = "another process was still asking when the answer was due";
-                    return Ok(nothing(ModelVetoVerdict::NoAnswer, reason.to_owned()));
+                    return Ok(unasked_veto_fact(
+                        ModelVetoVerdict::NoAnswer,
+                        reason.to_owned(),
+                    ));
                 }
-                None => self.place.system.sleep(LOOK_AGAIN),
+                None => self.place.system.sleep(POLL_INTERVAL),
             }
         };
         let said = state.task.as_ref().map_or(0, |task| task.vetoes);
         if said >= terms.max_calls {
             let reason = format!("{said} calls of this task were put to it; more may not be");
-            return Ok(nothing(ModelVetoVerdict::LimitReached, reason));
+            return Ok(unasked_veto_fact(ModelVetoVerdict::LimitReached, reason));
         }
         let hide = |text: &str| self.redactor.redact_text(text).into_owned();
         // What came as no JSON is told as a text of it.
@@ -162,20 +180,22 @@ impl Runtime {
             Ok(_) => arguments,
             Err(_) => serde_json::Value::String(arguments).to_string(),
         };
-        let (goal, history) = (hide(&story.goal), story.messages(&hide));
+        let (goal, history) = (hide(&story.goal), story.recent_replies_as_messages(&hide));
         let planned = ToolCallForVeto {
             goal: &goal,
             tool: &request.tool,
             arguments: &arguments,
             history: &history,
         };
-        let heard = Self::second(&terms.model, &self.place.models(), patience).review_call(planned);
-        let mut fact = of_opinion(heard);
+        let heard =
+            Self::second_model_reviewer(&terms.model, &self.place.model_environment(), patience)
+                .review_call(planned);
+        let mut fact = veto_fact_from_model_opinion(heard);
         if shown != args {
             // Made of what was hidden, it is none to be used.
             fact.arguments = None;
         }
-        fit::veto(&self.redactor, &mut fact);
+        fit::redact_and_limit_veto(&self.redactor, &mut fact);
         // What it did not say is asked again, should the call come again.
         if fact.says != ModelVetoVerdict::NoAnswer {
             let bytes = serde_json::to_vec(&fact).unwrap_or_default();
@@ -185,12 +205,12 @@ impl Runtime {
         Ok(fact)
     }
 
-    fn rate(
+    fn ask_progress_rating(
         &self,
         terms: &ProgressPolicy,
         state: &SessionState,
-        story: &Story,
-        patience: Patience<'_>,
+        story: &ActivityShownToModel,
+        patience: Deadline<'_>,
     ) -> Result<ModelProgressRating, RuntimeError> {
         let asked = state.task.as_ref().map_or(0, |task| task.progress_checks);
         let nothing = |reason: String, asked| ModelProgressRating {
@@ -206,15 +226,17 @@ impl Runtime {
             return Ok(nothing(reason, false));
         }
         let hide = |text: &str| self.redactor.redact_text(text).into_owned();
-        let (goal, history) = (hide(&story.goal), story.messages(&hide));
+        let (goal, history) = (hide(&story.goal), story.recent_replies_as_messages(&hide));
         let summary = hide(&story.steps.join("\n"));
         let taken = progress::AgentStepToRate {
             goal: &goal,
             summary: &summary,
             history: &history,
         };
-        let heard = Self::second(&terms.model, &self.place.models(), patience).rate_step(taken);
-        let tokens = written(&heard);
+        let heard =
+            Self::second_model_reviewer(&terms.model, &self.place.model_environment(), patience)
+                .rate_step(taken);
+        let tokens = output_tokens(&heard);
         Ok(match heard.result {
             Err(silent) => ModelProgressRating {
                 tokens,
@@ -234,30 +256,30 @@ impl Runtime {
         })
     }
 
-    fn second<'a>(
+    fn second_model_reviewer<'a>(
         model: &'a str,
         environment: &'a BTreeMap<OsString, OsString>,
-        patience: Patience<'a>,
+        patience: Deadline<'a>,
     ) -> SecondModelReviewer<'a> {
         SecondModelReviewer {
             model,
             environment,
-            limit: limit(patience),
+            limit: reviewer_model_timeout(patience),
             cancelled: patience.cancelled,
         }
     }
 
-    fn story(
+    fn gather_activity_for_model(
         &self,
         session: &SessionId,
         scope: &ScopeId,
         state: &SessionState,
-    ) -> Result<Story, RuntimeError> {
-        let mut story = Story::default();
+    ) -> Result<ActivityShownToModel, RuntimeError> {
+        let mut story = ActivityShownToModel::default();
         if state.last > EventSeq(0) {
             for raw in self.store.events_after(session, EventSeq(0))? {
-                if let Some(event) = load::decode(session, &raw)? {
-                    story.hear(&event, scope);
+                if let Some(event) = load::decode_event(session, &raw)? {
+                    story.note_recent_activity_event(&event, scope);
                 }
             }
         }
@@ -266,7 +288,7 @@ impl Runtime {
 }
 
 /// Nobody was asked.
-fn nothing(says: ModelVetoVerdict, reason: String) -> ModelVetoFact {
+fn unasked_veto_fact(says: ModelVetoVerdict, reason: String) -> ModelVetoFact {
     ModelVetoFact {
         says,
         reason,
@@ -277,25 +299,25 @@ fn nothing(says: ModelVetoVerdict, reason: String) -> ModelVetoFact {
     }
 }
 
-fn may_run(decision: ToolDecision) -> bool {
+fn decision_lets_call_run(decision: ToolDecision) -> bool {
     matches!(decision, ToolDecision::Allow | ToolDecision::Nudge { .. })
 }
 
 /// Half of what is left before the answer is due.
-fn limit(patience: Patience<'_>) -> Duration {
+fn reviewer_model_timeout(patience: Deadline<'_>) -> Duration {
     let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
-    patience
-        .deadline
-        .map_or(MOST, |deadline| MOST.min(left(deadline) / 2))
+    patience.due_at.map_or(MAX_ANSWER_TIME, |deadline| {
+        MAX_ANSWER_TIME.min(left(deadline) / 2)
+    })
 }
 
-fn written<T>(heard: &Heard<T>) -> u64 {
+fn output_tokens<T>(heard: &Heard<T>) -> u64 {
     let usage = heard.usage.and_then(|usage| usage.output);
     usage.unwrap_or(0)
 }
 
-fn of_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> ModelVetoFact {
-    let tokens = written(&heard);
+fn veto_fact_from_model_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> ModelVetoFact {
+    let tokens = output_tokens(&heard);
     let fact = ModelVetoFact {
         says: ModelVetoVerdict::NoAnswer,
         reason: String::new(),
@@ -333,7 +355,7 @@ fn of_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> ModelVetoFact {
 
 /// What a model is told of the conversation.
 #[derive(Default)]
-struct Story {
+struct ActivityShownToModel {
     prompted: String,
     goal: String,
     /// What was called lately, and what came of it.
@@ -344,8 +366,8 @@ struct Story {
     round_over: bool,
 }
 
-impl Story {
-    fn hear(&mut self, event: &Event, scope: &ScopeId) {
+impl ActivityShownToModel {
+    fn note_recent_activity_event(&mut self, event: &Event, scope: &ScopeId) {
         match event {
             Event::TaskOpened { .. } => {
                 *self = Self {
@@ -353,12 +375,12 @@ impl Story {
                     ..Self::default()
                 };
             }
-            Event::Input(stamped) => self.input(&stamped.input, scope),
+            Event::Input(stamped) => self.note_input_for_watching_model(&stamped.input, scope),
             _ => {}
         }
     }
 
-    fn input(&mut self, input: &Input, scope: &ScopeId) {
+    fn note_input_for_watching_model(&mut self, input: &Input, scope: &ScopeId) {
         match input {
             Input::PromptSubmitted(prompt) => self.prompted.clone_from(&prompt.text),
             Input::ToolRequested(request) if request.scope == *scope => {
@@ -366,8 +388,8 @@ impl Story {
                     self.steps.clear();
                     (self.returned, self.round_over) = (false, false);
                 }
-                let args: String = request.args.chars().take(ARGS).collect();
-                self.say(format!("called {} {args}", request.tool));
+                let args: String = request.args.chars().take(MAX_ARGUMENT_CHARS).collect();
+                self.push_line_for_watching_model(format!("called {} {args}", request.tool));
             }
             Input::ToolReturned(returned) if returned.scope == *scope => {
                 self.returned = true;
@@ -376,18 +398,18 @@ impl Story {
                 } else {
                     "it went well"
                 };
-                self.say(word.to_owned());
+                self.push_line_for_watching_model(word.to_owned());
             }
             Input::RoundEnded(round) if round.scope == *scope => self.round_over = true,
             _ => {}
         }
     }
 
-    fn say(&mut self, line: String) {
-        if self.recent.len() >= RECENT {
+    fn push_line_for_watching_model(&mut self, line: String) {
+        if self.recent.len() >= MAX_LINES {
             self.recent.remove(0);
         }
-        if self.steps.len() >= RECENT {
+        if self.steps.len() >= MAX_LINES {
             self.steps.remove(0);
         }
         self.steps.push(line.clone());
@@ -395,14 +417,14 @@ impl Story {
     }
 
     /// Whether a round is over, or for an agent that shows none a call, since it was last asked.
-    fn is_due(&self, state: &SessionState) -> bool {
+    fn is_progress_rating_due(&self, state: &SessionState) -> bool {
         match state.shows_rounds {
             true => self.round_over && !self.steps.is_empty(),
             false => self.returned,
         }
     }
 
-    fn messages(&self, hide: &dyn Fn(&str) -> String) -> Vec<ChatMessage> {
+    fn recent_replies_as_messages(&self, hide: &dyn Fn(&str) -> String) -> Vec<ChatMessage> {
         let said = |line: &String| ChatMessage::Assistant {
             text: hide(line),
             calls: Vec::new(),

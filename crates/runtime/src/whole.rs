@@ -11,21 +11,21 @@ use checkrein_verifiers::regular::open_or_create_private_file;
 pub use checkrein_verifiers::regular::open_regular_file;
 
 /// Larger than this no file is that says a thing or two.
-pub const SMALL: u64 = 1 << 20;
+pub const MAX_SMALL_BYTES: u64 = 1 << 20;
 /// Larger than this no config is, nor a rules file.
-pub const CONFIG: u64 = 8 << 20;
+pub const MAX_CONFIG_BYTES: u64 = 8 << 20;
 
 /// Longer nobody writes a file that we lock.
-const LONGEST_LOCK: Duration = Duration::from_secs(3);
+const LOCK_TIMEOUT: Duration = Duration::from_secs(3);
 /// Between two tries to lock.
-const AGAIN: Duration = Duration::from_millis(10);
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Whether anything is at `path`, be it a link that leads nowhere. What nobody may look at is
 /// taken to be there.
-pub fn is_there(path: &Path) -> bool {
+pub fn is_path_present(path: &Path) -> bool {
     match path.symlink_metadata() {
         Ok(_) => true,
-        Err(error) => !is_missing(&error),
+        Err(error) => !is_not_found_error(&error),
     }
 }
 
@@ -33,17 +33,17 @@ pub fn is_there(path: &Path) -> bool {
 ///
 /// # Errors
 /// If it is no regular file, a link that leads nowhere, larger than `limit`, or cannot be read.
-pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
+pub fn read_regular_file(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
     let file = match open_regular_file(path) {
         Ok(file) => file,
-        Err(error) if is_missing(&error) && !is_there(path) => return Ok(None),
-        Err(error) => return Err(with_remedy(path, error)),
+        Err(error) if is_not_found_error(&error) && !is_path_present(path) => return Ok(None),
+        Err(error) => return Err(add_remedy_to_error(path, error)),
     };
     let mut bytes = Vec::new();
     // A length is only a promise: what grows meanwhile ends here as well.
     file.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        return Err(too_large(limit));
+        return Err(file_too_large_error(limit));
     }
     Ok(Some(bytes))
 }
@@ -52,8 +52,8 @@ pub fn read(path: &Path, limit: u64) -> io::Result<Option<Vec<u8>>> {
 ///
 /// # Errors
 /// As `read`, and if it is not UTF-8.
-pub fn read_text(path: &Path, limit: u64) -> io::Result<Option<String>> {
-    let Some(bytes) = read(path, limit)? else {
+pub fn read_limited_text_file(path: &Path, limit: u64) -> io::Result<Option<String>> {
+    let Some(bytes) = read_regular_file(path, limit)? else {
         return Ok(None);
     };
     String::from_utf8(bytes).map(Some).map_err(|error| {
@@ -71,12 +71,12 @@ pub fn read_text(path: &Path, limit: u64) -> io::Result<Option<String>> {
     })
 }
 
-fn is_missing(error: &io::Error) -> bool {
+fn is_not_found_error(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
 
 /// What the system says of a file that is there, and what to do about it.
-fn with_remedy(path: &Path, error: io::Error) -> io::Error {
+fn add_remedy_to_error(path: &Path, error: io::Error) -> io::Error {
     // What we say ourselves says so already.
     if error.raw_os_error().is_none() {
         return error;
@@ -96,7 +96,7 @@ fn with_remedy(path: &Path, error: io::Error) -> io::Error {
     io::Error::new(ErrorKind::InvalidData, what)
 }
 
-fn too_large(limit: u64) -> io::Error {
+fn file_too_large_error(limit: u64) -> io::Error {
     io::Error::new(
         ErrorKind::FileTooLarge,
         format!(
@@ -110,14 +110,14 @@ fn too_large(limit: u64) -> io::Error {
 ///
 /// # Errors
 /// If the file system does not let us.
-pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     make_folder(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;
     file.write_all(bytes)?;
     file.as_file().sync_all()?;
     file.persist(path)?;
-    sync(folder)
+    sync_folder(folder)
 }
 
 /// The right to read the file at `path` and write it anew, until it is dropped. Who only reads
@@ -125,11 +125,11 @@ pub fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 ///
 /// # Errors
 /// If the file system does not let us, or another process does not let go of it.
-pub fn lock(path: &Path) -> io::Result<File> {
-    lock_within(path, LONGEST_LOCK)
+pub fn lock_file(path: &Path) -> io::Result<File> {
+    lock_file_with_timeout(path, LOCK_TIMEOUT)
 }
 
-fn lock_within(path: &Path, longest: Duration) -> io::Result<File> {
+fn lock_file_with_timeout(path: &Path, longest: Duration) -> io::Result<File> {
     make_folder(path.parent().unwrap_or(Path::new(".")))?;
     let path = path.with_extension("lock");
     let said = |kind, what: String| io::Error::new(kind, format!("{}: {what}", path.display()));
@@ -139,7 +139,9 @@ fn lock_within(path: &Path, longest: Duration) -> io::Result<File> {
     loop {
         match lock.try_lock() {
             Ok(()) => return Ok(lock),
-            Err(TryLockError::WouldBlock) if Instant::now() < until => std::thread::sleep(AGAIN),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(LOCK_RETRY_INTERVAL)
+            }
             Err(TryLockError::WouldBlock) => {
                 let seconds = longest.as_secs();
                 let what = format!(
@@ -158,11 +160,11 @@ fn lock_within(path: &Path, longest: Duration) -> io::Result<File> {
 ///
 /// # Errors
 /// If the file system does not let us.
-pub fn remove(path: &Path) -> io::Result<bool> {
+pub fn remove_file(path: &Path) -> io::Result<bool> {
     match std::fs::remove_file(path) {
         Ok(()) => {
             if let Some(folder) = path.parent() {
-                sync(folder)?;
+                sync_folder(folder)?;
             }
             Ok(true)
         }
@@ -183,12 +185,12 @@ fn make_folder(folder: &Path) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn sync(folder: &Path) -> io::Result<()> {
+fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 #[cfg(not(unix))]
-fn sync(_: &Path) -> io::Result<()> {
+fn sync_folder(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
@@ -197,16 +199,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_read() {
+    fn missing_and_irregular_files_are_told_apart() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("file");
-        assert_eq!(read(&file, 3).unwrap(), None);
-        assert_eq!(read(&file.join("below"), 3).unwrap(), None);
+        assert_eq!(read_regular_file(&file, 3).unwrap(), None);
+        assert_eq!(read_regular_file(&file.join("below"), 3).unwrap(), None);
         std::fs::write(&file, "abc").unwrap();
-        assert_eq!(read_text(&file, 3).unwrap().as_deref(), Some("abc"));
-        assert_eq!(read(&file.join("below"), 3).unwrap(), None);
-        assert_eq!(read(&file, 2).unwrap_err().kind(), ErrorKind::FileTooLarge);
-        let folder = read(folder.path(), 3).unwrap_err();
+        assert_eq!(
+            read_limited_text_file(&file, 3).unwrap().as_deref(),
+            Some("abc")
+        );
+        assert_eq!(read_regular_file(&file.join("below"), 3).unwrap(), None);
+        assert_eq!(
+            read_regular_file(&file, 2).unwrap_err().kind(),
+            ErrorKind::FileTooLarge
+        );
+        let folder = read_regular_file(folder.path(), 3).unwrap_err();
         assert_eq!(folder.kind(), ErrorKind::InvalidInput);
     }
 
@@ -214,12 +222,12 @@ mod tests {
     fn a_lock_that_another_holds_is_not_waited_for_without_end() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("held.json");
-        let first = lock(&file).unwrap();
-        let error = lock_within(&file, Duration::ZERO).unwrap_err();
+        let first = lock_file(&file).unwrap();
+        let error = lock_file_with_timeout(&file, Duration::ZERO).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::TimedOut);
         assert!(error.to_string().contains("held.lock"), "{error}");
         drop(first);
-        lock_within(&file, Duration::ZERO).unwrap();
+        lock_file_with_timeout(&file, Duration::ZERO).unwrap();
     }
 
     #[test]
@@ -228,7 +236,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let link = folder.path().join("link");
         std::os::unix::fs::symlink("/dev/zero", &link).unwrap();
-        assert_eq!(read(&link, 3).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(
+            read_regular_file(&link, 3).unwrap_err().kind(),
+            ErrorKind::InvalidInput
+        );
     }
 
     #[test]
@@ -238,11 +249,11 @@ mod tests {
         for target in ["nowhere", "link"] {
             let link = folder.path().join("link");
             std::os::unix::fs::symlink(target, &link).unwrap();
-            assert!(is_there(&link));
-            let error = read(&link, 3).unwrap_err().to_string();
+            assert!(is_path_present(&link));
+            let error = read_regular_file(&link, 3).unwrap_err().to_string();
             assert!(error.contains("leads nowhere"), "{error}");
             std::fs::remove_file(&link).unwrap();
-            assert!(!is_there(&link));
+            assert!(!is_path_present(&link));
         }
     }
 }

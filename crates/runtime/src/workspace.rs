@@ -20,8 +20,8 @@ use checkrein_verifiers::tree::{
     VerifierGlobs, git_tracked_files,
 };
 
-use crate::delivery::Patience;
-use crate::printed::printed_into;
+use crate::delivery::Deadline;
+use crate::printed::own_output_file_ids;
 use crate::system::{RealSystem, System};
 use crate::{environment, run_environment, whole};
 
@@ -29,14 +29,14 @@ use crate::{environment, run_environment, whole};
 pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
 
 /// Longer a list of tracked files is not believed.
-const LARGEST_LIST: u64 = 256 << 20;
+const MAX_LIST_BYTES: u64 = 256 << 20;
 
 /// Begins a list that is not known to be whole. No other list begins so: no name is empty.
-const UNKNOWN: u8 = b'\0';
+const INCOMPLETE_MARK: u8 = b'\0';
 
 /// The files that count whatever ignore files say.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Tracked {
+pub(crate) struct TrackedFiles {
     /// Those that are known.
     pub(crate) names: Arc<PackedNameSet>,
     /// Why there may be more, and what to do about it.
@@ -45,7 +45,7 @@ pub(crate) struct Tracked {
 
 /// A tree and its state folder.
 #[derive(Debug, Clone)]
-pub struct Place {
+pub struct TreeAndStateFolder {
     /// The tree that is judged; checks run here.
     pub root: PathBuf,
     /// The state folder of this repo.
@@ -54,26 +54,26 @@ pub struct Place {
     pub env: Arc<BTreeMap<OsString, OsString>>,
     /// Whether what it says of where models are reached is believed: not where a stranger's
     /// settings may have set it.
-    pub addresses: bool,
+    pub trusts_addresses: bool,
     /// The machine.
     pub system: Arc<dyn System>,
 }
 
-impl Place {
+impl TreeAndStateFolder {
     /// A folder, with the environment of this process and a state folder that goes with it.
-    pub fn here(root: &Path) -> Self {
+    pub fn workspace_for_folder(root: &Path) -> Self {
         Self {
             state: std::env::temp_dir().join(format!("checkrein-{}", std::process::id())),
             env: Arc::new(std::env::vars_os().collect()),
             root: root.canonicalize().unwrap_or_else(|_| root.to_owned()),
-            addresses: true,
+            trusts_addresses: true,
             system: Arc::new(RealSystem),
         }
     }
 
     /// The environment in which models are asked.
-    pub fn models(&self) -> Cow<'_, BTreeMap<OsString, OsString>> {
-        match self.addresses {
+    pub fn model_environment(&self) -> Cow<'_, BTreeMap<OsString, OsString>> {
+        match self.trusts_addresses {
             true => Cow::Borrowed(&self.env),
             false => Cow::Owned(checkrein_verifiers::without_endpoint_variables(&self.env)),
         }
@@ -82,52 +82,58 @@ impl Place {
     /// Takes down which files are tracked now: they count from here on, whatever
     /// ignore files say later. If that cannot be found out within `limit`, what is known from
     /// before counts, and that it is not all is taken down too.
-    pub(crate) fn begin_task(&self, session: &SessionId, limit: Duration) -> Tracked {
-        let tracked = self.tracked_now(limit);
-        let file = self.tracked_file(session);
-        let before = whole::read(&file, LARGEST_LIST).ok().flatten();
+    pub(crate) fn freeze_tracked_files(
+        &self,
+        session: &SessionId,
+        limit: Duration,
+    ) -> TrackedFiles {
+        let tracked = self.list_tracked_files(limit);
+        let file = self.tracked_files_path(session);
+        let before = whole::read_regular_file(&file, MAX_LIST_BYTES)
+            .ok()
+            .flatten();
         // Nearly always nothing has changed, and there may be hundreds of thousands.
         if tracked.unknown.is_none()
             && before.as_deref() == Some(tracked.names.nul_separated_names().as_bytes())
         {
             return tracked;
         }
-        let before = before.map(names_in).unwrap_or_default();
+        let before = before.map(name_list_from_stored_bytes).unwrap_or_default();
         let names = match tracked.unknown {
-            None => with_those_of_an_index_that_is_gone(tracked.names, &before),
+            None => with_names_of_lost_index(tracked.names, &before),
             Some(_) => Arc::new(before),
         };
-        self.take_down(session, Tracked { names, ..tracked })
+        self.record_tracked_files(session, TrackedFiles { names, ..tracked })
     }
 
     /// Whether it could not be found out, when the session's newest task began, nor since, which
     /// files git tracks: those that match an ignore rule may be missed then.
-    pub fn tracked_unknown(&self, session: &SessionId) -> bool {
-        self.taken_down(session)
+    pub fn are_tracked_files_unknown(&self, session: &SessionId) -> bool {
+        self.recorded_tracked_files(session)
             .is_some_and(|tracked| tracked.unknown.is_some())
     }
 
-    fn tracked_now(&self, limit: Duration) -> Tracked {
+    fn list_tracked_files(&self, limit: Duration) -> TrackedFiles {
         match git_tracked_files(&self.root, &self.env, limit) {
-            Ok(names) => Tracked {
+            Ok(names) => TrackedFiles {
                 names: Arc::new(names),
                 unknown: None,
             },
-            Err(error) => Tracked {
+            Err(error) => TrackedFiles {
                 names: Arc::default(),
-                unknown: Some(why_unknown(&error)),
+                unknown: Some(tracked_files_unknown_reason(&error)),
             },
         }
     }
 
-    fn take_down(&self, session: &SessionId, tracked: Tracked) -> Tracked {
+    fn record_tracked_files(&self, session: &SessionId, tracked: TrackedFiles) -> TrackedFiles {
         let mut text = String::new();
         if tracked.unknown.is_some() {
-            text.push(char::from(UNKNOWN));
+            text.push(char::from(INCOMPLETE_MARK));
         }
         text.push_str(tracked.names.nul_separated_names());
         // Without the list ignore files decide: less is seen, nothing wrong is claimed.
-        let file = self.tracked_file(session);
+        let file = self.tracked_files_path(session);
         let _ = file.parent().map_or(Ok(()), create_private_folder);
         let fresh = file.with_extension(std::process::id().to_string());
         if write_private_file(&fresh, text.as_bytes()).is_ok() {
@@ -136,12 +142,12 @@ impl Place {
         tracked
     }
 
-    fn taken_down(&self, session: &SessionId) -> Option<Tracked> {
-        let bytes = whole::read(&self.tracked_file(session), LARGEST_LIST);
+    fn recorded_tracked_files(&self, session: &SessionId) -> Option<TrackedFiles> {
+        let bytes = whole::read_regular_file(&self.tracked_files_path(session), MAX_LIST_BYTES);
         let bytes = bytes.ok()??;
-        let unknown = bytes.starts_with(&[UNKNOWN]);
-        Some(Tracked {
-            names: Arc::new(names_in(bytes)),
+        let unknown = bytes.starts_with(&[INCOMPLETE_MARK]);
+        Some(TrackedFiles {
+            names: Arc::new(name_list_from_stored_bytes(bytes)),
             unknown: unknown
                 .then(|| "the git index could not be read when the task began".to_owned()),
         })
@@ -149,9 +155,9 @@ impl Place {
 
     /// Reads the tree, with the part that each verifier depends on. Where it is not known which
     /// files count, its digests are like those of no tree that is known: no evidence is about it.
-    pub(crate) fn read(
+    pub(crate) fn read_tree(
         &self,
-        tracked: &Tracked,
+        tracked: &TrackedFiles,
         policy: &Policy,
         limits: TreeReadLimits<'_>,
     ) -> Result<TreeReadResult, TreeReaderError> {
@@ -175,70 +181,76 @@ impl Place {
         let reader = TreeReader {
             files: Arc::<dyn System>::clone(&self.system),
             root: self.root.clone(),
-            cache_file: self.cache_file(),
+            cache_file: self.tree_cache_path(),
             always_included: Arc::clone(&tracked.names),
             also_included: named,
             excluded_folder: Some(self.state.clone()),
-            own_output_files: printed_into(&self.state, &self.env),
+            own_output_files: own_output_file_ids(&self.state, &self.env),
         };
         let mut reading = reader.read_tree(&views, limits)?;
-        self.keep_large_files(&reading.unread);
+        self.record_large_files(&reading.unread);
         if tracked.unknown.is_some() {
-            reading.fact = of_unknown_files(reading.fact);
+            reading.fact = mark_digests_as_incomplete(reading.fact);
         }
         let packages = reading.packages_digest();
-        reading.fact.environment = Some(run_environment::of(self, policy, packages));
+        reading.fact.environment = Some(run_environment::run_environment_digest(
+            self, policy, packages,
+        ));
         Ok(reading)
     }
 
     /// The files tracked when the session's task began; those tracked now without one. What could
     /// not be read then is read now, so that who mends it can go on.
-    pub(crate) fn tracked(&self, session: Option<&SessionId>, patience: Patience<'_>) -> Tracked {
-        let limit = patience.for_a_question(&*self.system);
+    pub(crate) fn session_tracked_files(
+        &self,
+        session: Option<&SessionId>,
+        patience: Deadline<'_>,
+    ) -> TrackedFiles {
+        let limit = patience.auxiliary_program_timeout(&*self.system);
         let Some(session) = session else {
-            return self.tracked_now(limit);
+            return self.list_tracked_files(limit);
         };
-        let Some(mut tracked) = self.taken_down(session) else {
-            return self.begin_task(session, limit);
+        let Some(mut tracked) = self.recorded_tracked_files(session) else {
+            return self.freeze_tracked_files(session, limit);
         };
         if tracked.unknown.is_some() {
-            let now = self.tracked_now(limit);
+            let now = self.list_tracked_files(limit);
             tracked.names = Arc::new(tracked.names.with_more_names(now.names.iter()));
             tracked.unknown = now.unknown;
             if tracked.unknown.is_none() {
-                tracked = self.take_down(session, tracked);
+                tracked = self.record_tracked_files(session, tracked);
             }
         }
         tracked
     }
 
     /// Removes what is known of a session beside the store.
-    pub(crate) fn forget_session(&self, session: &SessionId) -> bool {
-        std::fs::remove_file(self.tracked_file(session)).is_ok()
+    pub(crate) fn remove_session_files(&self, session: &SessionId) -> bool {
+        std::fs::remove_file(self.tracked_files_path(session)).is_ok()
     }
 
     /// What is left out of the tree as it is now, for a task of this session; `None` if that cannot be
     /// told within `limit`.
-    pub fn left_out(
+    pub fn excluded_files(
         &self,
         session: &SessionId,
         policy: &Policy,
         limit: Duration,
     ) -> Option<ExcludedFileCounts> {
-        let tracked = self.taken_down(session);
-        let tracked = tracked.unwrap_or_else(|| self.tracked_now(limit));
+        let tracked = self.recorded_tracked_files(session);
+        let tracked = tracked.unwrap_or_else(|| self.list_tracked_files(limit));
         let limits = TreeReadLimits {
             time: Some(limit),
             ..TreeReadLimits::default()
         };
-        let reading = self.read(&tracked, policy, limits).ok()?;
+        let reading = self.read_tree(&tracked, policy, limits).ok()?;
         Some(reading.left_out)
     }
 
     /// Files that were too large to be read when the tree was read last.
-    pub fn large_files(&self) -> Vec<String> {
-        let listed = whole::read(&self.large_files_file(), whole::SMALL);
-        let names = listed.ok().flatten().map(names_in);
+    pub fn files_too_large_to_read(&self) -> Vec<String> {
+        let listed = whole::read_regular_file(&self.large_files_path(), whole::MAX_SMALL_BYTES);
+        let names = listed.ok().flatten().map(name_list_from_stored_bytes);
         names
             .unwrap_or_default()
             .iter()
@@ -247,8 +259,8 @@ impl Place {
     }
 
     /// Only to be told of: without the list nothing is.
-    fn keep_large_files(&self, names: &[String]) {
-        let file = self.large_files_file();
+    fn record_large_files(&self, names: &[String]) {
+        let file = self.large_files_path();
         if names.is_empty() {
             // Nearly always it is not there.
             let _ = std::fs::remove_file(file);
@@ -258,33 +270,33 @@ impl Place {
         let _ = write_private_file(&file, names.join("\0").as_bytes());
     }
 
-    fn large_files_file(&self) -> PathBuf {
-        self.cache_file().with_extension("large")
+    fn large_files_path(&self) -> PathBuf {
+        self.tree_cache_path().with_extension("large")
     }
 
-    fn cache_file(&self) -> PathBuf {
-        let name = short_name(self.root.as_os_str().as_encoded_bytes());
+    fn tree_cache_path(&self) -> PathBuf {
+        let name = short_digest_name(self.root.as_os_str().as_encoded_bytes());
         self.state.join("tree").join(name)
     }
 
-    fn tracked_file(&self, session: &SessionId) -> PathBuf {
+    fn tracked_files_path(&self, session: &SessionId) -> PathBuf {
         self.state
             .join("tracked")
-            .join(short_name(session.as_str().as_bytes()))
+            .join(short_digest_name(session.as_str().as_bytes()))
     }
 
     /// Part of the content key: a check that sees another environment is another check.
-    pub(crate) fn environment(&self) -> Digest {
-        environment::digest(&self.root, &self.env)
+    pub(crate) fn environment_variables_digest(&self) -> Digest {
+        environment::environment_digest(&self.root, &self.env)
     }
 
-    pub(crate) fn root_text(&self) -> String {
+    pub(crate) fn workspace_root_path_text(&self) -> String {
         self.root.display().to_string()
     }
 }
 
 /// Names as they are kept.
-fn names_in(listed: Vec<u8>) -> PackedNameSet {
+fn name_list_from_stored_bytes(listed: Vec<u8>) -> PackedNameSet {
     let lossy = |error: FromUtf8Error| String::from_utf8_lossy(error.as_bytes()).into_owned();
     let text = String::from_utf8(listed).unwrap_or_else(lossy);
     // Without the mark of a list that is not whole.
@@ -292,13 +304,10 @@ fn names_in(listed: Vec<u8>) -> PackedNameSet {
 }
 
 /// These names, with those that git tracked before and has no index for any more.
-fn with_those_of_an_index_that_is_gone(
-    now: Arc<PackedNameSet>,
-    before: &PackedNameSet,
-) -> Arc<PackedNameSet> {
+fn with_names_of_lost_index(now: Arc<PackedNameSet>, before: &PackedNameSet) -> Arc<PackedNameSet> {
     let gone = before.iter().filter(|name| !now.contains_name(name));
     let gone: Vec<&str> = gone
-        .filter(|name| is_of_an_index_that_is_gone(name, &now))
+        .filter(|name| belongs_to_vanished_git_index(name, &now))
         .collect();
     match gone.is_empty() {
         true => now,
@@ -308,7 +317,7 @@ fn with_those_of_an_index_that_is_gone(
 
 /// Whether a name that git tracked is not among those of now because there is no index any more that
 /// could have it: that of the repository, or that of the submodule which it is in.
-fn is_of_an_index_that_is_gone(name: &str, now: &PackedNameSet) -> bool {
+fn belongs_to_vanished_git_index(name: &str, now: &PackedNameSet) -> bool {
     let is_empty = |submodule: &str| {
         let inside = format!("{submodule}/");
         let first = now.first_name_at_or_after(&inside);
@@ -322,7 +331,7 @@ fn is_of_an_index_that_is_gone(name: &str, now: &PackedNameSet) -> bool {
 }
 
 /// What went wrong, and what to do about it.
-fn why_unknown(error: &GitReadError) -> String {
+fn tracked_files_unknown_reason(error: &GitReadError) -> String {
     let source = match error.source() {
         Some(source) => format!(": {source}"),
         None => String::new(),
@@ -334,7 +343,7 @@ fn why_unknown(error: &GitReadError) -> String {
 }
 
 /// The digests of a tree of which some files may not have been seen.
-fn of_unknown_files(fact: TreeDigests) -> TreeDigests {
+fn mark_digests_as_incomplete(fact: TreeDigests) -> TreeDigests {
     let other = |digest: Digest| Digest::hash_parts([b"not all", &digest.as_bytes()[..]]);
     TreeDigests {
         tree: other(fact.tree),
@@ -348,7 +357,7 @@ fn of_unknown_files(fact: TreeDigests) -> TreeDigests {
     }
 }
 
-fn short_name(bytes: &[u8]) -> String {
+fn short_digest_name(bytes: &[u8]) -> String {
     let mut name = Digest::hash_bytes(bytes).to_hex();
     name.truncate(24);
     name

@@ -8,10 +8,10 @@ use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
 use crate::whole;
-use crate::workspace::Place;
+use crate::workspace::TreeAndStateFolder;
 
 /// More files are not watched.
-const MOST: usize = 200;
+const MAX_FILES: usize = 200;
 /// First line of a check that takes files away and brings them back.
 const RESTORES: &str = "restores";
 /// First line of any other.
@@ -19,40 +19,51 @@ const WRITES: &str = "writes";
 
 /// What is known of a check.
 #[derive(Debug, Default)]
-pub(crate) struct Writer {
+pub(crate) struct CheckWrites {
     pub(crate) paths: Vec<String>,
     /// It was seen to take some of them away and bring them back.
     pub(crate) restores: bool,
 }
 
-pub(crate) fn known(place: &Place, spec: &VerifierSpec) -> Writer {
-    let text = whole::read_text(&file(place, spec), whole::CONFIG);
+pub(crate) fn recorded_check_writes(
+    place: &TreeAndStateFolder,
+    spec: &VerifierSpec,
+) -> CheckWrites {
+    let text = whole::read_limited_text_file(
+        &path_of_check_writes_record(place, spec),
+        whole::MAX_CONFIG_BYTES,
+    );
     let text = text.ok().flatten().unwrap_or_default();
     let mut lines = text.lines();
-    Writer {
+    CheckWrites {
         restores: lines.next() == Some(RESTORES),
         paths: lines.map(str::to_owned).collect(),
     }
 }
 
 /// Adds to what is known of it.
-pub(crate) fn remember(place: &Place, spec: &VerifierSpec, paths: &[String], restores: bool) {
-    let before = known(place, spec);
+pub(crate) fn record_check_writes(
+    place: &TreeAndStateFolder,
+    spec: &VerifierSpec,
+    paths: &[String],
+    restores: bool,
+) {
+    let before = recorded_check_writes(place, spec);
     let mut all = before.paths;
     all.extend(paths.iter().filter(|path| !path.contains('\n')).cloned());
     all.sort_unstable();
     all.dedup();
-    all.truncate(MOST);
+    all.truncate(MAX_FILES);
     let head = match restores {
         true => RESTORES,
         false => WRITES,
     };
-    let file = file(place, spec);
+    let file = path_of_check_writes_record(place, spec);
     let _ = file.parent().map_or(Ok(()), create_private_folder);
     let _ = write_private_file(&file, format!("{head}\n{}\n", all.join("\n")).as_bytes());
 }
 
-fn file(place: &Place, spec: &VerifierSpec) -> PathBuf {
+fn path_of_check_writes_record(place: &TreeAndStateFolder, spec: &VerifierSpec) -> PathBuf {
     let id = Digest::hash_parts([
         place.root.as_os_str().as_encoded_bytes(),
         spec.definition_digest().as_bytes(),

@@ -62,7 +62,7 @@ fn golden_logs_replay_with_and_without_the_state_cache() {
     for file in &logs {
         let store = stored(file, None);
         for through_cache in [false, true] {
-            let replayed = replay::session(&store, &session, through_cache).unwrap();
+            let replayed = replay::replay_session(&store, &session, through_cache).unwrap();
             assert_eq!(replayed.differs_at, None, "{file:?} {through_cache}");
             assert!(replayed.inputs > 0, "{file:?}");
         }
@@ -76,7 +76,7 @@ fn a_golden_log_that_was_changed_does_not_replay() {
         let text = std::fs::read_to_string(&file).unwrap();
         let decided = text.lines().position(|line| line.contains("\"answers\":"));
         let store = stored(&file, decided);
-        let replayed = replay::session(&store, &session, false).unwrap();
+        let replayed = replay::replay_session(&store, &session, false).unwrap();
         let seq = replayed.differs_at.map(|at| at.seq.0);
         assert_eq!(seq, decided.map(|at| at as u64 + 1), "{file:?}");
     }

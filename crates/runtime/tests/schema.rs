@@ -13,7 +13,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use checkrein_runtime::config::{
-    self, Compiled, ConfigError, Driver, KEYS, KeySpec, Source, ValueKind, WordChoice,
+    self, CompiledPolicy, ConfigError, ConfigKeySpec, ConfigSource, ConfigValueKind,
+    ConfigWordChoice, KEYS, TaskDriver,
 };
 use serde_json::{Map, Value, json};
 
@@ -27,8 +28,10 @@ fn folder() -> PathBuf {
 }
 
 /// The rows of a table that this build acts on.
-fn rows(table: &str) -> impl Iterator<Item = &'static KeySpec> {
-    let of = KEYS.iter().filter(move |spec| spec.table() == table);
+fn rows(table: &str) -> impl Iterator<Item = &'static ConfigKeySpec> {
+    let of = KEYS
+        .iter()
+        .filter(move |spec| spec.table_of_config_key() == table);
     of.filter(|spec| spec.since.is_some())
 }
 
@@ -47,11 +50,11 @@ fn schema() -> Value {
 
 fn object(table: &str) -> Value {
     let properties: Map<String, Value> = rows(table)
-        .map(|spec| (spec.name().to_owned(), property(spec)))
+        .map(|spec| (spec.config_key_name().to_owned(), property(spec)))
         .collect();
     let required: Vec<&str> = rows(table)
         .filter(|spec| spec.required)
-        .map(KeySpec::name)
+        .map(ConfigKeySpec::config_key_name)
         .collect();
     let mut object =
         json!({ "type": "object", "additionalProperties": false, "properties": properties });
@@ -61,32 +64,34 @@ fn object(table: &str) -> Value {
     object
 }
 
-fn property(spec: &KeySpec) -> Value {
-    let one_of = |words: &[WordChoice]| {
+fn property(spec: &ConfigKeySpec) -> Value {
+    let one_of = |words: &[ConfigWordChoice]| {
         let acts = words.iter().filter(|word| word.acts);
         let choices = acts.map(|word| json!({ "const": word.text, "description": word.meaning }));
         json!({ "oneOf": choices.collect::<Vec<_>>() })
     };
     let mut value = match spec.value {
-        ValueKind::Text => json!({ "type": "string" }),
-        ValueKind::Flag => json!({ "type": "boolean" }),
-        ValueKind::Count(least) => json!({ "type": "integer", "minimum": least }),
-        ValueKind::Order => json!({ "type": "integer" }),
-        ValueKind::Share => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
-        ValueKind::ShareAboveZero => {
+        ConfigValueKind::Text => json!({ "type": "string" }),
+        ConfigValueKind::Flag => json!({ "type": "boolean" }),
+        ConfigValueKind::Count(least) => json!({ "type": "integer", "minimum": least }),
+        ConfigValueKind::Order => json!({ "type": "integer" }),
+        ConfigValueKind::Share => json!({ "type": "number", "minimum": 0, "maximum": 1 }),
+        ConfigValueKind::ShareAboveZero => {
             json!({ "type": "number", "exclusiveMinimum": 0, "maximum": 1 })
         }
-        ValueKind::Dollars => json!({ "type": "number", "exclusiveMinimum": 0 }),
-        ValueKind::Span { .. } => {
+        ConfigValueKind::Dollars => json!({ "type": "number", "exclusiveMinimum": 0 }),
+        ConfigValueKind::Span { .. } => {
             json!({ "type": "string", "pattern": "^([0-9]+(ms|s|m|min|h|d) ?)+$" })
         }
-        ValueKind::Size(_) => json!({ "type": "string", "pattern": "^[0-9]+ ?(kB|KB|MB|GB)$" }),
-        ValueKind::OneOf(words) => one_of(words),
-        ValueKind::AnyOf(words) => json!({ "type": "array", "items": one_of(words) }),
-        ValueKind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
-        ValueKind::Table => object(spec.path),
-        ValueKind::Tables => json!({ "type": "array", "items": object(spec.path) }),
-        ValueKind::Profiles => {
+        ConfigValueKind::Size(_) => {
+            json!({ "type": "string", "pattern": "^[0-9]+ ?(kB|KB|MB|GB)$" })
+        }
+        ConfigValueKind::OneOf(words) => one_of(words),
+        ConfigValueKind::AnyOf(words) => json!({ "type": "array", "items": one_of(words) }),
+        ConfigValueKind::Texts => json!({ "type": "array", "items": { "type": "string" } }),
+        ConfigValueKind::Table => object(spec.path),
+        ConfigValueKind::Tables => json!({ "type": "array", "items": object(spec.path) }),
+        ConfigValueKind::Profiles => {
             json!({ "type": "object", "additionalProperties": { "$ref": "#/$defs/profile" } })
         }
     };
@@ -109,18 +114,18 @@ fn manual() -> String {
 # What stands here is what holds without a file; the rest is commented out.
 "
     .to_owned();
-    for spec in rows("").filter(|spec| !spec.is_table()) {
+    for spec in rows("").filter(|spec| !spec.config_key_holds_table()) {
         line(&mut text, spec, false);
     }
-    for table in rows("").filter(|spec| spec.is_table()) {
+    for table in rows("").filter(|spec| spec.config_key_holds_table()) {
         text.push('\n');
         comment(&mut text, table.doc);
         match table.value {
-            ValueKind::Profiles => text.push_str(PROFILE),
-            ValueKind::Tables => writeln!(text, "# [[{}]]", table.path).unwrap(),
+            ConfigValueKind::Profiles => text.push_str(PROFILE),
+            ConfigValueKind::Tables => writeln!(text, "# [[{}]]", table.path).unwrap(),
             _ => writeln!(text, "[{}]", table.path).unwrap(),
         }
-        let inside_comment = matches!(table.value, ValueKind::Tables);
+        let inside_comment = matches!(table.value, ConfigValueKind::Tables);
         for spec in rows(table.path) {
             line(&mut text, spec, inside_comment);
         }
@@ -135,10 +140,10 @@ const PROFILE: &str = "\
 # stop = \"block\"
 ";
 
-fn line(text: &mut String, spec: &KeySpec, commented: bool) {
+fn line(text: &mut String, spec: &ConfigKeySpec, commented: bool) {
     text.push('\n');
     let mut about = spec.doc.to_owned();
-    if let ValueKind::OneOf(words) | ValueKind::AnyOf(words) = spec.value {
+    if let ConfigValueKind::OneOf(words) | ConfigValueKind::AnyOf(words) = spec.value {
         let acts = words.iter().filter(|word| word.acts);
         let words: Vec<String> = acts
             .map(|word| format!("\"{}\": {}", word.text, word.meaning))
@@ -147,8 +152,10 @@ fn line(text: &mut String, spec: &KeySpec, commented: bool) {
     }
     comment(text, &about);
     match (spec.default, spec.example) {
-        (Some(value), _) if !commented => writeln!(text, "{} = {value}", spec.name()),
-        (Some(value), _) | (None, Some(value)) => writeln!(text, "# {} = {value}", spec.name()),
+        (Some(value), _) if !commented => writeln!(text, "{} = {value}", spec.config_key_name()),
+        (Some(value), _) | (None, Some(value)) => {
+            writeln!(text, "# {} = {value}", spec.config_key_name())
+        }
         (None, None) => unreachable!("{} has no value to show", spec.path),
     }
     .unwrap();
@@ -168,12 +175,12 @@ fn comment(text: &mut String, words: &str) {
     text.push('\n');
 }
 
-fn compile(name: &str, text: &str) -> Result<Compiled, ConfigError> {
-    let source = Source {
+fn compile(name: &str, text: &str) -> Result<CompiledPolicy, ConfigError> {
+    let source = ConfigSource {
         name: PathBuf::from(name),
         text: text.to_owned(),
     };
-    config::compile(Some(&source), None, Driver::Hook)
+    config::compile_config(Some(&source), None, TaskDriver::Hook)
 }
 
 /// A file against what is written from the table.
@@ -204,13 +211,15 @@ fn the_shipped_defaults_are_up_to_date() {
 }
 
 /// A config that sets this key to this value, and what else its table needs.
-fn setting(spec: &KeySpec, value: &str) -> String {
-    let line = format!("{} = {value}\n", spec.name());
-    match spec.table() {
+fn setting(spec: &ConfigKeySpec, value: &str) -> String {
+    let line = format!("{} = {value}\n", spec.config_key_name());
+    match spec.table_of_config_key() {
         "" => line,
-        "verifier" if spec.name() == "name" => format!("[[verifier]]\n{line}run = \"x\"\n"),
+        "verifier" if spec.config_key_name() == "name" => {
+            format!("[[verifier]]\n{line}run = \"x\"\n")
+        }
         "verifier" => format!("[[verifier]]\nname = \"a\"\n{line}"),
-        "middleware" if spec.name() == "name" => format!("[[middleware]]\n{line}"),
+        "middleware" if spec.config_key_name() == "name" => format!("[[middleware]]\n{line}"),
         "middleware" => format!("[[middleware]]\nname = \"a\"\n{line}"),
         table => format!("[{table}]\n{line}"),
     }
@@ -222,7 +231,7 @@ fn every_value_that_the_table_takes_can_be_read() {
     let mut tried = 0;
     for spec in KEYS
         .iter()
-        .filter(|spec| spec.since.is_some() && !spec.is_table())
+        .filter(|spec| spec.since.is_some() && !spec.config_key_holds_table())
     {
         let mut values: Vec<String> = spec
             .default
@@ -232,14 +241,14 @@ fn every_value_that_the_table_takes_can_be_read() {
             .collect();
         values.extend(spec.run_default.map(str::to_owned));
         match spec.value {
-            ValueKind::OneOf(words) => {
+            ConfigValueKind::OneOf(words) => {
                 values.extend(words.iter().map(|word| format!("\"{}\"", word.text)))
             }
-            ValueKind::AnyOf(words) => {
+            ConfigValueKind::AnyOf(words) => {
                 values.extend(words.iter().map(|word| format!("[\"{}\"]", word.text)))
             }
-            ValueKind::Count(_) => values.push(i64::MAX.to_string()),
-            ValueKind::Share | ValueKind::ShareAboveZero | ValueKind::Dollars => {
+            ConfigValueKind::Count(_) => values.push(i64::MAX.to_string()),
+            ConfigValueKind::Share | ConfigValueKind::ShareAboveZero | ConfigValueKind::Dollars => {
                 values.push("1".to_owned())
             }
             _ => {}
@@ -276,17 +285,17 @@ fn a_key_of_a_later_build_is_said_to_be_one() {
 #[test]
 fn the_schema_names_no_key_that_is_not_acted_on() {
     for spec in KEYS {
-        let table = match spec.table() {
+        let table = match spec.table_of_config_key() {
             "" => "/properties".to_owned(),
             table => format!("/properties/{table}"),
         };
         let schema = schema();
         let within = |part: &str| {
             schema
-                .pointer(&format!("{table}{part}/{}", spec.name()))
+                .pointer(&format!("{table}{part}/{}", spec.config_key_name()))
                 .is_some()
         };
-        let named = match spec.table() {
+        let named = match spec.table_of_config_key() {
             "" => within(""),
             _ => within("/properties") || within("/items/properties"),
         };

@@ -135,7 +135,10 @@ impl Agent {
         self.accepted_at = None;
         self.tell(serde_json::json!({"type": "end", "session": self.session}));
         world.end_outside_calls(&self.session);
-        checkrein_runtime::cancel_session(&self.stage.state, &SessionId::new(self.session.clone()));
+        checkrein_runtime::cancel_session_workers(
+            &self.stage.state,
+            &SessionId::new(self.session.clone()),
+        );
         world.scheduler.sleep(AFTERLIFE);
         let is_alone = self.stage.plan.agents.len() == 1;
         if is_alone && world.is_anything_running() {
@@ -302,7 +305,7 @@ impl Agent {
         let world = &self.stage.world;
         for check in &feedback.checks {
             let kept = self.stage.store.read_evidence(&check.key).ok().flatten();
-            let evidence = kept.and_then(|kept| checkrein_runtime::evidence_of(&kept.bytes));
+            let evidence = kept.and_then(|kept| checkrein_runtime::decode_evidence(&kept.bytes));
             let Some(evidence) = evidence.filter(|_| check.verdict == Verdict::Fail) else {
                 continue;
             };

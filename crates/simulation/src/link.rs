@@ -5,7 +5,7 @@ use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use checkrein_runtime::{LinkEnd, LinkWriter, Received};
+use checkrein_runtime::{ReceivedLine, WorkerTransport, WorkerTransportWriter};
 
 use crate::scheduler::Process;
 use crate::world::World;
@@ -48,23 +48,23 @@ pub(crate) fn pair(
     (end(second, &back, &there), end(first, &there, &back))
 }
 
-impl LinkEnd for SimulatedEnd {
-    fn receive(&mut self) -> Received {
+impl WorkerTransport for SimulatedEnd {
+    fn receive_line_from_worker_link(&mut self) -> ReceivedLine {
         for is_last in [false, true] {
             if let Some(line) = lock(&self.from).waiting.pop_front() {
-                return Received::Line(line);
+                return ReceivedLine::Line(line);
             }
             if lock(&self.from).closed || self.world.scheduler.is_killed(self.peer) {
-                return Received::End;
+                return ReceivedLine::End;
             }
             if !is_last {
                 self.world.scheduler.sleep(TICK);
             }
         }
-        Received::Nothing
+        ReceivedLine::Nothing
     }
 
-    fn writer(&self) -> io::Result<Box<dyn LinkWriter>> {
+    fn writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {
         Ok(Box::new(Writer {
             world: Arc::clone(&self.world),
             peer: self.peer,
@@ -88,8 +88,8 @@ struct Writer {
     to: Arc<Mutex<Lines>>,
 }
 
-impl LinkWriter for Writer {
-    fn send(&self, line: &[u8]) -> io::Result<()> {
+impl WorkerTransportWriter for Writer {
+    fn send_worker_link_line(&self, line: &[u8]) -> io::Result<()> {
         self.world.scheduler.did(Duration::from_micros(20));
         if lock(&self.from).closed || self.world.scheduler.is_killed(self.peer) {
             return Err(io::ErrorKind::BrokenPipe.into());

@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 use checkrein_core::ids::{ScopeId, SessionId, SourceName};
 use checkrein_core::input::{Input, StancePoint, StanceUsed};
 use checkrein_core::policy::Stance;
-use checkrein_runtime::config::{self, Driver, Source};
+use checkrein_runtime::config::{self, ConfigSource, TaskDriver};
 use checkrein_runtime::{
-    Decided, Delivery, OwnerLink, Patience, Place, Runtime, RuntimeError, ToolFactsBuilder, replay,
+    Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder,
+    TreeAndStateFolder, WorkerLink, replay,
 };
 use checkrein_store::{HashChainStatus, MemoryStore, SqliteStore, Store};
 
@@ -109,7 +110,7 @@ pub(crate) struct Stage {
 }
 
 /// What a hook answered; nothing if it was killed, or while a person has it switched off.
-pub(crate) type Answer = Option<Result<Decided, RuntimeError>>;
+pub(crate) type Answer = Option<Result<DeliveryOutcome, RuntimeError>>;
 
 impl Stage {
     fn new_process(&self) -> Process {
@@ -164,11 +165,11 @@ impl Stage {
     }
 
     fn runtime(self: &Arc<Self>, process: Process, agent: Process) -> Runtime {
-        let place = Place {
+        let place = TreeAndStateFolder {
             root: self.root.clone(),
             state: self.state.clone(),
             env: Arc::new(BTreeMap::new()),
-            addresses: true,
+            trusts_addresses: true,
             system: Arc::new(self.system(process, agent)),
         };
         let inner = match self
@@ -190,15 +191,16 @@ impl Stage {
         };
         let sealing = Arc::clone(self);
         let seal = move || {
-            let source = Source {
+            let source = ConfigSource {
                 name: sealing.root.join("checkrein.toml"),
                 text: sealing.plan.config(sealing.seals.load(Ordering::Relaxed)),
             };
-            config::compile(Some(&source), None, Driver::Hook)
+            config::compile_config(Some(&source), None, TaskDriver::Hook)
         };
-        let runtime = Runtime::new(Arc::new(store), place, Box::new(seal)).for_agent("generic");
+        let runtime =
+            Runtime::new(Arc::new(store), place, Box::new(seal)).with_agent_name("generic");
         let stage = Arc::clone(self);
-        runtime.with_owners(Box::new(move |_| {
+        runtime.with_worker_launcher(Box::new(move |_| {
             let owner = stage.new_process();
             stage.owners().push(owner);
             let (ours, theirs) = link::pair(&stage.world, process, owner);
@@ -206,14 +208,14 @@ impl Stage {
             stage.start(owner, move || {
                 beginning.world.tell(format!("{owner:?} is an owner"));
                 let runtime = beginning.runtime(owner, agent);
-                let mut link = OwnerLink::over(theirs);
-                if let Some(batch) = link.batch() {
+                let mut link = WorkerLink::over_transport(theirs);
+                if let Some(batch) = link.receive_batch_from_hook() {
                     let is_off = || beginning.world.is_off();
-                    let owned = runtime.own(&batch, link, &is_off);
+                    let owned = runtime.run_worker_batch(&batch, link, &is_off);
                     beginning.world.tell(format!("{owner:?} ends: {owned:?}"));
                 }
             });
-            Ok(OwnerLink::over(ours))
+            Ok(WorkerLink::over_transport(ours))
         }))
     }
 
@@ -256,8 +258,8 @@ impl Stage {
     ) -> Answer {
         let runtime = self.runtime(hook, agent);
         let cancelled = Arc::new(AtomicBool::new(false));
-        let patience = Patience {
-            deadline: Some(self.epoch + self.world.scheduler.now() + deadline),
+        let patience = Deadline {
+            due_at: Some(self.epoch + self.world.scheduler.now() + deadline),
             cancelled: &cancelled,
         };
         let env: &dyn Fn(&str) -> Option<String> = &|_| None;
@@ -273,7 +275,7 @@ impl Stage {
                 Input::ToolRequested(_) | Input::ToolReturned(_) => {
                     self.world.renew();
                     return runtime
-                        .call_while_off(&knock.session)
+                        .record_call_while_switched_off(&knock.session)
                         .err()
                         .map(|e| Err(e.into()));
                 }
@@ -285,24 +287,25 @@ impl Stage {
         if is_stop {
             self.listen_for_off(hook, &cancelled);
         }
-        let delivery = |input, key| Delivery {
+        let delivery = |input, key| EventDelivery {
             session: knock.session.clone(),
             source: SourceName::new("hook"),
             key,
             input,
             facts: ToolFactsBuilder::new(&knock.action),
-            works_in: None,
+            working_folder: None,
             usage: None,
-            returned: None,
+            tool_response: None,
             layers: Vec::new(),
             task_list: None,
-            runs: None,
+            required_runs: None,
         };
-        let mut taken = runtime.take(delivery(input, knock.key.clone()), patience, &|_| ());
+        let mut taken =
+            runtime.deliver_event(delivery(input, knock.key.clone()), patience, &|_| ());
         // Nothing else cancels here.
         if matches!(taken, Err(RuntimeError::Cancelled)) {
             cancelled.store(false, Ordering::Relaxed);
-            taken = runtime.take(delivery(stands_in(), None), patience, &|_| ());
+            taken = runtime.deliver_event(delivery(stands_in(), None), patience, &|_| ());
         }
         Some(taken)
     }
@@ -388,7 +391,7 @@ impl Stage {
                 }
                 Incident::SwitchOff(span) => {
                     world.switch(true);
-                    checkrein_runtime::cancel_all(&self.state);
+                    checkrein_runtime::cancel_all_workers(&self.state);
                     let at_once = AFTERLIFE.min(*span);
                     world.scheduler.sleep(at_once);
                     if at_once == AFTERLIFE && world.is_anything_running() {
@@ -412,11 +415,11 @@ impl Stage {
         self.seals.fetch_add(1, Ordering::Relaxed);
         let runtime = self.runtime(process, process);
         for number in 0..self.plan.agents.len() {
-            if let Err(error) = runtime.renew(&session(number), "a person") {
+            if let Err(error) = runtime.reseal_session(&session(number), "a person") {
                 self.world.violation(format!("nothing is sealed: {error}"));
             }
         }
-        checkrein_runtime::cancel_all(&self.state);
+        checkrein_runtime::cancel_all_workers(&self.state);
         self.world.renew();
     }
 
@@ -478,7 +481,7 @@ impl Stage {
                     .violation(format!("the log of {session} is {other:?}")),
             }
             for through_cache in [false, true] {
-                match replay::session(&*self.store, &session, through_cache) {
+                match replay::replay_session(&*self.store, &session, through_cache) {
                     Ok(replayed) if replayed.differs_at.is_none() => {}
                     other => self
                         .world

@@ -14,7 +14,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::evidence::{
     Finding, FindingBaselineState, InconclusiveCause, Retryability, Verdict,
 };
-use checkrein_runtime::{MayBlock, ProcessId, System};
+use checkrein_runtime::{System, ThreadBlockingPermission, UniqueProcessId};
 use checkrein_verifiers::file_system::{FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
@@ -115,19 +115,21 @@ impl FileSystem for SimulatedSystem {
 }
 
 impl System for SimulatedSystem {
-    fn wait(&self, ready: &mut dyn FnMut(MayBlock) -> bool) {
-        self.world.scheduler.wait(&mut || ready(MayBlock::No));
+    fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
+        self.world
+            .scheduler
+            .wait(&mut || ready(ThreadBlockingPermission::No));
     }
 
-    fn thread_created(&self) -> u64 {
+    fn register_thread(&self) -> u64 {
         self.world.scheduler.create(self.process)
     }
 
-    fn thread_started(&self, thread: u64) {
+    fn mark_thread_started(&self, thread: u64) {
         self.world.scheduler.begin(thread);
     }
 
-    fn thread_ended(&self, thread: u64) {
+    fn mark_thread_ended(&self, thread: u64) {
         self.world.scheduler.end(thread);
     }
 
@@ -135,7 +137,7 @@ impl System for SimulatedSystem {
         self.world.scheduler.join(threads);
     }
 
-    fn verify(&self, _: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
+    fn run_verifier(&self, _: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
         let name = job.spec.name.as_str();
         let check = self.checks.iter().find(|check| check.name == name);
         match check {
@@ -148,17 +150,22 @@ impl System for SimulatedSystem {
         }
     }
 
-    fn programs(&self, script: &str, _: &Path, _: &BTreeMap<OsString, OsString>) -> Digest {
+    fn script_programs_digest(
+        &self,
+        script: &str,
+        _: &Path,
+        _: &BTreeMap<OsString, OsString>,
+    ) -> Digest {
         self.world.scheduler.did(Duration::from_micros(30));
         let version = self.world.program(script).unwrap_or(0);
         Digest::hash_bytes(&version.to_le_bytes())
     }
 
-    fn agent(&self) -> Option<ProcessId> {
-        Some(ProcessId::new(self.agent.0, 1))
+    fn find_agent_process_above_hook(&self) -> Option<UniqueProcessId> {
+        Some(UniqueProcessId::new(self.agent.0, 1))
     }
 
-    fn lives(&self, process: ProcessId) -> bool {
+    fn is_process_alive(&self, process: UniqueProcessId) -> bool {
         self.world.scheduler.is_alive(Process(process.pid()))
     }
 
@@ -167,7 +174,7 @@ impl System for SimulatedSystem {
         format!("{:08x}-{}", scheduler.random(u32::MAX), self.process.0)
     }
 
-    fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
+    fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
         Box::new(self.locked.keep(self.process, file))
     }
 }

@@ -183,7 +183,7 @@ fn begun<'a>(
     unpriced: Option<&str>,
 ) -> Result<(Session<'a>, Opened, EffectClaim), LoopError> {
     let mine = |id: &SessionId| {
-        let claim = engine.runtime().converse(id)?;
+        let claim = engine.runtime().claim_conversation(id)?;
         claim.ok_or_else(|| LoopError::Busy(id.clone()))
     };
     let (session, mine, mut opened) = match begin {
@@ -210,7 +210,7 @@ fn begun<'a>(
             (session, mine, opened)
         }
         Begin::Again { session: id, more } => {
-            if engine.runtime().messages(&id)?.is_empty() {
+            if engine.runtime().conversation_messages(&id)?.is_empty() {
                 return Err(LoopError::NothingSaid(id));
             }
             let mine = mine(&id)?;
@@ -286,7 +286,9 @@ fn work(session: &Session<'_>, jobs: &Receiver<Job>, stop: &Stop) {
             Ok(job) => job(session),
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
-                let ended = session.take(Input::TimePassed).map(|said| said.ending());
+                let ended = session
+                    .take(Input::TimePassed)
+                    .map(|said| said.task_transition());
                 if let Ok(Some(transition)) = ended {
                     stop.end(Over::Ended(transition));
                     alarm = None;

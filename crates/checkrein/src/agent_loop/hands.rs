@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use checkrein_models::BoxFuture;
-use checkrein_runtime::{Hands, Place};
+use checkrein_runtime::{TreeAndStateFolder, WorkspaceTools};
 use futures_channel::oneshot;
 use serde_json::{Value, json};
 
@@ -18,20 +18,20 @@ const TIME: Duration = Duration::from_secs(300);
 /// `shell {command}`: runs a command in a folder. All that it started ends with it, at its time limit,
 /// and when nobody waits any more; both ends of its output are told. Keys of model providers are kept from it.
 pub struct Shell {
-    hands: Hands,
+    hands: WorkspaceTools,
     time: Duration,
 }
 
 impl Shell {
     /// In this folder, five minutes for a command.
     pub fn in_folder(root: impl AsRef<Path>) -> Self {
-        Self::at(Place::here(root.as_ref()))
+        Self::at(TreeAndStateFolder::workspace_for_folder(root.as_ref()))
     }
 
     /// The same at this place, with its environment.
-    pub fn at(place: Place) -> Self {
+    pub fn at(place: TreeAndStateFolder) -> Self {
         Self {
-            hands: Hands::new(place),
+            hands: WorkspaceTools::new(place),
             time: TIME,
         }
     }
@@ -67,24 +67,24 @@ impl Tool for Shell {
                 return ToolOutput::failed("'command' is missing, or no text");
             };
             let (hands, command, time) = (self.hands.clone(), command.to_owned(), self.time);
-            beside(move |cancelled| hands.shell(&command, time, cancelled)).await
+            beside(move |cancelled| hands.run_shell(&command, time, cancelled)).await
         })
     }
 }
 
 /// `apply_patch {patch}`: applies a patch in a folder, all of it or nothing.
-pub struct ApplyPatch(Hands);
+pub struct ApplyPatch(WorkspaceTools);
 
 impl ApplyPatch {
     /// In this folder.
     pub fn in_folder(root: impl AsRef<Path>) -> Self {
-        Self::at(Place::here(root.as_ref()))
+        Self::at(TreeAndStateFolder::workspace_for_folder(root.as_ref()))
     }
 
     /// The same at this place: what was under way when a process died is finished by the next one
     /// with the same state folder.
-    pub fn at(place: Place) -> Self {
-        Self(Hands::new(place))
+    pub fn at(place: TreeAndStateFolder) -> Self {
+        Self(WorkspaceTools::new(place))
     }
 }
 

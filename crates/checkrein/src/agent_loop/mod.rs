@@ -24,7 +24,9 @@ use checkrein_models::{
 use serde_json::Value;
 
 use checkrein_runtime::config::ConfigError;
-use checkrein_runtime::{Decided, Layers, Place, RuntimeError, Stages};
+use checkrein_runtime::{
+    DeliveryOutcome, FrontEndMiddlewareStages, MiddlewareRegistry, RuntimeError, TreeAndStateFolder,
+};
 use checkrein_store::{MemoryStore, Store};
 
 use crate::tool::told;
@@ -97,7 +99,7 @@ pub struct AgentLoop {
     interrupt: Interrupt,
     errand: Option<String>,
     watch: Box<Watch>,
-    layers: Layers,
+    layers: MiddlewareRegistry,
 }
 
 type Watch = dyn Fn(Happening<'_>) + Send + Sync;
@@ -135,7 +137,7 @@ pub enum Happening<'a> {
         feedback: &'a str,
     },
     /// Something waits for a person since this answer.
-    Parked(&'a Decided),
+    Parked(&'a DeliveryOutcome),
 }
 
 /// How a run ended, and what there is of it.
@@ -223,7 +225,7 @@ impl AgentLoop {
             interrupt: Interrupt::default(),
             errand: None,
             watch: Box::new(|_| {}),
-            layers: Layers::default(),
+            layers: MiddlewareRegistry::default(),
         }
     }
 
@@ -334,7 +336,7 @@ impl AgentLoop {
 
     /// The layers of middleware beside those of the config: register and remove them at any time,
     /// also while it runs.
-    pub fn middleware(&self) -> &Layers {
+    pub fn middleware(&self) -> &MiddlewareRegistry {
         &self.layers
     }
 
@@ -397,7 +399,7 @@ impl AgentLoop {
     }
 
     fn engine(&self) -> Engine {
-        let place = Place::here(&self.root);
+        let place = TreeAndStateFolder::workspace_for_folder(&self.root);
         let (settings, root) = (self.settings.clone(), place.root.clone());
         let seal = move || settings.compile(&root);
         Engine::new(self.store.clone(), place, Box::new(seal))
@@ -421,7 +423,7 @@ impl AgentLoop {
             .cancelled_with(stop.flag())
             .with_middleware(self.layers.clone())
             // Tools and conversation are the loop's, whoever the engine was made for.
-            .at_stages(Stages::OURS)
+            .at_stages(FrontEndMiddlewareStages::LIBRARY)
             .asking(hosts);
         let (desk, opened) = Desk::open(engine, begin, unpriced, stop.clone()).await?;
         let request = ModelRequest {

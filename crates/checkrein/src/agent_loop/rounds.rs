@@ -11,7 +11,7 @@ use checkrein_models::quoted::QuotedPromptBlocks;
 use checkrein_models::{
     AnswerTokenUsage, FinishReason, ModelError, ModelReply, ModelRequest, RequestedToolCall,
 };
-use checkrein_runtime::Decided;
+use checkrein_runtime::DeliveryOutcome;
 use serde_json::Value;
 
 use super::conversation::Conversation;
@@ -356,7 +356,7 @@ impl<'a> Run<'a> {
         self.parked(&decided);
         match decision {
             StopDecision::Continue { .. } => {
-                let text = decided.text.unwrap_or_default();
+                let text = decided.feedback_text.unwrap_or_default();
                 self.of.tell(Happening::SentBack { feedback: &text });
                 self.keep(ours(text)).await?;
                 Ok(None)
@@ -533,7 +533,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn parked(&self, decided: &Decided) {
+    fn parked(&self, decided: &DeliveryOutcome) {
         if !decided.parked.is_empty() {
             self.of.tell(Happening::Parked(decided));
         }
@@ -606,9 +606,9 @@ fn ours(text: String) -> Entry {
     }
 }
 
-fn ending(decided: &Decided) -> Transition {
+fn ending(decided: &DeliveryOutcome) -> Transition {
     let without = || Transition::new(Reason::Error, "checkrein");
-    decided.ending().unwrap_or_else(without)
+    decided.task_transition().unwrap_or_else(without)
 }
 
 /// A call as the gates see it. What is no JSON, and what no tool is there for, is judged, too: every

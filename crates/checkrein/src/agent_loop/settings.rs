@@ -6,8 +6,8 @@ use std::time::Duration;
 use checkrein_core::detectors;
 use checkrein_core::ids::DetectorName;
 use checkrein_core::policy::{Policy, TokenBudgetSettings};
-use checkrein_runtime::Hosts;
-use checkrein_runtime::config::{self, Compiled, ConfigError, Driver, Source};
+use checkrein_runtime::HostVerifiers;
+use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, ConfigSource, TaskDriver};
 
 use super::reflect::Reflect;
 
@@ -106,16 +106,20 @@ impl Settings {
     }
 
     /// What an engine of the loop's own seals, without what the host says in place of it.
-    pub(super) fn compile(&self, root: &Path) -> Result<Compiled, ConfigError> {
-        let source = self.config.as_ref().map(|text| Source {
+    pub(super) fn compile(&self, root: &Path) -> Result<CompiledPolicy, ConfigError> {
+        let source = self.config.as_ref().map(|text| ConfigSource {
             name: root.join("checkrein.toml"),
             text: text.clone(),
         });
-        config::compile(source.as_ref(), None, Driver::Run)
+        config::compile_config(source.as_ref(), None, TaskDriver::Run)
     }
 
     /// Puts what the host says in its place.
-    pub(super) fn apply(&self, compiled: &mut Compiled, hosts: &Hosts) -> Result<(), ConfigError> {
+    pub(super) fn apply(
+        &self,
+        compiled: &mut CompiledPolicy,
+        hosts: &HostVerifiers,
+    ) -> Result<(), ConfigError> {
         let policy = &mut compiled.policy;
         if let Some(caps) = &self.caps {
             policy.caps.max_iterations = Some(caps.max_iterations);
@@ -134,7 +138,7 @@ impl Settings {
             let wanted = wanted.filter(|name| named.iter().any(|asked| asked == name));
             policy.loops.detectors = wanted.map(DetectorName::new).collect();
         }
-        hosts.required_by(policy).map_err(|name| {
+        hosts.require_in_policy(policy).map_err(|name| {
             let what = "is the name of a verifier of the config, too; give it another";
             wrong(&format!("verifier '{}'", name.as_str()), what)
         })?;

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use checkrein_models::ChatMessage;
 use checkrein_runtime::config::ConfigError;
-use checkrein_runtime::{HostFound, Hosts};
+use checkrein_runtime::{HostFunctionVerdict, HostVerifiers};
 
 use super::settings::wrong;
 
@@ -19,7 +19,7 @@ pub struct LoopState {
     pub rounds: u32,
 }
 
-type Check = dyn Fn(&LoopState) -> HostFound + Send + Sync;
+type Check = dyn Fn(&LoopState) -> HostFunctionVerdict + Send + Sync;
 
 /// A function with a name. It is called at every claim of done, on a thread where it may block; its
 /// panic is inconclusive and blocks.
@@ -32,7 +32,7 @@ impl HardVerifier {
     /// The agent is told the name, and the reason of what fails.
     pub fn new(
         name: &str,
-        check: impl Fn(&LoopState) -> HostFound + Send + Sync + 'static,
+        check: impl Fn(&LoopState) -> HostFunctionVerdict + Send + Sync + 'static,
     ) -> Self {
         Self {
             name: name.to_owned(),
@@ -41,8 +41,8 @@ impl HardVerifier {
     }
 
     /// It is as it should be.
-    pub fn passed() -> HostFound {
-        HostFound {
+    pub fn passed() -> HostFunctionVerdict {
+        HostFunctionVerdict {
             passed: true,
             reason: String::new(),
             can_retry: true,
@@ -50,8 +50,8 @@ impl HardVerifier {
     }
 
     /// It is not. If the agent cannot mend it the run ends `verifier_failed_unrecoverable`.
-    pub fn failed(reason: impl Into<String>, can_retry: bool) -> HostFound {
-        HostFound {
+    pub fn failed(reason: impl Into<String>, can_retry: bool) -> HostFunctionVerdict {
+        HostFunctionVerdict {
             passed: false,
             reason: reason.into(),
             can_retry,
@@ -76,8 +76,11 @@ impl View {
     }
 }
 
-pub(super) fn hosts(verifiers: &[Arc<HardVerifier>], view: &View) -> Result<Hosts, ConfigError> {
-    let mut hosts = Hosts::default();
+pub(super) fn hosts(
+    verifiers: &[Arc<HardVerifier>],
+    view: &View,
+) -> Result<HostVerifiers, ConfigError> {
+    let mut hosts = HostVerifiers::default();
     for (at, verifier) in verifiers.iter().enumerate() {
         let before = verifiers.iter().take(at);
         if verifier.name.trim().is_empty() {
@@ -88,7 +91,7 @@ pub(super) fn hosts(verifiers: &[Arc<HardVerifier>], view: &View) -> Result<Host
             return Err(wrong(&key, "is there twice; give one another name"));
         }
         let (of, view) = (verifier.clone(), view.clone());
-        hosts = hosts.with(&verifier.name, move || (of.check)(&view.now()));
+        hosts = hosts.with_host_verifier(&verifier.name, move || (of.check)(&view.now()));
     }
     Ok(hosts)
 }

@@ -12,9 +12,11 @@ use checkrein::models::{
     ModelRequest, RequestedToolCall,
 };
 use checkrein::{
-    AgentLoop, BeforeStop, BeforeTool, CallSays, Engine, Layer, LoopResult, Middleware,
-    MiddlewareStage, PersonAnswer, Reason, ResultSays, RoundEnd, SessionEnd, SessionStart, Shell,
-    Stages, StopDecision, StopSays, ToolCall, ToolDecision, ToolResult,
+    AgentLoop, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, Engine,
+    FrontEndMiddlewareStages, LoopResult, Middleware, MiddlewareLayer, MiddlewareStage,
+    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, PersonAnswer, Reason,
+    RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, Shell, StopDecision, ToolCall,
+    ToolDecision, ToolResult,
 };
 use checkrein_core::event::Event;
 use checkrein_core::ids::EventSeq;
@@ -130,7 +132,8 @@ impl Bench {
 
     fn replays(&self, result: &LoopResult) {
         for through_cache in [false, true] {
-            let replayed = replay::session(&*self.store, &result.session, through_cache).unwrap();
+            let replayed =
+                replay::replay_session(&*self.store, &result.session, through_cache).unwrap();
             assert_eq!(replayed.differs_at, None);
         }
     }
@@ -144,20 +147,22 @@ fn reason(result: &LoopResult) -> (Reason, Option<&str>) {
 /// Says what it is told to say, and takes down what it was asked.
 struct Says<F>(F);
 
-impl<F: Fn(&BeforeTool) -> CallSays + Send + Sync> Middleware for Says<F> {
-    fn before_tool(&self, call: &BeforeTool) -> CallSays {
+impl<F: Fn(&BeforeToolQuestion) -> MiddlewareToolCallAnswer + Send + Sync> Middleware for Says<F> {
+    fn before_tool(&self, call: &BeforeToolQuestion) -> MiddlewareToolCallAnswer {
         (self.0)(call)
     }
 }
 
 struct Rewrites<F>(F);
 
-impl<F: Fn(MiddlewareStage, &ToolResult) -> ResultSays + Send + Sync> Middleware for Rewrites<F> {
-    fn after_tool(&self, result: &ToolResult) -> ResultSays {
+impl<F: Fn(MiddlewareStage, &ToolResult) -> MiddlewareToolResultAnswer + Send + Sync> Middleware
+    for Rewrites<F>
+{
+    fn after_tool(&self, result: &ToolResult) -> MiddlewareToolResultAnswer {
         (self.0)(MiddlewareStage::AfterTool, result)
     }
 
-    fn persist_result(&self, result: &ToolResult) -> ResultSays {
+    fn rewrite_result_for_later_rounds(&self, result: &ToolResult) -> MiddlewareToolResultAnswer {
         (self.0)(MiddlewareStage::PersistResult, result)
     }
 }
@@ -168,11 +173,12 @@ fn layers_are_asked_by_number_and_then_as_they_came() {
     let asked: Arc<Mutex<Vec<&'static str>>> = Arc::default();
     let layer = |name: &'static str, order| {
         let asked = asked.clone();
-        let says = move |_: &BeforeTool| {
+        let says = move |_: &BeforeToolQuestion| {
             asked.lock().unwrap().push(name);
-            CallSays::Pass
+            MiddlewareToolCallAnswer::Pass
         };
-        Layer::new(name, &[MiddlewareStage::BeforeTool], Says(says)).order(order)
+        MiddlewareLayer::new(name, &[MiddlewareStage::BeforeTool], Says(says))
+            .with_layer_order(order)
     };
     let layers = bench.agent.middleware();
     for one in [
@@ -181,7 +187,7 @@ fn layers_are_asked_by_number_and_then_as_they_came() {
         layer("b", 0),
         layer("early", -1),
     ] {
-        layers.add(one);
+        layers.register_middleware_layer(one);
     }
     let result = bench.ends();
     assert_eq!(*asked.lock().unwrap(), ["early", "a", "b", "late"]);
@@ -193,26 +199,35 @@ fn layers_come_and_go_while_it_runs() {
     let model = Scripted::calling(&["echo one", "echo two", "echo three"]);
     let bench = bench(model.clone(), "");
     let layers = bench.agent.middleware().clone();
-    let no = |_: &BeforeTool| CallSays::Deny("not now".to_owned());
-    let guard: Mutex<Option<checkrein::Registered>> = Mutex::default();
+    let no = |_: &BeforeToolQuestion| MiddlewareToolCallAnswer::Deny("not now".to_owned());
+    let guard: Mutex<Option<checkrein::MiddlewareRegistration>> = Mutex::default();
     let seen = Mutex::new(0);
     let inner = layers.clone();
     // The second call meets a guard that the first has let in; the third does not.
-    let switch = move |call: &BeforeTool| {
+    let switch = move |call: &BeforeToolQuestion| {
         let mut seen = seen.lock().unwrap();
         *seen += 1;
         assert_eq!(call.tool, "shell");
         match *seen {
             1 => {
-                let guarding = Layer::new("guard", &[MiddlewareStage::BeforeTool], Says(no));
-                *guard.lock().unwrap() = Some(inner.add(guarding));
+                let guarding =
+                    MiddlewareLayer::new("guard", &[MiddlewareStage::BeforeTool], Says(no));
+                *guard.lock().unwrap() = Some(inner.register_middleware_layer(guarding));
             }
-            3 => guard.lock().unwrap().take().unwrap().remove(),
+            3 => guard
+                .lock()
+                .unwrap()
+                .take()
+                .unwrap()
+                .unregister_middleware_layer(),
             _ => {}
         }
-        CallSays::Pass
+        MiddlewareToolCallAnswer::Pass
     };
-    layers.add(Layer::new("switch", &[MiddlewareStage::BeforeTool], Says(switch)).order(-1));
+    layers.register_middleware_layer(
+        MiddlewareLayer::new("switch", &[MiddlewareStage::BeforeTool], Says(switch))
+            .with_layer_order(-1),
+    );
     let result = bench.ends();
     let told = results(&result.messages);
     assert_eq!(told.first().unwrap(), "one");
@@ -239,21 +254,26 @@ fn the_model_gets_what_layers_made_of_a_result_and_later_what_is_kept_of_it() {
     let model = Scripted::calling(&["echo the password is hunter2", "echo short"]);
     let bench = bench(model.clone(), "");
     let cut = |stage, result: &ToolResult| match stage {
-        MiddlewareStage::AfterTool => ResultSays::Text(result.text.replace("hunter2", "[cut]")),
-        _ if result.text.len() > 10 => ResultSays::Text("a long one".to_owned()),
-        _ => ResultSays::Keep,
+        MiddlewareStage::AfterTool => {
+            MiddlewareToolResultAnswer::Text(result.text.replace("hunter2", "[cut]"))
+        }
+        _ if result.text.len() > 10 => MiddlewareToolResultAnswer::Text("a long one".to_owned()),
+        _ => MiddlewareToolResultAnswer::Keep,
     };
     let on = [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult];
     bench
         .agent
         .middleware()
-        .add(Layer::new("cut", &on, Rewrites(cut)));
+        .register_middleware_layer(MiddlewareLayer::new("cut", &on, Rewrites(cut)));
     let shout = |_: MiddlewareStage, result: &ToolResult| {
         assert!(!result.text.contains("hunter2"), "it sees what came before");
-        ResultSays::Text(result.text.to_uppercase())
+        MiddlewareToolResultAnswer::Text(result.text.to_uppercase())
     };
-    let shouts = Layer::new("shout", &[MiddlewareStage::AfterTool], Rewrites(shout));
-    bench.agent.middleware().add(shouts.order(1));
+    let shouts = MiddlewareLayer::new("shout", &[MiddlewareStage::AfterTool], Rewrites(shout));
+    bench
+        .agent
+        .middleware()
+        .register_middleware_layer(shouts.with_layer_order(1));
     let result = bench.ends();
     assert_eq!(model.results(1), ["THE PASSWORD IS [CUT]"]);
     assert_eq!(model.results(2), ["a long one", "SHORT"]);
@@ -266,32 +286,34 @@ fn the_model_gets_what_layers_made_of_a_result_and_later_what_is_kept_of_it() {
 }
 
 /// Ways not to answer; the last word is part of what is said of it.
-fn silent() -> Vec<(Layer, &'static str)> {
+fn silent() -> Vec<(MiddlewareLayer, &'static str)> {
     let on = [MiddlewareStage::BeforeTool];
-    let panics = |_: &BeforeTool| -> CallSays { panic!("no such key") };
-    let hangs = |_: &BeforeTool| -> CallSays {
+    let panics = |_: &BeforeToolQuestion| -> MiddlewareToolCallAnswer { panic!("no such key") };
+    let hangs = |_: &BeforeToolQuestion| -> MiddlewareToolCallAnswer {
         loop {
             std::thread::park();
         }
     };
-    let cannot = |_: &BeforeTool| CallSays::CannotTell("its service is down".to_owned());
+    let cannot = |_: &BeforeToolQuestion| {
+        MiddlewareToolCallAnswer::CannotTell("its service is down".to_owned())
+    };
     let short = Duration::from_millis(200);
-    let program = |run: &str| Layer::program("guard", &on, run);
+    let program = |run: &str| MiddlewareLayer::new_program_layer("guard", &on, run);
     vec![
         (
-            Layer::new("guard", &on, Says(panics)),
+            MiddlewareLayer::new("guard", &on, Says(panics)),
             "it panicked: no such key",
         ),
         (
-            Layer::new("guard", &on, Says(hangs)).time_limit(short),
+            MiddlewareLayer::new("guard", &on, Says(hangs)).with_layer_time_limit(short),
             "it took longer than 200 ms",
         ),
         (
-            Layer::new("guard", &on, Says(cannot)),
+            MiddlewareLayer::new("guard", &on, Says(cannot)),
             "its service is down",
         ),
         (
-            program("sleep 1000").time_limit(short),
+            program("sleep 1000").with_layer_time_limit(short),
             "it took longer than 200 ms",
         ),
         (
@@ -327,7 +349,10 @@ fn silent() -> Vec<(Layer, &'static str)> {
 fn what_a_layer_cannot_tell_is_refused_or_passes_as_its_stance_has_it() {
     for (layer, why) in silent() {
         let bench = bench(Scripted::calling(&["echo ran > here"]), "");
-        bench.agent.middleware().add(layer.clone());
+        bench
+            .agent
+            .middleware()
+            .register_middleware_layer(layer.clone());
         let result = bench.ends();
         let ran = |bench: &Bench| bench.root.path().join("here").exists();
         assert!(!ran(&bench), "{why}");
@@ -341,7 +366,10 @@ fn what_a_layer_cannot_tell_is_refused_or_passes_as_its_stance_has_it() {
         bench.replays(&result);
 
         let bench = self::bench(Scripted::calling(&["echo ran > here"]), "");
-        bench.agent.middleware().add(layer.lets_pass());
+        bench
+            .agent
+            .middleware()
+            .register_middleware_layer(layer.with_fail_open());
         let result = bench.ends();
         assert!(ran(&bench), "{why}");
         let [fact] = bench.facts(&result).try_into().unwrap();
@@ -362,14 +390,16 @@ fn who_hangs_again_and_again_is_not_asked_any_more() {
     let calls: Vec<String> = (0..12).map(|nth| format!("echo {nth}")).collect();
     let calls: Vec<&str> = calls.iter().map(String::as_str).collect();
     let bench = bench(Scripted::calling(&calls), "");
-    let hangs = |_: &BeforeTool| -> CallSays {
+    let hangs = |_: &BeforeToolQuestion| -> MiddlewareToolCallAnswer {
         loop {
             std::thread::park();
         }
     };
-    let layer = Layer::new("guard", &[MiddlewareStage::BeforeTool], Says(hangs));
-    let layer = layer.time_limit(Duration::from_millis(20)).lets_pass();
-    bench.agent.middleware().add(layer);
+    let layer = MiddlewareLayer::new("guard", &[MiddlewareStage::BeforeTool], Says(hangs));
+    let layer = layer
+        .with_layer_time_limit(Duration::from_millis(20))
+        .with_fail_open();
+    bench.agent.middleware().register_middleware_layer(layer);
     let result = bench.ends();
     let facts = bench.facts(&result);
     assert_eq!(facts.len(), 12);
@@ -387,14 +417,14 @@ fn a_result_that_nobody_could_look_at_is_withheld() {
     bench
         .agent
         .middleware()
-        .add(Layer::program("cut", &on, "exit 3"));
-    let last = |_: MiddlewareStage, _: &ToolResult| -> ResultSays {
+        .register_middleware_layer(MiddlewareLayer::new_program_layer("cut", &on, "exit 3"));
+    let last = |_: MiddlewareStage, _: &ToolResult| -> MiddlewareToolResultAnswer {
         panic!("asked about what is withheld")
     };
     bench
         .agent
         .middleware()
-        .add(Layer::new("last", &on, Rewrites(last)));
+        .register_middleware_layer(MiddlewareLayer::new("last", &on, Rewrites(last)));
     let result = bench.ends();
     let [told] = model.results(1).try_into().unwrap();
     assert!(!told.contains("hunter2"), "{told}");
@@ -408,10 +438,9 @@ fn a_result_that_nobody_could_look_at_is_withheld() {
 
     let model = Scripted::calling(&["echo the password is hunter2"]);
     let bench = self::bench(model.clone(), "");
-    bench
-        .agent
-        .middleware()
-        .add(Layer::program("cut", &on, "exit 3").lets_pass());
+    bench.agent.middleware().register_middleware_layer(
+        MiddlewareLayer::new_program_layer("cut", &on, "exit 3").with_fail_open(),
+    );
     let result = bench.ends();
     assert_eq!(model.results(1), ["the password is hunter2"]);
     assert_eq!(reason(&result), (Reason::Unverified, Some("passed_over")));
@@ -421,14 +450,21 @@ fn a_result_that_nobody_could_look_at_is_withheld() {
 fn what_is_too_large_is_no_question_for_a_program() {
     let model = Scripted::calling(&["head -c 100 /dev/zero | tr '\\0' x"]);
     let bench = bench(model, "");
-    let large = |_: MiddlewareStage, _: &ToolResult| ResultSays::Text("x".repeat(1 << 20));
-    bench.agent.middleware().add(Layer::new(
-        "large",
-        &[MiddlewareStage::AfterTool],
-        Rewrites(large),
-    ));
-    let program = Layer::program("cut", &[MiddlewareStage::AfterTool], "cat");
-    bench.agent.middleware().add(program.order(1));
+    let large =
+        |_: MiddlewareStage, _: &ToolResult| MiddlewareToolResultAnswer::Text("x".repeat(1 << 20));
+    bench
+        .agent
+        .middleware()
+        .register_middleware_layer(MiddlewareLayer::new(
+            "large",
+            &[MiddlewareStage::AfterTool],
+            Rewrites(large),
+        ));
+    let program = MiddlewareLayer::new_program_layer("cut", &[MiddlewareStage::AfterTool], "cat");
+    bench
+        .agent
+        .middleware()
+        .register_middleware_layer(program.with_layer_order(1));
     let result = bench.ends();
     let [told] = <[String; 1]>::try_from(results(&result.messages)).unwrap();
     assert!(
@@ -441,10 +477,10 @@ fn what_is_too_large_is_no_question_for_a_program() {
 struct Full;
 
 impl Middleware for Full {
-    fn before_stop(&self, stop: &BeforeStop) -> StopSays {
+    fn before_stop(&self, stop: &BeforeStopQuestion) -> BeforeStopAnswer {
         match stop.message.contains("in full") {
-            true => StopSays::Pass,
-            false => StopSays::Deny(format!("stop {}: say it in full", stop.stop)),
+            true => BeforeStopAnswer::Pass,
+            false => BeforeStopAnswer::Deny(format!("stop {}: say it in full", stop.stop)),
         }
     }
 }
@@ -456,16 +492,20 @@ fn a_stop_that_a_layer_refuses_is_sent_back_before_any_check_runs() {
     let engine = Engine::in_memory(root.path(), Some(config));
     engine
         .middleware()
-        .add(Layer::new("full", &[MiddlewareStage::BeforeStop], Full));
+        .register_middleware_layer(MiddlewareLayer::new(
+            "full",
+            &[MiddlewareStage::BeforeStop],
+            Full,
+        ));
     let (session, _) = engine.session("my-agent").unwrap();
     session.prompt("do it").unwrap();
     let (decision, said) = session.stop("Done.").unwrap();
     assert!(matches!(decision, StopDecision::Continue { .. }));
-    let text = said.text.unwrap();
+    let text = said.feedback_text.unwrap();
     assert!(text.contains("full: stop 1: say it in full"), "{text}");
     assert!(!root.path().join("ran").exists());
     let (_, said) = session.stop("Done in full.").unwrap();
-    assert_eq!(said.ending().unwrap().reason, Reason::TaskComplete);
+    assert_eq!(said.task_transition().unwrap().reason, Reason::TaskComplete);
     assert!(root.path().join("ran").exists());
 
     // Never content: as often as any failure, and no oftener.
@@ -473,8 +513,8 @@ fn a_stop_that_a_layer_refuses_is_sent_back_before_any_check_runs() {
     let mut sent_back = 0;
     let ended = (0..10).find_map(|_| {
         let (_, said) = session.stop("Done.").unwrap();
-        sent_back += u32::from(said.ending().is_none());
-        said.ending()
+        sent_back += u32::from(said.task_transition().is_none());
+        said.task_transition()
     });
     assert_eq!(sent_back, 7, "each time it is told another stop");
     assert_eq!(ended.unwrap().reason, Reason::GaveUp);
@@ -484,7 +524,7 @@ fn a_stop_that_a_layer_refuses_is_sent_back_before_any_check_runs() {
 struct Sees(Arc<Mutex<Vec<String>>>);
 
 impl Middleware for Sees {
-    fn session_start(&self, session: &SessionStart) {
+    fn on_session_start(&self, session: &SessionStart) {
         let agent = session.about.agent.as_deref().unwrap();
         self.0
             .lock()
@@ -492,14 +532,14 @@ impl Middleware for Sees {
             .push(format!("{agent} {}", session.how));
     }
 
-    fn round_end(&self, round: &RoundEnd) {
+    fn on_round_end(&self, round: &RoundEndForMiddleware) {
         self.0
             .lock()
             .unwrap()
             .push(format!("round {}", round.round));
     }
 
-    fn session_end(&self, session: &SessionEnd) {
+    fn on_session_end(&self, session: &SessionEndForMiddleware) {
         self.0.lock().unwrap().push(session.why.clone());
     }
 }
@@ -516,7 +556,7 @@ fn rounds_and_the_ends_of_sessions_are_seen() {
     bench
         .agent
         .middleware()
-        .add(Layer::new("log", &on, Sees(seen.clone())));
+        .register_middleware_layer(MiddlewareLayer::new("log", &on, Sees(seen.clone())));
     let result = bench.ends();
     assert_eq!(
         *seen.lock().unwrap(),
@@ -530,12 +570,16 @@ fn rounds_and_the_ends_of_sessions_are_seen() {
 fn a_call_that_a_layer_would_have_asked_about_waits_for_a_person() {
     let root = tempfile::tempdir().unwrap();
     let engine = Engine::in_memory(root.path(), None);
-    let asks = |_: &BeforeTool| CallSays::Ask("is the release planned?".to_owned());
-    engine.middleware().add(Layer::new(
-        "release",
-        &[MiddlewareStage::BeforeTool],
-        Says(asks),
-    ));
+    let asks = |_: &BeforeToolQuestion| {
+        MiddlewareToolCallAnswer::Ask("is the release planned?".to_owned())
+    };
+    engine
+        .middleware()
+        .register_middleware_layer(MiddlewareLayer::new(
+            "release",
+            &[MiddlewareStage::BeforeTool],
+            Says(asks),
+        ));
     let (session, _) = engine.session("my-agent").unwrap();
     session.prompt("release it").unwrap();
     let push = |id: &str| session.tool(&ToolCall::shell(id, "git push")).unwrap().0;
@@ -566,12 +610,15 @@ fn a_call_that_a_layer_would_have_asked_about_waits_for_a_person() {
     let waiting = engine.approvals().unwrap();
     let question = waiting.iter().find(|row| row.id == approval).unwrap();
     engine.answer(question, answer(true)).unwrap();
-    let no = |_: &BeforeTool| CallSays::Deny("never on a Friday".to_owned());
-    engine.middleware().add(Layer::new(
-        "friday",
-        &[MiddlewareStage::BeforeTool],
-        Says(no),
-    ));
+    let no =
+        |_: &BeforeToolQuestion| MiddlewareToolCallAnswer::Deny("never on a Friday".to_owned());
+    engine
+        .middleware()
+        .register_middleware_layer(MiddlewareLayer::new(
+            "friday",
+            &[MiddlewareStage::BeforeTool],
+            Says(no),
+        ));
     assert!(matches!(push("4"), ToolDecision::Deny { reason } if reason.contains("Friday")));
 }
 
@@ -607,7 +654,8 @@ esac
 fn what_a_front_door_cannot_do_is_said() {
     let root = tempfile::tempdir().unwrap();
     let config = "[[middleware]]\nname = \"cut\"\nrun = \"touch asked\"\non = [\"after_tool\", \"persist_result\"]\n";
-    let engine = Engine::in_memory(root.path(), Some(config)).at_stages(Stages::HOOKS);
+    let engine =
+        Engine::in_memory(root.path(), Some(config)).at_stages(FrontEndMiddlewareStages::HOOKS);
     let (session, warnings) = engine.session("my-agent").unwrap();
     let [warning] = warnings.try_into().unwrap();
     assert!(
@@ -619,7 +667,7 @@ fn what_a_front_door_cannot_do_is_said() {
     let call = ToolCall::shell("1", "echo hi");
     session.tool(&call).unwrap();
     let rewritten = session.returned(&call, &json!("hi"), false).unwrap();
-    assert_eq!(rewritten.given, None);
+    assert_eq!(rewritten.for_agent, None);
     assert!(!root.path().join("asked").exists());
 }
 

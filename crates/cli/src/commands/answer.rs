@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use checkrein_core::input::PersonAnswer;
-use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Lies, Patience};
+use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::{ApprovalSubjectFreshness, Deadline};
 use checkrein_store::{ApprovalStatus, ApprovalSubject, StoredApprovalRequest};
 
 use crate::args::Answer;
@@ -34,7 +34,7 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
     let located = locate::locate(&std::env::current_dir()?, None);
     let rows = approvals::all(&located)?;
     let row = find(&rows, &args.id)?;
-    let now = checkrein_runtime::now();
+    let now = checkrein_runtime::now_millis();
     let stands = row.approval_status_at(now);
     if stands != ApprovalStatus::Asked {
         return Err(CommandError::failed(match stands {
@@ -48,14 +48,16 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
     }
     let store = engine::store(&located.place)?;
     let at_root = located.at(Path::new(&row.root));
-    let runtime = engine::runtime(&at_root, store, Driver::Hook);
-    let patience = Patience {
-        deadline: None,
+    let runtime = engine::runtime(&at_root, store, TaskDriver::Hook);
+    let patience = Deadline {
+        due_at: None,
         cancelled: &signals::CANCELLED,
     };
     let lies = match &row.about {
         ApprovalSubject::Call { .. } => None,
-        ApprovalSubject::Work { .. } => Some(runtime.lies(row, patience)?),
+        ApprovalSubject::Work { .. } => {
+            Some(runtime.compare_tree_with_approval_subject(row, patience)?)
+        }
     };
     show(row, lies.as_ref().and_then(Option::as_ref));
     if approved {
@@ -67,15 +69,18 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
     };
     if approved && lies.is_some() {
         // They may have looked for a while.
-        can_be_approved(row, Some(&runtime.lies(row, patience)?))?;
+        can_be_approved(
+            row,
+            Some(&runtime.compare_tree_with_approval_subject(row, patience)?),
+        )?;
     }
     let answer = PersonAnswer {
         approved,
         by: by.words(),
         reason,
     };
-    let answered = runtime.answer(row, answer, patience)?;
-    let until = clock(answered.until, checkrein_runtime::now());
+    let answered = runtime.answer_approval(row, answer, patience)?;
+    let until = clock(answered.until, checkrein_runtime::now_millis());
     ui::answer(&match (approved, &row.about) {
         (true, ApprovalSubject::Call { .. }) => {
             format!("approved: exactly this call may be made once, until {until}")
@@ -105,7 +110,7 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
 /// Whether a person can say yes to it: they see all of it, and what lies here is what it is about.
 fn can_be_approved(
     row: &StoredApprovalRequest,
-    lies: Option<&Option<Lies>>,
+    lies: Option<&Option<ApprovalSubjectFreshness>>,
 ) -> Result<(), CommandError> {
     let id = &row.id;
     if let Some(unseen) = row.unapprovable_reason() {
@@ -114,8 +119,14 @@ fn can_be_approved(
         )));
     }
     match lies {
-        None | Some(Some(Lies { same: true, .. })) => Ok(()),
-        Some(Some(Lies { same: false, .. })) => Err(CommandError::failed(format!(
+        None
+        | Some(Some(ApprovalSubjectFreshness {
+            is_unchanged: true, ..
+        })) => Ok(()),
+        Some(Some(ApprovalSubjectFreshness {
+            is_unchanged: false,
+            ..
+        })) => Err(CommandError::failed(format!(
             "{id} was asked about other content than lies in {} now: what you see there is not what you would approve. It is asked anew when the agent stops again",
             printable(&row.root)
         ))),
@@ -168,7 +179,7 @@ const COMMAND: usize = 160;
 const BLANKS: usize = 20;
 
 /// Everything, as it will be recorded: the agent's word for it does not count.
-fn show(row: &StoredApprovalRequest, lies: Option<&Lies>) {
+fn show(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFreshness>) {
     let row_of = |name: &str, text: &str| ui::answer(&format!("  {name:<9}{text}"));
     let line = |name: &str, text: &str| row_of(name, &printable(text));
     let lines = |name: &str, text: &str| {
@@ -223,7 +234,7 @@ fn show(row: &StoredApprovalRequest, lies: Option<&Lies>) {
         "asked",
         &format!(
             "{} ago",
-            duration(checkrein_runtime::now().millis_since(row.at))
+            duration(checkrein_runtime::now_millis().millis_since(row.at))
         ),
     );
     // Nearest to the question, however long the call is.

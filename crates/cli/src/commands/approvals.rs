@@ -26,7 +26,7 @@ const LEAST: usize = 24;
 pub(crate) fn run(args: &Approvals) -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
     let rows = all(&located)?;
-    let now = checkrein_runtime::now();
+    let now = checkrein_runtime::now_millis();
     if args.json {
         let rows: Vec<serde_json::Value> = rows.iter().map(|row| document(row, now)).collect();
         ui::json(&json!({ "schema": "checkrein/approvals/1", "approvals": rows }));

@@ -10,8 +10,8 @@ use checkrein_core::evidence::{Evidence, InconclusiveCause, Verdict};
 use checkrein_core::ids::{EventSeq, VerifierName};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Check as Checked, CheckReport, Patience, Progress};
+use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::{CheckReport, CheckResult as Checked, Deadline, VerificationProgress};
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
     signals::listen();
     let asked = Asked::of(&args.verifiers, args.profile.as_deref())?;
     let checks = Checks::of(Some(&asked.policy));
-    let show = |progress: Progress| {
+    let show = |progress: VerificationProgress| {
         if !args.json {
             checks.show(progress);
         }
@@ -46,8 +46,8 @@ pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
             masked.what, masked.fix
         ));
     }
-    if !report.unread.is_empty() {
-        ui::say(&words::unread(&report.unread));
+    if !report.large_files.is_empty() {
+        ui::say(&words::unread(&report.large_files));
     }
     if args.json {
         ui::json(&document(&report));
@@ -76,7 +76,7 @@ impl Asked {
         if let (None, Some(above)) = (&located.repo, located.passed_over()) {
             ui::say(&words::passed_over(&above));
         }
-        let compiled = located.compile(Driver::Hook)?;
+        let compiled = located.compile(TaskDriver::Hook)?;
         for warning in &compiled.warnings {
             ui::say(&format!("checkrein: {warning}"));
         }
@@ -122,15 +122,15 @@ impl Asked {
         &self,
         use_cache: bool,
         cancelled: &AtomicBool,
-        show: &(dyn Fn(Progress) + Sync),
+        show: &(dyn Fn(VerificationProgress) + Sync),
     ) -> Result<CheckReport, CommandError> {
         let store = engine::store(&self.located.place)?;
-        let runtime = engine::runtime(&self.located, store, Driver::Hook);
-        let patience = Patience {
-            deadline: None,
+        let runtime = engine::runtime(&self.located, store, TaskDriver::Hook);
+        let patience = Deadline {
+            due_at: None,
             cancelled,
         };
-        Ok(runtime.check(&self.policy, &self.names, use_cache, patience, show)?)
+        Ok(runtime.run_checks_on_demand(&self.policy, &self.names, use_cache, patience, show)?)
     }
 }
 
@@ -337,7 +337,7 @@ pub(super) fn found_last(store: &SqliteStore, events: &[(EventSeq, Event)]) -> s
         if let Event::Input(stamped) = event
             && let Input::EvidenceArrived(arrived) = &stamped.input
             && let Some(kept) = store.read_evidence(&arrived.evidence.key).ok().flatten()
-            && let Some(evidence) = checkrein_runtime::evidence_of(&kept.bytes)
+            && let Some(evidence) = checkrein_runtime::decode_evidence(&kept.bytes)
         {
             newest.insert(&arrived.evidence.verifier, found(&evidence));
         }

@@ -3,22 +3,25 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use checkrein::{Engine, Progress};
-use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Fallback, Look, Place, Runtime, Seal, Stages};
+use checkrein::{Engine, VerificationProgress};
+use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::{
+    FrontEndMiddlewareStages, GuardedFilesReader, PolicyCompiler, Runtime, TreeAndStateFolder,
+    UnusableConfigFallback,
+};
 use checkrein_store::{SqliteStore, SqliteStoreOptions, StoreError};
 
 use crate::locate::Located;
 use crate::{guarded, signals, sources};
 
 /// The store of this place, made when missing.
-pub(crate) fn store(place: &Place) -> Result<Arc<SqliteStore>, StoreError> {
+pub(crate) fn store(place: &TreeAndStateFolder) -> Result<Arc<SqliteStore>, StoreError> {
     SqliteStore::open_store_in_folder(&place.state).map(Arc::new)
 }
 
 /// The same for who cannot wait long while others keep it busy.
 pub(crate) fn store_within(
-    place: &Place,
+    place: &TreeAndStateFolder,
     patience: Duration,
 ) -> Result<Arc<SqliteStore>, StoreError> {
     SqliteStore::open_store_with_options(
@@ -31,30 +34,30 @@ pub(crate) fn store_within(
 }
 
 /// A runtime whose new sessions are sealed with this place's config.
-pub(crate) fn runtime(located: &Located, store: Arc<SqliteStore>, driver: Driver) -> Runtime {
+pub(crate) fn runtime(located: &Located, store: Arc<SqliteStore>, driver: TaskDriver) -> Runtime {
     let from = located.clone();
     let seal = move || from.compile(driver);
-    let runtime =
-        Runtime::new(store, located.place.clone(), Box::new(seal)).guarding(look(located));
+    let runtime = Runtime::new(store, located.place.clone(), Box::new(seal))
+        .with_guarded_files(look(located));
     match driver {
-        Driver::Hook => runtime.falling_back(fallback(located)),
+        TaskDriver::Hook => runtime.with_policy_fallback(fallback(located)),
         // `run` does not begin where the config cannot be used.
-        Driver::Run => runtime,
+        TaskDriver::Run => runtime,
     }
 }
 
 /// What a session that begins here goes on with if the config cannot be used.
-fn fallback(located: &Located) -> Fallback {
+fn fallback(located: &Located) -> UnusableConfigFallback {
     let (held, counts) = (located.clone(), located.clone());
-    Fallback {
+    UnusableConfigFallback {
         profile: located.asked(),
         require_trust: located.require_trust,
         held: Box::new(move || held.compile_held()),
-        counts: Box::new(move |texts| sources::may_count(&counts, texts)),
+        may_use: Box::new(move |texts| sources::may_count(&counts, texts)),
     }
 }
 
-fn look(located: &Located) -> Box<Look> {
+fn look(located: &Located) -> Box<GuardedFilesReader> {
     let located = located.clone();
     Box::new(move |root| guarded::look(&located, root))
 }
@@ -65,7 +68,8 @@ pub(crate) fn under_run(
     store: Arc<SqliteStore>,
     attempts: Option<u32>,
 ) -> Runtime {
-    Runtime::new(store, located.place.clone(), seal(located, attempts)).guarding(look(located))
+    Runtime::new(store, located.place.clone(), seal(located, attempts))
+        .with_guarded_files(look(located))
 }
 
 /// A runtime for an MCP server's tools. Nobody tells where a prompt begins and a stop ends, so the
@@ -73,37 +77,37 @@ pub(crate) fn under_run(
 pub(crate) fn proxy(located: &Located, store: Arc<SqliteStore>) -> Runtime {
     let from = located.clone();
     let seal = move || {
-        let mut compiled = from.compile(Driver::Hook)?;
+        let mut compiled = from.compile(TaskDriver::Hook)?;
         compiled.policy.caps.wall_clock_ms = None;
         Ok(compiled)
     };
     Runtime::new(store, located.place.clone(), Box::new(seal))
-        .guarding(look(located))
-        .at_stages(Stages::PROXY)
+        .with_guarded_files(look(located))
+        .with_middleware_stages(FrontEndMiddlewareStages::PROXY)
 }
 
 /// The library's engine for `run`: exactly one task, tighter caps, and attempts of the command line.
 pub(crate) fn run(
     located: &Located,
     store: Arc<SqliteStore>,
-    seal: Box<Seal>,
+    seal: Box<PolicyCompiler>,
     level: &'static str,
-    progress: Arc<dyn Fn(Progress) + Send + Sync>,
+    progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
 ) -> Engine {
     Engine::new(store, located.place.clone(), seal)
         .guarding(look(located))
         // Its tools are called by an agent's hooks.
-        .at_stages(Stages::HOOKS)
+        .at_stages(FrontEndMiddlewareStages::HOOKS)
         .at_level(level)
         .watched_by(move |news| progress(news))
         .cancelled_by(&signals::CANCELLED)
 }
 
 /// The policy of a run, with the attempts of the command line.
-pub(crate) fn seal(located: &Located, attempts: Option<u32>) -> Box<Seal> {
+pub(crate) fn seal(located: &Located, attempts: Option<u32>) -> Box<PolicyCompiler> {
     let from = located.clone();
     Box::new(move || {
-        let mut compiled = from.compile(Driver::Run)?;
+        let mut compiled = from.compile(TaskDriver::Run)?;
         if let Some(attempts) = attempts {
             compiled.policy.caps.attempts = attempts;
         }

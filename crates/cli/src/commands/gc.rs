@@ -6,8 +6,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
-use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Retained, held, retain, whole};
+use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::{RetentionReport, apply_retention, held, whole};
 use checkrein_store::{SqliteStore, StoreError};
 
 use crate::args::Gc;
@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Gc) -> Result<ExitCode, CommandError> {
         person::no_agent("gc")?;
     }
     let located = locate::locate(&std::env::current_dir()?, None);
-    let retention = located.compile(Driver::Hook)?.retention;
+    let retention = located.compile(TaskDriver::Hook)?.retention;
     // Opened to read first: where nothing is recorded, nothing is made.
     match SqliteStore::open_store_read_only(&located.place.state) {
         Err(StoreError::Missing { .. }) => {
@@ -31,9 +31,9 @@ pub(crate) fn run(args: &Gc) -> Result<ExitCode, CommandError> {
     }
     let store = SqliteStore::open_store_in_folder(&located.place.state)?;
     let named = named_outside(&located.place.state);
-    let done = retain(&store, &located.place, retention, &named, args.dry_run)?;
-    let now = checkrein_runtime::now();
-    for gone in &done.gone {
+    let done = apply_retention(&store, &located.place, retention, &named, args.dry_run)?;
+    let now = checkrein_runtime::now_millis();
+    for gone in &done.removed_sessions {
         if !args.dry_run {
             session_index::forget(&located.place.state, &gone.session);
         }
@@ -57,15 +57,15 @@ pub(crate) fn run(args: &Gc) -> Result<ExitCode, CommandError> {
     Ok(exit_code::exit(exit_code::YES))
 }
 
-fn summary(done: &Retained, dry: bool) -> String {
+fn summary(done: &RetentionReport, dry: bool) -> String {
     let count = |number: usize, one: &str, many: &str| {
         format!("{number} {}", if number == 1 { one } else { many })
     };
     format!(
         "{}{} of {}, {}, {}; store {} → {}",
         if dry { "would remove " } else { "removed " },
-        count(done.gone.len(), "session", "sessions"),
-        done.gone.len() + done.left,
+        count(done.removed_sessions.len(), "session", "sessions"),
+        done.removed_sessions.len() + done.kept_sessions,
         count(done.orphans, "orphaned record", "orphaned records"),
         count(done.files, "file", "files"),
         size(done.bytes_before),
@@ -81,7 +81,7 @@ fn named_outside(state: &Path) -> BTreeSet<Digest> {
     };
     let files = entries.flatten().map(|entry| entry.path());
     for file in files.filter(|file| file.extension().is_some_and(|end| end == "json")) {
-        let text = whole::read_text(&file, held::LARGEST);
+        let text = whole::read_limited_text_file(&file, held::MAX_HELD_BYTES);
         let text = text.ok().flatten().unwrap_or_default();
         let words = text.split(|c: char| !c.is_ascii_hexdigit());
         named.extend(words.filter_map(Digest::from_hex));

@@ -19,10 +19,10 @@ use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StancePoint, StanceUsed, TokenUsage};
 use checkrein_core::policy::{Stance, StancePolicy};
 use checkrein_core::tools::{HALTED_MESSAGE, SUBAGENT_HALTED_MESSAGE};
-use checkrein_runtime::config::Driver;
+use checkrein_runtime::config::TaskDriver;
 use checkrein_runtime::{
-    Decided, Delivery, Patience, Progress, Runtime, RuntimeError, ToolFactsBuilder, only_reads,
-    whole,
+    Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder,
+    VerificationProgress, is_call_read_only, whole,
 };
 
 use crate::args::Hook;
@@ -364,8 +364,8 @@ fn judge(
         }
     }
     let looked_in = located.place.state.clone();
-    let patience = Patience {
-        deadline: started.checked_add(due),
+    let patience = Deadline {
+        due_at: started.checked_add(due),
         cancelled: &signals::CANCELLED,
     };
     // A stop may have to wait for a busy store twice before it says so.
@@ -418,7 +418,7 @@ fn judge(
         let transcript = transcript.as_ref()?;
         token_use(adapter, transcript, cursor, limit)
     };
-    let mut answered: Option<Decided> = None;
+    let mut answered: Option<DeliveryOutcome> = None;
     let news = [
         (knock.input.clone(), knock.key.clone()),
         (knock.then.clone(), knock.then_key.clone()),
@@ -428,26 +428,26 @@ fn judge(
         let is_call = matches!(input, Input::ToolRequested(_));
         #[cfg(unix)]
         let is_end = matches!(input, Input::SessionEnded(_));
-        let delivery = Delivery {
+        let delivery = EventDelivery {
             session: knock.session.clone(),
             source: source.clone(),
             key,
             input,
             facts: ToolFactsBuilder::new(&knock.action),
-            works_in: knock.works_in.as_deref().map(Path::new),
+            working_folder: knock.works_in.as_deref().map(Path::new),
             usage: transcript.is_some().then_some(&usage),
-            returned: None,
+            tool_response: None,
             layers: Vec::new(),
             task_list: None,
-            runs: None,
+            required_runs: None,
         };
-        let taken = runtime.take(delivery, patience, &|news| show(desk, news));
+        let taken = runtime.deliver_event(delivery, patience, &|news| show(desk, news));
         if let Err(RuntimeError::Config(error)) = &taken
-            && error.is_of_the_config()
+            && error.is_mistake_in_config()
         {
             let why = words::no_policy(&error.to_string());
             // Without any policy a person's work goes on as far as it only reads.
-            if is_call && only_reads(&knock.action, &located.place.root) {
+            if is_call && is_call_read_only(&knock.action, &located.place.root) {
                 ui::say(&format!("checkrein: {why}"));
                 let allow = Decision::Tool(ToolDecision::Allow);
                 return Ok(adapter.reply(knock.form, &Answer::new(allow)));
@@ -481,7 +481,7 @@ fn judge(
         notify::parked(&located.place.state, &decided);
         #[cfg(unix)]
         if is_end {
-            checkrein_runtime::cancel_session(&located.place.state, &knock.session);
+            checkrein_runtime::cancel_session_workers(&located.place.state, &knock.session);
         }
         // The first news is what the agent waits for an answer to.
         answered.get_or_insert(decided);
@@ -504,11 +504,11 @@ fn runtime(
     knock: &Knock,
     desk: Option<&Desk>,
     busy: Duration,
-    patience: Patience<'_>,
+    patience: Deadline<'_>,
 ) -> Result<(Runtime, Located), RuntimeError> {
     let from_run = args.source.as_deref() == Some(RUN);
     if let Some(desk) = desk {
-        let runtime = desk.runtime(from_run).for_agent(&args.agent);
+        let runtime = desk.runtime(from_run).with_agent_name(&args.agent);
         return Ok((runtime, located.clone()));
     }
     let quick = matches!(
@@ -525,16 +525,16 @@ fn runtime(
     let runtime = if from_run || std::env::var_os(UNDER_RUN).is_some() {
         engine::under_run(&located, store, args.attempts)
     } else {
-        let runtime = engine::runtime(&located, store, Driver::Hook);
+        let runtime = engine::runtime(&located, store, TaskDriver::Hook);
         #[cfg(target_os = "linux")]
-        let runtime = runtime.with_owners(Box::new(crate::owner::start));
+        let runtime = runtime.with_worker_launcher(Box::new(crate::owner::start));
         runtime
     };
-    Ok((runtime.for_agent(&args.agent), located))
+    Ok((runtime.with_agent_name(&args.agent), located))
 }
 
 /// Checks of a confined run are shown by the run.
-fn show(desk: Option<&Desk>, news: Progress) {
+fn show(desk: Option<&Desk>, news: VerificationProgress) {
     if let Some(desk) = desk {
         (desk.progress)(news);
     }
@@ -556,8 +556,8 @@ fn runtime_while_off(
     knock: &Knock,
     desk: Option<&Desk>,
 ) -> Result<(Runtime, Located), RuntimeError> {
-    let patience = Patience {
-        deadline: None,
+    let patience = Deadline {
+        due_at: None,
         cancelled: &signals::CANCELLED,
     };
     runtime(args, located, knock, desk, LONGEST_BUSY_WHILE_OFF, patience)
@@ -598,7 +598,7 @@ fn reply_while_off(
 /// A tool call while switched off: it counts as an act. Where that cannot be recorded it goes ahead, and that is said.
 fn count_call(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>) {
     let counted = runtime_while_off(args, located, knock, desk)
-        .and_then(|(runtime, _)| Ok(runtime.call_while_off(&knock.session)?));
+        .and_then(|(runtime, _)| Ok(runtime.record_call_while_switched_off(&knock.session)?));
     if let Err(error) = counted {
         ui::say(&format!(
             "checkrein: a call while switched off could not be recorded: {error}"
@@ -619,27 +619,27 @@ fn let_through(
     let Some(Input::StopRequested(stop)) = &knock.input else {
         return Reply::nothing();
     };
-    let delivery = Delivery {
+    let delivery = EventDelivery {
         session: knock.session.clone(),
         source: SourceName::new(args.source.as_deref().unwrap_or("hook")),
         key: None,
         input: off.stand_in(stop.scope.clone()),
         facts: ToolFactsBuilder::default(),
-        works_in: None,
+        working_folder: None,
         usage: None,
-        returned: None,
+        tool_response: None,
         layers: Vec::new(),
         task_list: None,
-        runs: None,
+        required_runs: None,
     };
-    let patience = Patience {
-        deadline: None,
+    let patience = Deadline {
+        due_at: None,
         cancelled: &signals::CANCELLED,
     };
     let recorded = runtime(args, located, knock, desk, LONGEST_BUSY, patience)
-        .and_then(|(runtime, _)| runtime.take(delivery, patience, &|_| {}));
+        .and_then(|(runtime, _)| runtime.deliver_event(delivery, patience, &|_| {}));
     let said = match &recorded {
-        Ok(decided) => match (decided.ending(), &decided.state.task) {
+        Ok(decided) => match (decided.task_transition(), &decided.state.task) {
             (Some(transition), Some(task)) => words::ending_line(
                 &transition,
                 &decided.why,
@@ -662,9 +662,14 @@ fn let_through(
     adapter.reply(knock.form, &answer)
 }
 
-fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decided) -> Reply {
+fn reply(
+    adapter: &dyn Adapter,
+    knock: &Knock,
+    located: &Located,
+    decided: DeliveryOutcome,
+) -> Reply {
     let ending = decided
-        .ending()
+        .task_transition()
         .filter(|_| decided.decision != Decision::Noted)
         .and_then(|transition| {
             let task = decided
@@ -709,7 +714,7 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decid
             }
             decision => decision,
         },
-        text: decided.text,
+        text: decided.feedback_text,
         notice,
         can_ask: knock.can_ask,
     };
@@ -717,7 +722,7 @@ fn reply(adapter: &dyn Adapter, knock: &Knock, located: &Located, decided: Decid
 }
 
 /// What every ending says as long as it is so.
-fn at_ending(located: &Located, decided: &Decided) -> Vec<String> {
+fn at_ending(located: &Located, decided: &DeliveryOutcome) -> Vec<String> {
     let mut said = Vec::new();
     let edited = decided
         .state
@@ -731,10 +736,10 @@ fn at_ending(located: &Located, decided: &Decided) -> Vec<String> {
         let held = matches!(located.held(), Ok(Some(_)));
         said.push(words::edited_line(edited, held));
     }
-    let ending = decided.ending();
+    let ending = decided.task_transition();
     let is_no_change = ending.is_some_and(|ending| ending.detail.as_deref() == Some("no_change"));
-    if !decided.unread.is_empty() && !is_no_change {
-        said.push(words::unread(&decided.unread));
+    if !decided.large_files.is_empty() && !is_no_change {
+        said.push(words::unread(&decided.large_files));
     }
     let repo = located.require_trust && located.repo.is_some();
     if repo && sources::repo_counts(located) == Some(false) {
@@ -778,7 +783,7 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         _ => return,
     };
     let shared = runtime
-        .peek(&knock.session)
+        .load_session_state_and_policy(&knock.session)
         .ok()
         .flatten()
         .is_some_and(|(state, _)| {
@@ -797,25 +802,25 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
         stance,
         why: failure.why.clone(),
     });
-    let delivery = Delivery {
+    let delivery = EventDelivery {
         session: knock.session.clone(),
         source: source.clone(),
         key: None,
         input,
         facts: ToolFactsBuilder::default(),
-        works_in: None,
+        working_folder: None,
         usage: None,
-        returned: None,
+        tool_response: None,
         layers: Vec::new(),
         task_list: None,
-        runs: None,
+        required_runs: None,
     };
-    let patience = Patience {
-        deadline: None,
+    let patience = Deadline {
+        due_at: None,
         cancelled: &signals::CANCELLED,
     };
     // A store that cannot be written is why we are here, or the next thing that is said.
-    let _ = runtime.take(delivery, patience, &|_| {});
+    let _ = runtime.deliver_event(delivery, patience, &|_| {});
 }
 
 /// The stances in force in this folder, for a message that does not say where it comes from.
@@ -841,7 +846,7 @@ fn stricter(stances: StancePolicy) -> StancePolicy {
 
 /// The stances of the config, if it can be read; else the defaults.
 fn configured_stances(located: &Located) -> StancePolicy {
-    let compiled = located.compile(Driver::Hook);
+    let compiled = located.compile(TaskDriver::Hook);
     compiled.map_or_else(
         |_| StancePolicy::default(),
         |compiled| compiled.policy.stance,
@@ -857,7 +862,10 @@ fn stances_of(
 ) -> StancePolicy {
     let sealed = match error {
         RuntimeError::Store(_) | RuntimeError::Config(_) => None,
-        _ => runtime.peek(&knock.session).ok().flatten(),
+        _ => runtime
+            .load_session_state_and_policy(&knock.session)
+            .ok()
+            .flatten(),
     };
     sealed.map_or_else(|| configured_stances(located), |(_, policy)| policy.stance)
 }
@@ -881,7 +889,7 @@ fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcr
     let Some(Input::StopRequested(stop)) = &knock.input else {
         return;
     };
-    let Ok(Some(cursor)) = runtime.cursor(&knock.session, &transcript.scope) else {
+    let Ok(Some(cursor)) = runtime.transcript_cursor(&knock.session, &transcript.scope) else {
         return;
     };
     let head: String = stop

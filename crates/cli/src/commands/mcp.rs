@@ -232,7 +232,7 @@ fn evidence(asked: &Evidence) -> Answer {
 
 fn waiting() -> Answer {
     let located = locate::locate(&std::env::current_dir()?, None);
-    let now = checkrein_runtime::now();
+    let now = checkrein_runtime::now_millis();
     let mut rows = approvals::all(&located)?;
     rows.retain(|row| row.approval_status_at(now) == ApprovalStatus::Asked);
     let mut lines: Vec<String> = rows

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use checkrein_core::ids::UnixMillis;
-use checkrein_runtime::config::Span;
+use checkrein_runtime::config::ConfigDuration;
 
 use crate::args::SwitchOff;
 use crate::off::{self, Off};
@@ -16,7 +16,7 @@ const LONGEST_MS: u64 = 30 * 24 * 3_600_000;
 
 pub(crate) fn off(args: &SwitchOff) -> Result<ExitCode, CommandError> {
     let by = person::required("off")?;
-    let span = Span::parse(&args.span).filter(|span| span.ms > 0);
+    let span = ConfigDuration::parse_time_span(&args.span).filter(|span| span.ms > 0);
     let Some(span) = span else {
         return Err(CommandError::usage(
             format!("--for takes a span of time, not '{}'", args.span),
@@ -37,7 +37,7 @@ pub(crate) fn off(args: &SwitchOff) -> Result<ExitCode, CommandError> {
         ));
     }
     let located = locate::locate(&std::env::current_dir()?, None);
-    let now = checkrein_runtime::now();
+    let now = checkrein_runtime::now_millis();
     let off = Off {
         since: now,
         until: UnixMillis(now.0.saturating_add(span.ms)),
@@ -46,7 +46,7 @@ pub(crate) fn off(args: &SwitchOff) -> Result<ExitCode, CommandError> {
     };
     off::write(&located.place.state, &off)?;
     #[cfg(unix)]
-    checkrein_runtime::cancel_all(&located.place.state);
+    checkrein_runtime::cancel_all_workers(&located.place.state);
     ui::answer(&off.words());
     ui::say(&format!(
         "In {} no tool call is judged and no stop is checked; each ending says so. On again: checkrein on",

@@ -13,7 +13,7 @@ use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
 use checkrein_core::step::apply_input_and_decide;
 use checkrein_core::transition::Transition;
-use checkrein_runtime::config::{self, Driver, Source};
+use checkrein_runtime::config::{self, ConfigSource, TaskDriver};
 use checkrein_runtime::replay;
 use checkrein_store::SqliteStore;
 use serde_json::json;
@@ -58,7 +58,7 @@ fn policy(args: &Replay) -> Result<Policy, CommandError> {
         .config
         .as_ref()
         .map(|name| {
-            std::fs::read_to_string(name).map(|text| Source {
+            std::fs::read_to_string(name).map(|text| ConfigSource {
                 name: name.clone(),
                 text,
             })
@@ -67,9 +67,9 @@ fn policy(args: &Replay) -> Result<Policy, CommandError> {
         .map_err(|error| {
             CommandError::usage(format!("--config: {error}"), "name a checkrein.toml")
         })?;
-    let mut policy = config::compile(source.as_ref(), None, Driver::Hook)?.policy;
+    let mut policy = config::compile_config(source.as_ref(), None, TaskDriver::Hook)?.policy;
     if let Some(preset) = &args.preset {
-        policy.loops = config::loops(Path::new("--preset"), preset)?;
+        policy.loops = config::parse_loop_preset(Path::new("--preset"), preset)?;
     }
     Ok(policy)
 }
@@ -80,7 +80,7 @@ fn session(id: &str, as_json: bool) -> Result<bool, CommandError> {
     let row = lookup::task(&store, Some(id))?;
     let mut same = true;
     for through_cache in [false, true] {
-        let replayed = replay::session(&store, &row.session, through_cache)?;
+        let replayed = replay::replay_session(&store, &row.session, through_cache)?;
         same &= replayed.differs_at.is_none();
         let how = if through_cache {
             "with state cache"

@@ -11,7 +11,7 @@ use checkrein_core::explain::{
 use checkrein_core::ids::EventSeq;
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
-use checkrein_runtime::Place;
+use checkrein_runtime::TreeAndStateFolder;
 use checkrein_store::{SqliteStore, Store as _, TaskRow};
 
 use crate::ui::errors::CommandError;
@@ -60,13 +60,17 @@ fn session_events(
 }
 
 /// What does not count for the tree as it is now, under the policy of this task.
-pub(super) fn left_out(place: &Place, store: &SqliteStore, row: &TaskRow) -> Option<String> {
+pub(super) fn left_out(
+    place: &TreeAndStateFolder,
+    store: &SqliteStore,
+    row: &TaskRow,
+) -> Option<String> {
     if place.root.to_string_lossy() != row.root.as_str() {
         return None;
     }
     let blob = store.read_blob(&row.policy).ok().flatten()?;
     let policy = Policy::from_sealed_policy_blob(&blob).ok()?;
-    let Some(left_out) = place.left_out(&row.session, &policy, COUNT_LIMIT) else {
+    let Some(left_out) = place.excluded_files(&row.session, &policy, COUNT_LIMIT) else {
         return Some("left out of the tree: it could not be counted in 2 s".to_owned());
     };
     let parts = [
@@ -193,7 +197,7 @@ fn call_words(events: &[(EventSeq, Event)], request: EventSeq) -> Option<String>
 fn how(store: &SqliteStore, check: &CheckOutcomeAtStop) -> Vec<String> {
     let evidence = check.evidence.and_then(|key| {
         let kept = store.read_evidence(&key).ok()??;
-        checkrein_runtime::evidence_of(&kept.bytes)
+        checkrein_runtime::decode_evidence(&kept.bytes)
     });
     let Some(evidence) = evidence else {
         return Vec::new();

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::process::ExitCode;
 
 use checkrein_runtime::RuntimeError;
-use checkrein_runtime::config::Driver;
+use checkrein_runtime::config::TaskDriver;
 use checkrein_store::{SqliteStore, Store as _, StoreError};
 
 use crate::commands::{engine, trust};
@@ -21,7 +21,7 @@ pub(crate) fn run() -> Result<ExitCode, CommandError> {
     let located = locate::locate(&std::env::current_dir()?, None);
     let now = sources::now(&located)?;
     // A config with a mistake is said before anything is asked.
-    let compiled = located.compile_from(&now, Driver::Hook)?;
+    let compiled = located.compile_from(&now, TaskDriver::Hook)?;
     for warning in &compiled.warnings {
         ui::say(&format!("checkrein: {warning}"));
     }
@@ -55,7 +55,7 @@ pub(crate) fn run() -> Result<ExitCode, CommandError> {
     let renewed = renew(&located, &by.words())?;
     // What they run is judged by what was sealed before.
     #[cfg(unix)]
-    checkrein_runtime::cancel_all(&located.place.state);
+    checkrein_runtime::cancel_all_workers(&located.place.state);
     ui::answer(&match renewed {
         0 => "sealed, for sessions that begin from now on".to_owned(),
         1 => "sealed; one session under way goes on with it".to_owned(),
@@ -80,10 +80,10 @@ fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
         .filter(|row| row.root == root)
         .map(|row| row.session)
         .collect();
-    let runtime = engine::runtime(located, store.clone(), Driver::Hook);
+    let runtime = engine::runtime(located, store.clone(), TaskDriver::Hook);
     let mut renewed = 0;
     for session in sessions {
-        let (state, policy) = match runtime.peek(&session) {
+        let (state, policy) = match runtime.load_session_state_and_policy(&session) {
             Ok(Some(stands)) => stands,
             Ok(None) => continue,
             // Nobody goes on in a session that is damaged; the others are sealed.
@@ -91,16 +91,16 @@ fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
             Err(RuntimeError::Store(StoreError::Corrupt { .. })) => continue,
             Err(error) => return Err(error.into()),
         };
-        let over = state.is_idle_too_long(checkrein_runtime::now());
+        let over = state.is_idle_too_long(checkrein_runtime::now_millis());
         if over || policy.single_task {
             continue;
         }
         // Its profile is that of its agent, not of this terminal.
-        let sealed = runtime.sealed_as(&session)?.unwrap_or_default();
+        let sealed = runtime.seal_origin(&session)?.unwrap_or_default();
         let own = sealed.profile.map(|profile| located.under(&profile));
         let own = own.as_ref().unwrap_or(located);
-        let runtime = engine::runtime(own, store.clone(), Driver::Hook);
-        if runtime.renew(&session, by)?.is_some() {
+        let runtime = engine::runtime(own, store.clone(), TaskDriver::Hook);
+        if runtime.reseal_session(&session, by)?.is_some() {
             renewed += 1;
         }
     }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use checkrein_core::ids::{EventSeq, SessionId, TaskId, UnixMillis};
 use checkrein_core::policy::Policy;
 use checkrein_core::transition::Reason;
-use checkrein_runtime::config::Span;
+use checkrein_runtime::config::ConfigDuration;
 use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
 use serde_json::json;
 
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         return Ok(exit_code::exit(exit_code::YES));
     }
     let width = ui::width();
-    for line in listing::lines(&listed, width, checkrein_runtime::now()) {
+    for line in listing::lines(&listed, width, checkrein_runtime::now_millis()) {
         ui::answer(line);
     }
     if width.is_some() {
@@ -99,8 +99,8 @@ fn wanted(args: &Sessions) -> Result<impl Fn(&TaskRow) -> bool + use<>, CommandE
     }
     let since = match args.since.as_deref() {
         None => UnixMillis(0),
-        Some(text) => match Span::parse(text) {
-            Some(span) => UnixMillis(checkrein_runtime::now().0.saturating_sub(span.ms)),
+        Some(text) => match ConfigDuration::parse_time_span(text) {
+            Some(span) => UnixMillis(checkrein_runtime::now_millis().0.saturating_sub(span.ms)),
             None => {
                 return Err(CommandError::usage(
                     format!("--since takes a span of time, not '{text}'"),

@@ -37,7 +37,7 @@ pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
     if let Some(off) = off::in_force(&located.place.state) {
         ui::say(&off.words());
     }
-    if located.place.tracked_unknown(&row.session) {
+    if located.place.are_tracked_files_unknown(&row.session) {
         ui::say(
             "the git index could not be read when this session's newest task began: nothing passes until it can be, because changes to tracked files that match an ignore rule are not seen",
         );
@@ -104,7 +104,7 @@ fn story(
         "task {} · {} · {} · {}",
         lookup::short(&row.session, row.task),
         row.agent,
-        clock(row.opened_at, checkrein_runtime::now()),
+        clock(row.opened_at, checkrein_runtime::now_millis()),
         row.root
     );
     timeline::title(&title).into_iter().for_each(ui::answer);
@@ -132,7 +132,7 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
         return Vec::new();
     };
     let kept = store.read_evidence(&arrived.evidence.key).ok().flatten();
-    let Some(found) = kept.and_then(|kept| checkrein_runtime::evidence_of(&kept.bytes)) else {
+    let Some(found) = kept.and_then(|kept| checkrein_runtime::decode_evidence(&kept.bytes)) else {
         return Vec::new();
     };
     let asked = found.judge_usage.as_ref().map(words::testimony);

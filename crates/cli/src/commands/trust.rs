@@ -4,7 +4,7 @@ use std::io::BufRead as _;
 use std::process::ExitCode;
 
 use checkrein_core::policy::{Policy, VerifierTier};
-use checkrein_runtime::config::{Driver, Gathered, Source, Sources};
+use checkrein_runtime::config::{ConfigSource, ConfigWithNamedFiles, PolicySources, TaskDriver};
 use serde_json::Value;
 
 use crate::args::Trust;
@@ -44,7 +44,7 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
             "checkrein init writes one to begin with",
         ));
     };
-    let already = trust::approved(&located) == Some(repo.digest());
+    let already = trust::approved(&located) == Some(repo.config_digest());
     show(&located, &now)?;
     if already && matches!(located.held_nearest(), Ok(None)) {
         ui::answer("approved already");
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
 
 /// For a repo without a config: the checks that its files tell of. None of them is run before
 /// a person has said yes.
-fn detected(located: &Located) -> Result<Option<Gathered>, CommandError> {
+fn detected(located: &Located) -> Result<Option<ConfigWithNamedFiles>, CommandError> {
     let found = detect::detect(&Tree::read(&located.place.root));
     if found.is_empty() {
         return Ok(None);
@@ -77,19 +77,25 @@ fn detected(located: &Located) -> Result<Option<Gathered>, CommandError> {
     ui::say(
         "There is no checkrein.toml here. What its files tell of, to be kept in your state folder, not in the repo:",
     );
-    let config = Source {
+    let config = ConfigSource {
         name: located.place.root.join(CONFIG),
         text: detect::config(&planned),
     };
-    Ok(Some(Gathered::of(config)?))
+    Ok(Some(ConfigWithNamedFiles::gather_files_named_by_config(
+        config,
+    )?))
 }
 
 /// Records it, and lets go of what was held: a person has seen what takes its place.
-pub(super) fn approve(located: &Located, repo: &Gathered, by: Checked) -> Result<(), CommandError> {
+pub(super) fn approve(
+    located: &Located,
+    repo: &ConfigWithNamedFiles,
+    by: Checked,
+) -> Result<(), CommandError> {
     let approval = Approval {
-        digest: repo.digest(),
+        digest: repo.config_digest(),
         top: located.top.clone(),
-        at: checkrein_runtime::now(),
+        at: checkrein_runtime::now_millis(),
         by,
         text: located.repo.is_none().then(|| repo.config.text.clone()),
     };
@@ -99,7 +105,7 @@ pub(super) fn approve(located: &Located, repo: &Gathered, by: Checked) -> Result
 }
 
 /// Everything that would run and every file that says what may run.
-pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError> {
+pub(super) fn show(located: &Located, now: &PolicySources) -> Result<(), CommandError> {
     let Some(repo) = &now.repo else {
         return Ok(());
     };
@@ -109,11 +115,11 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
     };
     let file = printable(&file);
     ui::answer(Line::painted(Paint::Strong, &file));
-    let plain = located.compile_plain(now, None, Driver::Hook)?.policy;
+    let plain = located.compile_plain(now, None, TaskDriver::Hook)?.policy;
     commands(&plain, "");
-    for profile in repo.profiles()? {
+    for profile in repo.profile_names()? {
         let policy = located
-            .compile_plain(now, Some(&profile), Driver::Hook)?
+            .compile_plain(now, Some(&profile), TaskDriver::Hook)?
             .policy;
         let notify = &policy.approvals.notify;
         let others = policy.verifiers != plain.verifiers || policy.middleware != plain.middleware;
@@ -131,7 +137,7 @@ pub(super) fn show(located: &Located, now: &Sources) -> Result<(), CommandError>
             ui::answer(&format!("  {what:<6} {file}"));
         }
     }
-    let digest = repo.digest().to_hex();
+    let digest = repo.config_digest().to_hex();
     let digest = digest.get(..16).unwrap_or_default();
     ui::answer(Line::painted(Paint::Dim, &format!("  digest {digest}")));
     Ok(())

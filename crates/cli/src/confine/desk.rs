@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use checkrein_core::ids::{EventSeq, SessionId};
-use checkrein_runtime::config::Driver;
-use checkrein_runtime::{Progress, Runtime};
+use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::{Runtime, VerificationProgress};
 use checkrein_store::{SqliteStore, Store as _};
 
 use super::post::{Envelope, SOCKET, Slip};
@@ -29,7 +29,7 @@ pub(crate) struct Desk {
     pub(crate) attempts: Option<u32>,
     /// What comes from outside of the run's own hooks is sealed as its own is.
     pub(crate) under_run: bool,
-    pub(crate) progress: Arc<dyn Fn(Progress) + Send + Sync>,
+    pub(crate) progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
     sessions: Mutex<BTreeSet<SessionId>>,
 }
 
@@ -39,7 +39,7 @@ impl Desk {
         store: Arc<SqliteStore>,
         attempts: Option<u32>,
         under_run: bool,
-        progress: Arc<dyn Fn(Progress) + Send + Sync>,
+        progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
     ) -> Arc<Self> {
         Arc::new(Self {
             located: located.clone(),
@@ -57,9 +57,9 @@ impl Desk {
         let runtime = if from_run || self.under_run {
             engine::under_run(&self.located, store, self.attempts)
         } else {
-            engine::runtime(&self.located, store, Driver::Hook)
+            engine::runtime(&self.located, store, TaskDriver::Hook)
         };
-        runtime.at_level(LEVEL)
+        runtime.with_protection_level(LEVEL)
     }
 
     /// A session that the run itself began or took up.

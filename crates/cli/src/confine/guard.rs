@@ -4,7 +4,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use checkrein_runtime::config::Gathered;
+use checkrein_runtime::config::ConfigWithNamedFiles;
 use checkrein_runtime::whole;
 
 use super::loans::Placeholder;
@@ -101,8 +101,11 @@ pub(super) fn guarded(located: &Located, state: &Path) -> Vec<Guard> {
 fn named(located: &Located) -> impl Iterator<Item = PathBuf> {
     let configs = [located.repo.as_deref(), located.person.as_deref()];
     let gathered = configs.into_iter().flatten().filter_map(guarded::gathered);
-    let names = |gathered: Gathered| {
-        let named: Vec<PathBuf> = gathered.named().map(|named| named.name.clone()).collect();
+    let names = |gathered: ConfigWithNamedFiles| {
+        let named: Vec<PathBuf> = gathered
+            .files_named_by_config()
+            .map(|named| named.name.clone())
+            .collect();
         named
     };
     gathered.flat_map(names)
@@ -167,7 +170,7 @@ pub(super) fn exclude(
     let Ok(place) = info.join("exclude").canonicalize() else {
         return Ok(None);
     };
-    let Some(mut text) = whole::read_text(&place, whole::CONFIG)? else {
+    let Some(mut text) = whole::read_limited_text_file(&place, whole::MAX_CONFIG_BYTES)? else {
         return Ok(None);
     };
     for placeholder in lent {

@@ -76,7 +76,7 @@ impl Loans {
         }
         // Before the first is made: who is killed from here on has said what is to be mended.
         let journal = serde_json::to_vec(&lent).unwrap_or_default();
-        whole::write(&self.folder.join(JOURNAL), &journal)?;
+        whole::write_atomically(&self.folder.join(JOURNAL), &journal)?;
         for placeholder in &lent {
             if placeholder.path.symlink_metadata().is_ok() {
                 continue;
@@ -123,7 +123,8 @@ fn give_back(runs: &Path, folder: &Path) -> io::Result<()> {
     mine.sort_by_key(|placeholder| std::cmp::Reverse(placeholder.path.components().count()));
     for placeholder in mine.iter().filter(|mine| !others.contains(mine)) {
         let gone = match &placeholder.text {
-            Some(text) => match whole::read(&placeholder.path, whole::SMALL) {
+            Some(text) => match whole::read_regular_file(&placeholder.path, whole::MAX_SMALL_BYTES)
+            {
                 Ok(Some(bytes)) if bytes == text.as_bytes() => {
                     std::fs::remove_file(&placeholder.path)
                 }
@@ -171,7 +172,7 @@ fn journals(runs: &Path, but: Option<&Path>) -> Vec<Placeholder> {
 }
 
 fn journal(folder: &Path) -> Vec<Placeholder> {
-    whole::read(&folder.join(JOURNAL), whole::CONFIG)
+    whole::read_regular_file(&folder.join(JOURNAL), whole::MAX_CONFIG_BYTES)
         .ok()
         .flatten()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())

@@ -287,14 +287,14 @@ fn the_file_says_why_and_compiles() {
         .collect();
     for planned in [planned, Vec::new()] {
         let text = config(&planned);
-        let source = checkrein_runtime::config::Source {
+        let source = checkrein_runtime::config::ConfigSource {
             name: "checkrein.toml".into(),
             text: text.clone(),
         };
-        let compiled = checkrein_runtime::config::compile(
+        let compiled = checkrein_runtime::config::compile_config(
             Some(&source),
             None,
-            checkrein_runtime::config::Driver::Hook,
+            checkrein_runtime::config::TaskDriver::Hook,
         )
         .unwrap_or_else(|error| panic!("{error}\n{text}"));
         assert_eq!(compiled.warnings, Vec::<String>::new(), "{text}");

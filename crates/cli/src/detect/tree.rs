@@ -72,7 +72,7 @@ impl Tree {
             let test = is_python_test(&name);
             looked_into += usize::from(test);
             if (tells(&name) || test && looked_into <= TEST_FILES)
-                && let Ok(Some(text)) = whole::read_text(entry.path(), LARGEST)
+                && let Ok(Some(text)) = whole::read_limited_text_file(entry.path(), LARGEST)
             {
                 tree.texts.insert(name.clone(), text);
             }

@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
-use checkrein_runtime::Decided;
+use checkrein_runtime::DeliveryOutcome;
 use checkrein_store::{SqliteStore, StoredApprovalRequest};
 use checkrein_verifiers::process::{self, ProcessExit};
 
@@ -28,7 +28,7 @@ pub(crate) const BESIDE: &str = "notify-a-person";
 const LIMIT: Duration = Duration::from_secs(30);
 
 /// Has a person told of what waits since this answer. Nobody waits for that.
-pub(crate) fn parked(state: &Path, decided: &Decided) {
+pub(crate) fn parked(state: &Path, decided: &DeliveryOutcome) {
     let Some(first) = decided.parked.first() else {
         return;
     };
@@ -71,7 +71,10 @@ fn tell_all(state: &Path) -> Result<(), String> {
     // Nothing is made where nothing is.
     drop(SqliteStore::open_store_read_only(state).map_err(|error| error.to_string())?);
     let store = SqliteStore::open_store_in_folder(state).map_err(|error| error.to_string())?;
-    let untold = || checkrein_runtime::untold(&store).map_err(|error| error.to_string());
+    let untold = || {
+        checkrein_runtime::approvals_awaiting_notification(&store)
+            .map_err(|error| error.to_string())
+    };
     while !untold()?.is_empty() {
         let Some(mut turn) = Turn::take(state).map_err(|error| error.to_string())? else {
             // Whoever has it looks once more after giving it back.
@@ -90,8 +93,8 @@ fn tell_all(state: &Path) -> Result<(), String> {
         let told = tell(state, &rows, command);
         turn.told();
         match told {
-            Ok(()) => checkrein_runtime::told(&store, &rows),
-            Err(why) => checkrein_runtime::not_told(&store, &rows, &why),
+            Ok(()) => checkrein_runtime::mark_approvals_notified(&store, &rows),
+            Err(why) => checkrein_runtime::mark_approvals_not_notified(&store, &rows, &why),
         }
         .map_err(|error| error.to_string())?;
     }

@@ -36,13 +36,13 @@ impl Turn {
         // A file that says nothing tells of nobody.
         let _ = (&self.file).take(32).read_to_string(&mut text);
         let last = UnixMillis(text.trim().parse().unwrap_or_default());
-        let since = checkrein_runtime::now().millis_since(last);
+        let since = checkrein_runtime::now_millis().millis_since(last);
         std::thread::sleep(Duration::from_millis(APART.saturating_sub(since)));
     }
 
     /// A person was told now.
     pub(super) fn told(&mut self) {
-        let now = checkrein_runtime::now().0.to_string();
+        let now = checkrein_runtime::now_millis().0.to_string();
         // Without it they are told of the next thing sooner.
         let _ = self
             .file

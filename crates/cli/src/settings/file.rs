@@ -16,9 +16,11 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, CommandError> {
             "nothing was changed in it",
         )
     };
-    whole::read_text(path, whole::CONFIG).map_err(|error| match error.kind() {
-        io::ErrorKind::InvalidData => wrong("this is not UTF-8".to_owned()),
-        _ => wrong(error.to_string()),
+    whole::read_limited_text_file(path, whole::MAX_CONFIG_BYTES).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::InvalidData => wrong("this is not UTF-8".to_owned()),
+            _ => wrong(error.to_string()),
+        }
     })
 }
 

@@ -81,7 +81,8 @@ impl Installed {
                 file.display()
             ))
         };
-        let bytes = whole::read(&file, whole::CONFIG).map_err(|error| wrong(&error))?;
+        let bytes = whole::read_regular_file(&file, whole::MAX_CONFIG_BYTES)
+            .map_err(|error| wrong(&error))?;
         let mut installed: Self = match bytes {
             Some(bytes) => serde_json::from_slice(&bytes).map_err(|error| wrong(&error))?,
             None => Self::default(),
@@ -103,13 +104,13 @@ impl Installed {
     /// Keeps a file's bytes from before.
     pub(crate) fn keep(&self, text: &str) -> io::Result<String> {
         let digest = digest(text);
-        whole::write(&self.copy(&digest), text.as_bytes())?;
+        whole::write_atomically(&self.copy(&digest), text.as_bytes())?;
         Ok(digest)
     }
 
     /// A file's bytes from before.
     pub(crate) fn kept(&self, digest: &str) -> io::Result<String> {
-        let text = whole::read_text(&self.copy(digest), whole::CONFIG)?;
+        let text = whole::read_limited_text_file(&self.copy(digest), whole::MAX_CONFIG_BYTES)?;
         text.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 
@@ -133,12 +134,12 @@ impl Installed {
     fn save(&self) -> io::Result<()> {
         let file = self.state.join("installed.json");
         if self.files.is_empty() {
-            whole::remove(&file)?;
+            whole::remove_file(&file)?;
             // Copies that nobody names any more.
             let _ = std::fs::remove_dir_all(self.state.join("installed"));
             return Ok(());
         }
         let text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
-        whole::write(&file, text.as_bytes())
+        whole::write_atomically(&file, text.as_bytes())
     }
 }

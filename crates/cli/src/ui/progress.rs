@@ -8,7 +8,7 @@ use std::time::Duration;
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::Policy;
-use checkrein_runtime::Progress;
+use checkrein_runtime::VerificationProgress;
 use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
@@ -90,13 +90,13 @@ impl Checks {
     }
 
     /// Takes news in; called from many threads.
-    pub(crate) fn show(&self, progress: Progress) {
+    pub(crate) fn show(&self, progress: VerificationProgress) {
         match progress {
-            Progress::Started { verifier, .. } => self.start(verifier, "running"),
-            Progress::Waiting { verifier } => {
+            VerificationProgress::Started { verifier, .. } => self.start(verifier, "running"),
+            VerificationProgress::Waiting { verifier } => {
                 self.start(verifier, "another process runs it; waiting")
             }
-            Progress::Finished {
+            VerificationProgress::Finished {
                 verifier,
                 verdict,
                 cause,

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use checkrein_runtime::config::{KEYS, KeySpec, ValueKind, WordChoice};
+use checkrein_runtime::config::{ConfigKeySpec, ConfigValueKind, ConfigWordChoice, KEYS};
 
 use super::{read, root};
 
@@ -26,23 +26,28 @@ fn the_configuration_page_has_every_key_of_the_schema() {
 }
 
 /// The rows of a table that this build acts on.
-fn rows_of(table: &str) -> impl Iterator<Item = &'static KeySpec> {
-    let of = KEYS.iter().filter(move |spec| spec.table() == table);
+fn rows_of(table: &str) -> impl Iterator<Item = &'static ConfigKeySpec> {
+    let of = KEYS
+        .iter()
+        .filter(move |spec| spec.table_of_config_key() == table);
     of.filter(|spec| spec.since.is_some())
 }
 
 fn tables() -> String {
     let mut text = "\n### At the top\n\n".to_owned();
-    rows(&mut text, rows_of("").filter(|spec| !spec.is_table()));
-    for table in rows_of("").filter(|spec| spec.is_table()) {
+    rows(
+        &mut text,
+        rows_of("").filter(|spec| !spec.config_key_holds_table()),
+    );
+    for table in rows_of("").filter(|spec| spec.config_key_holds_table()) {
         let header = match table.value {
-            ValueKind::Tables => format!("[[{}]]", table.path),
-            ValueKind::Profiles => format!("[{}.NAME]", table.path),
+            ConfigValueKind::Tables => format!("[[{}]]", table.path),
+            ConfigValueKind::Profiles => format!("[{}.NAME]", table.path),
             _ => format!("[{}]", table.path),
         };
         write!(text, "\n### `{header}`\n\n{}\n", table.doc).unwrap();
         match table.value {
-            ValueKind::Profiles => {
+            ConfigValueKind::Profiles => {
                 text.push_str("Its keys are those of above, for instance `[profile.ci.stance]`.\n");
             }
             _ => {
@@ -55,7 +60,7 @@ fn tables() -> String {
     text
 }
 
-fn rows(text: &mut String, specs: impl Iterator<Item = &'static KeySpec>) {
+fn rows(text: &mut String, specs: impl Iterator<Item = &'static ConfigKeySpec>) {
     text.push_str("| key | value | default | meaning |\n|---|---|---|---|\n");
     for spec in specs {
         let (kind, default) = (kind(spec), default(spec));
@@ -63,47 +68,47 @@ fn rows(text: &mut String, specs: impl Iterator<Item = &'static KeySpec>) {
         writeln!(
             text,
             "| `{}` | {kind} | {default} | {meaning} |",
-            spec.name()
+            spec.config_key_name()
         )
         .unwrap();
     }
 }
 
-fn words(spec: &KeySpec) -> Option<impl Iterator<Item = &'static WordChoice>> {
+fn words(spec: &ConfigKeySpec) -> Option<impl Iterator<Item = &'static ConfigWordChoice>> {
     match spec.value {
-        ValueKind::OneOf(words) | ValueKind::AnyOf(words) => {
+        ConfigValueKind::OneOf(words) | ConfigValueKind::AnyOf(words) => {
             Some(words.iter().filter(|word| word.acts))
         }
         _ => None,
     }
 }
 
-fn kind(spec: &KeySpec) -> String {
+fn kind(spec: &ConfigKeySpec) -> String {
     let choices = || {
         let words = words(spec).into_iter().flatten();
         let quoted: Vec<String> = words.map(|word| format!("`\"{}\"`", word.text)).collect();
         quoted.join(", ")
     };
     match spec.value {
-        ValueKind::Text => "text".to_owned(),
-        ValueKind::Flag => "`true`, `false`".to_owned(),
-        ValueKind::Count(least) => format!("whole number, {least} or more"),
-        ValueKind::Order => "whole number".to_owned(),
-        ValueKind::Share => "number, 0 to 1".to_owned(),
-        ValueKind::ShareAboveZero => "number above 0, to 1".to_owned(),
-        ValueKind::Dollars => "number above 0".to_owned(),
-        ValueKind::Span { .. } => "span of time".to_owned(),
-        ValueKind::Size(least) => format!("size, {least} or more"),
-        ValueKind::OneOf(_) => choices(),
-        ValueKind::AnyOf(_) => format!("list of {}", choices()),
-        ValueKind::Texts => "list of text".to_owned(),
-        ValueKind::Table | ValueKind::Tables | ValueKind::Profiles => {
+        ConfigValueKind::Text => "text".to_owned(),
+        ConfigValueKind::Flag => "`true`, `false`".to_owned(),
+        ConfigValueKind::Count(least) => format!("whole number, {least} or more"),
+        ConfigValueKind::Order => "whole number".to_owned(),
+        ConfigValueKind::Share => "number, 0 to 1".to_owned(),
+        ConfigValueKind::ShareAboveZero => "number above 0, to 1".to_owned(),
+        ConfigValueKind::Dollars => "number above 0".to_owned(),
+        ConfigValueKind::Span { .. } => "span of time".to_owned(),
+        ConfigValueKind::Size(least) => format!("size, {least} or more"),
+        ConfigValueKind::OneOf(_) => choices(),
+        ConfigValueKind::AnyOf(_) => format!("list of {}", choices()),
+        ConfigValueKind::Texts => "list of text".to_owned(),
+        ConfigValueKind::Table | ConfigValueKind::Tables | ConfigValueKind::Profiles => {
             panic!("{} is no key", spec.path)
         }
     }
 }
 
-fn default(spec: &KeySpec) -> String {
+fn default(spec: &ConfigKeySpec) -> String {
     let example = spec.example.unwrap_or_default();
     match spec.default {
         Some(default) => match spec.run_default {
@@ -115,7 +120,7 @@ fn default(spec: &KeySpec) -> String {
     }
 }
 
-fn meaning(spec: &KeySpec) -> String {
+fn meaning(spec: &ConfigKeySpec) -> String {
     let mut text = spec.doc.to_owned();
     if let Some(words) = words(spec) {
         let words: Vec<String> = words

@@ -361,13 +361,13 @@ fn the_example_without_a_loop_has_none() {
 
 #[test]
 fn the_example_repo_is_a_config() {
-    use checkrein_runtime::config::{Driver, Source, compile};
+    use checkrein_runtime::config::{ConfigSource, TaskDriver, compile_config};
     let name = root().join("examples/repo/checkrein.toml");
-    let source = Source {
+    let source = ConfigSource {
         text: std::fs::read_to_string(&name).unwrap(),
         name,
     };
-    let compiled = compile(Some(&source), None, Driver::Hook).unwrap();
+    let compiled = compile_config(Some(&source), None, TaskDriver::Hook).unwrap();
     assert_eq!(compiled.warnings, Vec::<String>::new());
     assert!(
         compiled.policy.is_required_verifier(&"tests".into())
@@ -377,18 +377,18 @@ fn the_example_repo_is_a_config() {
 
 #[test]
 fn the_example_report_is_a_config_with_its_schema() {
-    use checkrein_runtime::config::{Driver, Source, compile};
+    use checkrein_runtime::config::{ConfigSource, TaskDriver, compile_config};
     let name = root().join("examples/weekly-report/checkrein.toml");
     for schema in ["weekly.schema.json", "weekly-markdown.schema.json"] {
         let text = std::fs::read_to_string(&name).unwrap();
-        let source = Source {
+        let source = ConfigSource {
             text: text.replace(
                 "\nschema = \"weekly.schema.json\"",
                 &format!("\nschema = \"{schema}\""),
             ),
             name: name.clone(),
         };
-        let compiled = compile(Some(&source), None, Driver::Hook).unwrap();
+        let compiled = compile_config(Some(&source), None, TaskDriver::Hook).unwrap();
         let sources = compiled.sources.repo.unwrap();
         assert_eq!(sources.schemas.len(), 1);
         assert!(sources.schemas[0].name.ends_with(schema));
@@ -410,7 +410,7 @@ fn the_page_of_middleware_shows_the_examples_as_they_are() {
 
 #[test]
 fn toml_on_the_pages_is_config() {
-    use checkrein_runtime::config::{Driver, Goal, Source, compile};
+    use checkrein_runtime::config::{ConfigSource, Goal, TaskDriver, compile_config};
     let mut seen = 0;
     for page in [
         "README.md",
@@ -424,15 +424,15 @@ fn toml_on_the_pages_is_config() {
         for text in blocks(&read(page), "toml") {
             seen += 1;
             // A block inside a list is indented as the list is.
-            let source = Source {
+            let source = ConfigSource {
                 name: PathBuf::from(page),
                 text,
             };
             if source.text.contains("[[criterion]]") {
-                Goal::read(&source).unwrap_or_else(|error| panic!("{error}"));
+                Goal::parse_goal(&source).unwrap_or_else(|error| panic!("{error}"));
                 continue;
             }
-            let compiled = compile(Some(&source), None, Driver::Hook)
+            let compiled = compile_config(Some(&source), None, TaskDriver::Hook)
                 .unwrap_or_else(|error| panic!("{error}"));
             assert_eq!(compiled.warnings, Vec::<String>::new(), "{page}");
         }

@@ -4,35 +4,36 @@
 use checkrein_execpolicy::{EffectPolicy, UnmatchedDecision};
 
 use super::ConfigError;
-use super::document::Document;
-use super::file::{ConfigFile, OpaqueText};
+use super::document::ParsedConfigDocument;
+use super::file::{DeserializedConfigFile, OpaqueCodeDecision};
 
 /// The name of the policy that is shipped.
-pub(super) const DEFAULT: &str = "builtin:default";
+pub(super) const SHIPPED_POLICY: &str = "builtin:default";
 
 /// What this config adds to what held before.
-pub(super) fn add(
+pub(super) fn merge_config_into_effect_policy(
     bounds: &mut EffectPolicy,
-    at: &Document,
-    file: &ConfigFile,
+    at: &ParsedConfigDocument,
+    file: &DeserializedConfigFile,
 ) -> Result<(), ConfigError> {
     let table = &file.policy;
     let mut named = table.rules.iter().flatten();
-    let shipped = named.any(|pattern| pattern == DEFAULT);
-    bounds.unmatched = stricter(bounds.unmatched, table.unmatched.unwrap_or_default());
+    let shipped = named.any(|pattern| pattern == SHIPPED_POLICY);
+    bounds.unmatched =
+        stricter_unmatched_decision(bounds.unmatched, table.unmatched.unwrap_or_default());
     bounds.forbids_destruction |= table.rules.as_ref().is_some_and(|rules| !rules.is_empty());
     bounds.hazard_asks |= shipped;
-    bounds.opaque_asks |= table.opaque == Some(OpaqueText::Prompt);
+    bounds.opaque_asks |= table.opaque == Some(OpaqueCodeDecision::Prompt);
     for pattern in &table.protect {
         let outside =
             pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..");
         if pattern.trim_matches(['/', '.']).is_empty() || outside {
             let what = format!("'{pattern}' is no path below the top of the project");
-            return Err(at.mistake("policy.protect", what));
+            return Err(at.config_key_mistake("policy.protect", what));
         }
         if pattern.contains(['{', '[', '\\', '!']) {
             let what = format!("'{pattern}': only `*`, `?` and `**` stand for anything here");
-            return Err(at.mistake("policy.protect", what));
+            return Err(at.config_key_mistake("policy.protect", what));
         }
         if !bounds.protect.contains(pattern) {
             bounds.protect.push(pattern.clone());
@@ -41,7 +42,7 @@ pub(super) fn add(
     Ok(())
 }
 
-fn stricter(a: UnmatchedDecision, b: UnmatchedDecision) -> UnmatchedDecision {
+fn stricter_unmatched_decision(a: UnmatchedDecision, b: UnmatchedDecision) -> UnmatchedDecision {
     let weight = |unmatched| match unmatched {
         UnmatchedDecision::Allow => 0,
         UnmatchedDecision::ByEffect => 1,

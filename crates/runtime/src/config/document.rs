@@ -9,14 +9,17 @@ use serde::de::DeserializeOwned;
 use toml::de::{DeArray, DeTable, DeValue};
 use toml::{Spanned, Table, Value};
 
-use super::file::{ConfigFile, Size, Span};
-use super::keys::{self, KeySet, KeySpec, OwnFile, ValueKind, WordChoice};
-use super::{ConfigError, Driver, Profile, Source, profile};
+use super::file::{ByteSize, ConfigDuration, DeserializedConfigFile};
+use super::keys::{
+    self, ConfigFileKind, ConfigKeySpec, ConfigValueKind, ConfigWordChoice,
+    PersonalConfigKeyPermission,
+};
+use super::{ConfigError, ConfigSource, ProfileChoice, TaskDriver, profile};
 
 /// More mistakes of one file are not told at once.
-const MOST_TOLD: usize = 10;
+const MAX_MISTAKES: usize = 10;
 /// Longer nothing of a file is repeated in a message.
-const MOST_REPEATED: usize = 40;
+const MAX_EXCERPT_CHARS: usize = 40;
 
 /// Line and column, from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -28,7 +31,7 @@ pub struct TextPosition {
 }
 
 impl TextPosition {
-    fn of(text: &str, offset: usize) -> Self {
+    fn position_at_offset(text: &str, offset: usize) -> Self {
         let before = text.get(..offset).unwrap_or(text);
         let start = before.rfind('\n').map_or(0, |end| end + 1);
         // A byte order mark is no character of its line.
@@ -53,12 +56,12 @@ pub struct ConfigMistake {
 }
 
 /// One mistake a line, as `FILE:LINE:COLUMN: KEY WHAT`.
-pub(super) struct Told<'a>(pub(super) &'a Path, pub(super) &'a [ConfigMistake]);
+pub(super) struct ConfigMistakesDisplay<'a>(pub(super) &'a Path, pub(super) &'a [ConfigMistake]);
 
-impl fmt::Display for Told<'_> {
+impl fmt::Display for ConfigMistakesDisplay<'_> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(name, mistakes) = self;
-        for (nth, mistake) in mistakes.iter().take(MOST_TOLD).enumerate() {
+        for (nth, mistake) in mistakes.iter().take(MAX_MISTAKES).enumerate() {
             if nth > 0 {
                 formatter.write_str("\n")?;
             }
@@ -72,7 +75,7 @@ impl fmt::Display for Told<'_> {
                 }
             }
         }
-        match mistakes.len().saturating_sub(MOST_TOLD) {
+        match mistakes.len().saturating_sub(MAX_MISTAKES) {
             0 => Ok(()),
             more => write!(formatter, "\n{}: and {more} more", name.display()),
         }
@@ -81,7 +84,7 @@ impl fmt::Display for Told<'_> {
 
 /// A config that holds only keys of the table, and where each of them stands.
 #[derive(Debug, Clone)]
-pub(super) struct Document {
+pub(super) struct ParsedConfigDocument {
     /// The file.
     pub(super) name: PathBuf,
     table: Table,
@@ -90,9 +93,9 @@ pub(super) struct Document {
     profile: Option<String>,
 }
 
-impl Document {
+impl ParsedConfigDocument {
     /// That of a repo without a config.
-    pub(super) fn empty() -> Self {
+    pub(super) fn empty_config_document() -> Self {
         Self {
             name: PathBuf::from("built-in defaults"),
             table: Table::new(),
@@ -102,33 +105,37 @@ impl Document {
     }
 
     /// Reads a text.
-    pub(super) fn parse(source: &Source, keys: KeySet) -> Result<Self, ConfigError> {
+    pub(super) fn parse_config_document(
+        source: &ConfigSource,
+        keys: ConfigFileKind,
+    ) -> Result<Self, ConfigError> {
         let refused = |mistakes| ConfigError::Mistakes {
             name: source.name.clone(),
             mistakes,
         };
         let (document, errors) = DeTable::parse_recoverable(&source.text);
         if !errors.is_empty() {
-            let mistakes = errors.iter().map(|error| syntax(&source.text, error));
+            let mistakes = errors
+                .iter()
+                .map(|error| config_syntax_mistake(&source.text, error));
             return Err(refused(mistakes.collect()));
         }
-        let mut check = KeyCheck {
+        let mut check = ConfigKeyChecker {
             text: &source.text,
             keys,
             positions: BTreeMap::new(),
             mistakes: Vec::new(),
         };
-        check.table(&TablePath::default(), document.get_ref());
+        check.check_config_table_keys(&TablePath::default(), document.get_ref());
         let mut mistakes = check.mistakes;
         if !mistakes.is_empty() {
             mistakes.sort_by_key(|mistake| mistake.at);
             return Err(refused(mistakes));
         }
         let positions = check.positions;
-        let table = source
-            .text
-            .parse()
-            .map_err(|error: toml::de::Error| refused(vec![syntax(&source.text, &error)]))?;
+        let table = source.text.parse().map_err(|error: toml::de::Error| {
+            refused(vec![config_syntax_mistake(&source.text, &error)])
+        })?;
         Ok(Self {
             name: source.name.clone(),
             table,
@@ -138,14 +145,14 @@ impl Document {
     }
 
     /// The same as it reads under this profile.
-    pub(super) fn under(mut self, profile: Profile<'_>) -> Self {
-        self.profile = profile.name().map(str::to_owned);
-        self.table = profile.apply(self.table);
+    pub(super) fn with_config_profile(mut self, profile: ProfileChoice<'_>) -> Self {
+        self.profile = profile.profile_name().map(str::to_owned);
+        self.table = profile.apply_config_profile(self.table);
         self
     }
 
     /// Names of its profiles.
-    pub(super) fn profiles(&self) -> Vec<String> {
+    pub(super) fn profile_names(&self) -> Vec<String> {
         let profiles = self.table.get("profile").and_then(Value::as_table);
         profiles
             .into_iter()
@@ -155,7 +162,9 @@ impl Document {
     }
 
     /// What it says, and what each of its profiles says by itself.
-    pub(super) fn parts(&self) -> Result<Vec<ConfigFile>, ConfigError> {
+    pub(super) fn split_config_and_profiles(
+        &self,
+    ) -> Result<Vec<DeserializedConfigFile>, ConfigError> {
         let mut plain = self.table.clone();
         let profiles = plain.remove("profile");
         let profiles = profiles.as_ref().and_then(Value::as_table);
@@ -164,9 +173,9 @@ impl Document {
             .flatten()
             .filter_map(|(_, table)| table.as_table());
         let over_defaults = |table: &Table| {
-            let mut base = keys::defaults(Driver::Hook);
-            profile::overlay(&mut base, table);
-            self.values(base)
+            let mut base = keys::default_config_values(TaskDriver::Hook);
+            profile::overlay_table(&mut base, table);
+            self.deserialize_config_table(base)
         };
         std::iter::once(&plain)
             .chain(tables)
@@ -175,13 +184,16 @@ impl Document {
     }
 
     /// All values that hold where it says nothing more than `base`.
-    pub(super) fn over(&self, mut base: Table) -> Table {
-        profile::overlay(&mut base, &self.table);
+    pub(super) fn merge_over_base_config(&self, mut base: Table) -> Table {
+        profile::overlay_table(&mut base, &self.table);
         base
     }
 
     /// A table that was made from it as values.
-    pub(super) fn values<T: DeserializeOwned>(&self, table: Table) -> Result<T, ConfigError> {
+    pub(super) fn deserialize_config_table<T: DeserializeOwned>(
+        &self,
+        table: Table,
+    ) -> Result<T, ConfigError> {
         table
             .try_into()
             .map_err(|error: toml::de::Error| ConfigError::Mistakes {
@@ -195,7 +207,7 @@ impl Document {
     }
 
     /// Where a key stands, or the table that it would stand in.
-    fn position(&self, key: &str) -> Option<TextPosition> {
+    fn config_key_position(&self, key: &str) -> Option<TextPosition> {
         let within = self
             .profile
             .as_ref()
@@ -209,11 +221,11 @@ impl Document {
     }
 
     /// What is wrong with the value of a key.
-    pub(super) fn mistake(&self, key: &str, what: impl Into<String>) -> ConfigError {
+    pub(super) fn config_key_mistake(&self, key: &str, what: impl Into<String>) -> ConfigError {
         ConfigError::Mistakes {
             name: self.name.clone(),
             mistakes: vec![ConfigMistake {
-                at: self.position(key),
+                at: self.config_key_position(key),
                 key: key.to_owned(),
                 what: what.into(),
             }],
@@ -221,14 +233,19 @@ impl Document {
     }
 
     /// Finds the place again of mistakes in a text that was made from this one, with other names.
-    pub(super) fn relocate(&self, error: ConfigError, from: &str, to: &str) -> ConfigError {
+    pub(super) fn relocate_config_mistakes(
+        &self,
+        error: ConfigError,
+        from: &str,
+        to: &str,
+    ) -> ConfigError {
         match error {
             ConfigError::Mistakes { name, mut mistakes } => {
                 for mistake in &mut mistakes {
                     if let Some(rest) = mistake.key.strip_prefix(from) {
                         mistake.key = format!("{to}{rest}");
                     }
-                    mistake.at = self.position(&mistake.key);
+                    mistake.at = self.config_key_position(&mistake.key);
                 }
                 ConfigError::Mistakes { name, mistakes }
             }
@@ -238,23 +255,23 @@ impl Document {
 }
 
 /// What the parser stumbled over.
-fn syntax(text: &str, error: &toml::de::Error) -> ConfigMistake {
+fn config_syntax_mistake(text: &str, error: &toml::de::Error) -> ConfigMistake {
     let start = error.span().map(|span| span.start);
-    let bare = start.and_then(|start| bare_word(text, start));
+    let bare = start.and_then(|start| find_value_lacking_quotes(text, start));
     let what = match bare {
         // What the parser took the word for would only mislead.
         Some((key, word)) => format!("text needs quotes: {key} = \"{word}\""),
         None => format!("this is no TOML: {}", error.message()),
     };
     ConfigMistake {
-        at: start.map(|start| TextPosition::of(text, start)),
+        at: start.map(|start| TextPosition::position_at_offset(text, start)),
         key: String::new(),
         what,
     }
 }
 
 /// The line at this place, if a word without quotes is its value.
-fn bare_word(text: &str, at: usize) -> Option<(&str, &str)> {
+fn find_value_lacking_quotes(text: &str, at: usize) -> Option<(&str, &str)> {
     let (before, after) = text.split_at_checked(at)?;
     let line = before.rfind('\n').map_or(0, |end| end + 1);
     let end = after.find('\n').map_or(text.len(), |end| at + end);
@@ -278,12 +295,12 @@ struct TablePath {
 }
 
 impl TablePath {
-    fn shown(&self, key: &str) -> String {
+    fn key_with_table_path(&self, key: &str) -> String {
         format!("{}{}{key}", self.profile, self.label)
     }
 
     /// The same by the table alone: the line says which of a list is meant.
-    fn plain(&self, key: &str) -> String {
+    fn dotted_key(&self, key: &str) -> String {
         match self.table.as_str() {
             "" => format!("{}{key}", self.profile),
             table => format!("{}{table}.{key}", self.profile),
@@ -291,53 +308,59 @@ impl TablePath {
     }
 
     /// As its header is written, for a row of the top of the file.
-    fn header(&self, spec: &KeySpec) -> String {
-        header(&format!("{}{}", self.profile, spec.name()), spec)
+    fn config_table_header(&self, spec: &ConfigKeySpec) -> String {
+        format_toml_table_header(&format!("{}{}", self.profile, spec.config_key_name()), spec)
     }
 }
 
-fn header(name: &str, spec: &KeySpec) -> String {
+fn format_toml_table_header(name: &str, spec: &ConfigKeySpec) -> String {
     match spec.value {
-        ValueKind::Tables => format!("[[{name}]]"),
+        ConfigValueKind::Tables => format!("[[{name}]]"),
         _ => format!("[{name}]"),
     }
 }
 
-struct KeyCheck<'a> {
+struct ConfigKeyChecker<'a> {
     text: &'a str,
-    keys: KeySet,
+    keys: ConfigFileKind,
     positions: BTreeMap<String, TextPosition>,
     mistakes: Vec<ConfigMistake>,
 }
 
-impl KeyCheck<'_> {
-    fn table(&mut self, path: &TablePath, table: &DeTable<'_>) {
+impl ConfigKeyChecker<'_> {
+    fn check_config_table_keys(&mut self, path: &TablePath, table: &DeTable<'_>) {
         for (key, value) in table {
             let name = key.get_ref().as_ref();
-            let shown = path.shown(name);
-            let at = TextPosition::of(self.text, key.span().start);
+            let shown = path.key_with_table_path(name);
+            let at = TextPosition::position_at_offset(self.text, key.span().start);
             self.positions.entry(shown.clone()).or_insert(at);
-            match self.keys.find(&path.table, name) {
+            match self.keys.find_key_spec(&path.table, name) {
                 None => {
-                    let what = self.unknown(path, name, value.get_ref());
-                    self.add(at, "", what);
+                    let what = self.describe_unknown_key(path, name, value.get_ref());
+                    self.add_config_mistake(at, "", what);
                 }
                 Some(spec) if spec.since.is_none() => {
-                    self.add(at, "", not_yet(&path.plain(name)));
+                    self.add_config_mistake(
+                        at,
+                        "",
+                        not_yet_supported_message(&path.dotted_key(name)),
+                    );
                 }
                 Some(spec) => {
-                    if self.keys == KeySet::OwnConfig && spec.own_file == OwnFile::Refused {
+                    if self.keys == ConfigFileKind::OwnConfig
+                        && spec.own_file == PersonalConfigKeyPermission::Refused
+                    {
                         let what = "belongs into the repo's checkrein.toml; your own file can only tighten";
-                        self.add(at, &shown, what);
+                        self.add_config_mistake(at, &shown, what);
                         continue;
                     }
-                    self.value(path, spec, &shown, value);
+                    self.check_config_value(path, spec, &shown, value);
                 }
             }
         }
     }
 
-    fn add(&mut self, at: TextPosition, key: &str, what: impl Into<String>) {
+    fn add_config_mistake(&mut self, at: TextPosition, key: &str, what: impl Into<String>) {
         self.mistakes.push(ConfigMistake {
             at: Some(at),
             key: key.to_owned(),
@@ -345,56 +368,76 @@ impl KeyCheck<'_> {
         });
     }
 
-    fn value(
+    fn check_config_value(
         &mut self,
         path: &TablePath,
-        spec: &'static KeySpec,
+        spec: &'static ConfigKeySpec,
         shown: &str,
         value: &Spanned<DeValue<'_>>,
     ) {
-        let at = TextPosition::of(self.text, value.span().start);
+        let at = TextPosition::position_at_offset(self.text, value.span().start);
         match (spec.value, value.get_ref()) {
-            (ValueKind::Table, DeValue::Table(table)) => {
+            (ConfigValueKind::Table, DeValue::Table(table)) => {
                 let inner = TablePath {
                     table: spec.path.to_owned(),
-                    label: format!("{}.", spec.name()),
+                    label: format!("{}.", spec.config_key_name()),
                     profile: path.profile.clone(),
                 };
-                self.table(&inner, table);
+                self.check_config_table_keys(&inner, table);
             }
-            (ValueKind::Table, DeValue::Array(_)) => {
-                let header = path.header(spec);
-                self.add(at, "", format!("[{header}] is one table: write {header}"));
+            (ConfigValueKind::Table, DeValue::Array(_)) => {
+                let header = path.config_table_header(spec);
+                self.add_config_mistake(at, "", format!("[{header}] is one table: write {header}"));
             }
-            (ValueKind::Tables, DeValue::Array(items)) => self.list(path, spec, items),
-            (ValueKind::Tables, DeValue::Table(_)) => {
-                let name = format!("{}{}", path.profile, spec.name());
+            (ConfigValueKind::Tables, DeValue::Array(items)) => {
+                self.check_config_table_list(path, spec, items)
+            }
+            (ConfigValueKind::Tables, DeValue::Table(_)) => {
+                let name = format!("{}{}", path.profile, spec.config_key_name());
                 let what = format!(
                     "[{name}]: a {} is written with two brackets: [[{name}]]",
-                    spec.name()
+                    spec.config_key_name()
                 );
-                self.add(at, "", what);
+                self.add_config_mistake(at, "", what);
             }
-            (ValueKind::Profiles, DeValue::Table(profiles)) => self.profiles(path, profiles),
+            (ConfigValueKind::Profiles, DeValue::Table(profiles)) => {
+                self.check_config_profiles(path, profiles)
+            }
             (kind, found) => {
-                let later =
-                    matches!(found, DeValue::Table(_)) && spec.value_is_table_later(self.keys);
+                let later = matches!(found, DeValue::Table(_))
+                    && spec.config_key_becomes_table_later(self.keys);
                 if later {
-                    self.add(at, "", not_yet(&format!("[{shown}]")));
-                } else if let Err(what) = fits(kind, found) {
-                    self.add(at, shown, what);
+                    self.add_config_mistake(
+                        at,
+                        "",
+                        not_yet_supported_message(&format!("[{shown}]")),
+                    );
+                } else if let Err(what) = check_config_value_kind(kind, found) {
+                    self.add_config_mistake(at, shown, what);
                 }
             }
         }
     }
 
-    fn list(&mut self, path: &TablePath, spec: &'static KeySpec, items: &DeArray<'_>) {
+    fn check_config_table_list(
+        &mut self,
+        path: &TablePath,
+        spec: &'static ConfigKeySpec,
+        items: &DeArray<'_>,
+    ) {
         let mut names = BTreeSet::new();
         for item in items {
-            let at = TextPosition::of(self.text, item.span().start);
+            let at = TextPosition::position_at_offset(self.text, item.span().start);
             let DeValue::Table(table) = item.get_ref() else {
-                let what = format!("must be a list of tables: write {}", path.header(spec));
-                self.add(at, &path.shown(spec.name()), what);
+                let what = format!(
+                    "must be a list of tables: write {}",
+                    path.config_table_header(spec)
+                );
+                self.add_config_mistake(
+                    at,
+                    &path.key_with_table_path(spec.config_key_name()),
+                    what,
+                );
                 continue;
             };
             let name = match table.get("name").map(Spanned::get_ref) {
@@ -402,46 +445,53 @@ impl KeyCheck<'_> {
                 _ => "",
             };
             if !name.is_empty() && !names.insert(name) {
-                let key = format!("{}{}.name", path.profile, spec.name());
+                let key = format!("{}{}.name", path.profile, spec.config_key_name());
                 let what = format!(
                     "'{}' is used twice; give one of them another name",
-                    repeated(name)
+                    config_text_excerpt(name)
                 );
-                self.add(at, &key, what);
+                self.add_config_mistake(at, &key, what);
             }
             let label = match name {
-                "" => format!("{}.", spec.name()),
-                name => format!("{} '{}': ", spec.name(), repeated(name)),
+                "" => format!("{}.", spec.config_key_name()),
+                name => format!(
+                    "{} '{}': ",
+                    spec.config_key_name(),
+                    config_text_excerpt(name)
+                ),
             };
             let inner = TablePath {
                 table: spec.path.to_owned(),
                 label,
                 profile: path.profile.clone(),
             };
-            let whole = inner.shown("");
+            let whole = inner.key_with_table_path("");
             let whole = whole.trim_end_matches([' ', ':', '.']).to_owned();
             self.positions.entry(whole).or_insert(at);
             let before = self.mistakes.len();
-            self.table(&inner, table);
-            let required = self.keys.rows(&inner.table).filter(|row| row.required);
-            let missing = required.filter(|row| table.get(row.name()).is_none());
+            self.check_config_table_keys(&inner, table);
+            let required = self
+                .keys
+                .config_table_keys(&inner.table)
+                .filter(|row| row.required);
+            let missing = required.filter(|row| table.get(row.config_key_name()).is_none());
             // A misspelt key is said already.
             let clean = self.mistakes.len() == before;
             for row in missing.filter(|_| clean) {
                 let example = row.example.unwrap_or_default();
-                let what = format!("is missing; write {} = {example}", row.name());
+                let what = format!("is missing; write {} = {example}", row.config_key_name());
                 self.mistakes.push(ConfigMistake {
                     at: Some(at),
-                    key: inner.shown(row.name()),
+                    key: inner.key_with_table_path(row.config_key_name()),
                     what,
                 });
             }
         }
     }
 
-    fn profiles(&mut self, path: &TablePath, profiles: &DeTable<'_>) {
+    fn check_config_profiles(&mut self, path: &TablePath, profiles: &DeTable<'_>) {
         for (name, profile) in profiles {
-            let at = TextPosition::of(self.text, name.span().start);
+            let at = TextPosition::position_at_offset(self.text, name.span().start);
             let inner = TablePath {
                 profile: format!("profile.{}.", name.get_ref()),
                 ..TablePath::default()
@@ -449,12 +499,12 @@ impl KeyCheck<'_> {
             match profile.get_ref() {
                 _ if !path.profile.is_empty() => {
                     let what = "a profile cannot hold another profile; write it by itself";
-                    self.add(at, "", what);
+                    self.add_config_mistake(at, "", what);
                 }
-                DeValue::Table(table) => self.table(&inner, table),
+                DeValue::Table(table) => self.check_config_table_keys(&inner, table),
                 _ => {
                     let what = format!("must be a table: write [profile.{}]", name.get_ref());
-                    self.add(at, &format!("profile.{}", name.get_ref()), what);
+                    self.add_config_mistake(at, &format!("profile.{}", name.get_ref()), what);
                 }
             }
         }
@@ -462,9 +512,9 @@ impl KeyCheck<'_> {
 
     /// What is said of a key that is in no row of its table: the near match, where else it
     /// belongs, or all that could stand here.
-    fn unknown(&self, path: &TablePath, key: &str, value: &DeValue<'_>) -> String {
-        let name = repeated(key);
-        let shown = path.plain(&name);
+    fn describe_unknown_key(&self, path: &TablePath, key: &str, value: &DeValue<'_>) -> String {
+        let name = config_text_excerpt(key);
+        let shown = path.dotted_key(&name);
         let opens = match value {
             DeValue::Table(_) => true,
             DeValue::Array(items) => items.iter().any(|item| item.get_ref().is_table()),
@@ -476,25 +526,35 @@ impl KeyCheck<'_> {
             (true, _) => format!("unknown table [{shown}]"),
             (false, _) => format!("unknown key '{shown}'"),
         };
-        let here: Vec<&KeySpec> = self.keys.rows(&path.table).collect();
+        let here: Vec<&ConfigKeySpec> = self.keys.config_table_keys(&path.table).collect();
         let fitting = here
             .iter()
             .copied()
-            .filter(|spec| !table || spec.is_table());
-        if let Some(near) = nearest(fitting, key) {
-            return match near.is_table() {
-                true => format!("{what}; did you mean {}?", path.header(near)),
-                false => format!("{what}; did you mean '{}'?", path.plain(near.name())),
+            .filter(|spec| !table || spec.config_key_holds_table());
+        if let Some(near) = nearest_key(fitting, key) {
+            return match near.config_key_holds_table() {
+                true => format!("{what}; did you mean {}?", path.config_table_header(near)),
+                false => format!(
+                    "{what}; did you mean '{}'?",
+                    path.dotted_key(near.config_key_name())
+                ),
             };
         }
-        let others = self.keys.tables().filter(|spec| spec.path != path.table);
+        let others = self
+            .keys
+            .config_table_key_specs()
+            .filter(|spec| spec.path != path.table);
         let mut elsewhere = Vec::new();
         for other in others.filter(|_| !table) {
-            if self.keys.rows(other.path).any(|spec| spec.name() == key) {
-                elsewhere.push(path.header(other));
+            if self
+                .keys
+                .config_table_keys(other.path)
+                .any(|spec| spec.config_key_name() == key)
+            {
+                elsewhere.push(path.config_table_header(other));
             }
         }
-        if !path.table.is_empty() && self.keys.find("", key).is_some() {
+        if !path.table.is_empty() && self.keys.find_key_spec("", key).is_some() {
             return format!(
                 "{what}; '{name}' belongs to the top of the file, above the first [table]"
             );
@@ -504,43 +564,54 @@ impl KeyCheck<'_> {
         }
         let known: Vec<String> = here
             .iter()
-            .filter(|spec| spec.since.is_some() && (!table || spec.is_table()))
-            .map(|spec| match spec.is_table() {
-                true => header(spec.name(), spec),
-                false => spec.name().to_owned(),
+            .filter(|spec| spec.since.is_some() && (!table || spec.config_key_holds_table()))
+            .map(|spec| match spec.config_key_holds_table() {
+                true => format_toml_table_header(spec.config_key_name(), spec),
+                false => spec.config_key_name().to_owned(),
             })
             .collect();
         format!("{what}; known here: {}", known.join(", "))
     }
 }
 
-impl KeySpec {
+impl ConfigKeySpec {
     /// Whether later builds take a table in its place.
-    fn value_is_table_later(&self, keys: KeySet) -> bool {
-        keys.rows(self.path).any(|spec| spec.since.is_none()) && !self.is_table()
+    fn config_key_becomes_table_later(&self, keys: ConfigFileKind) -> bool {
+        keys.config_table_keys(self.path)
+            .any(|spec| spec.since.is_none())
+            && !self.config_key_holds_table()
     }
 }
 
-fn not_yet(shown: &str) -> String {
+fn not_yet_supported_message(shown: &str) -> String {
     format!(
         "this build does not act on '{shown}' yet; take it out, so that nothing you rely on is silently missing"
     )
 }
 
-fn nearest<'a>(specs: impl Iterator<Item = &'a KeySpec>, key: &str) -> Option<&'a KeySpec> {
-    let with_distance = specs.map(|spec| (strsim::damerau_levenshtein(spec.name(), key), spec));
-    let (distance, spec) = with_distance.min_by_key(|(distance, spec)| (*distance, spec.name()))?;
-    near(distance, spec.name()).then_some(spec)
+fn nearest_key<'a>(
+    specs: impl Iterator<Item = &'a ConfigKeySpec>,
+    key: &str,
+) -> Option<&'a ConfigKeySpec> {
+    let with_distance = specs.map(|spec| {
+        (
+            strsim::damerau_levenshtein(spec.config_key_name(), key),
+            spec,
+        )
+    });
+    let (distance, spec) =
+        with_distance.min_by_key(|(distance, spec)| (*distance, spec.config_key_name()))?;
+    is_close_spelling(distance, spec.config_key_name()).then_some(spec)
 }
 
 /// Of a short word hardly anything is left after three changes.
-fn near(distance: usize, known: &str) -> bool {
+fn is_close_spelling(distance: usize, known: &str) -> bool {
     distance <= 3 && 2 * distance <= known.len()
 }
 
 /// Text of the file as a message repeats it.
-fn repeated(text: &str) -> String {
-    let mut short: String = text.chars().take(MOST_REPEATED).collect();
+fn config_text_excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
     if short.len() < text.len() {
         short.push('…');
     }
@@ -551,8 +622,13 @@ fn repeated(text: &str) -> String {
 }
 
 /// Whether a value is of this kind; if not, what is wrong with it.
-fn fits(kind: ValueKind, value: &DeValue<'_>) -> Result<(), String> {
-    let wrong = || Err(format!("must be {kind}, not {}", found(value)));
+fn check_config_value_kind(kind: ConfigValueKind, value: &DeValue<'_>) -> Result<(), String> {
+    let wrong = || {
+        Err(format!(
+            "must be {kind}, not {}",
+            describe_config_value(value)
+        ))
+    };
     let integer = match value {
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
         _ => None,
@@ -562,9 +638,12 @@ fn fits(kind: ValueKind, value: &DeValue<'_>) -> Result<(), String> {
         _ => integer.map(|number| number as f64),
     };
     let right = match (kind, value) {
-        (ValueKind::Text, DeValue::String(_)) | (ValueKind::Flag, DeValue::Boolean(_)) => true,
-        (ValueKind::Count(0), DeValue::Integer(_)) => integer.is_some_and(|number| number >= 0),
-        (ValueKind::Count(least), DeValue::Integer(_)) => match integer {
+        (ConfigValueKind::Text, DeValue::String(_))
+        | (ConfigValueKind::Flag, DeValue::Boolean(_)) => true,
+        (ConfigValueKind::Count(0), DeValue::Integer(_)) => {
+            integer.is_some_and(|number| number >= 0)
+        }
+        (ConfigValueKind::Count(least), DeValue::Integer(_)) => match integer {
             Some(number) if number < least => {
                 return Err(format!(
                     "must be {least} or more, not {number}; leave it out for the default"
@@ -572,33 +651,51 @@ fn fits(kind: ValueKind, value: &DeValue<'_>) -> Result<(), String> {
             }
             found => found.is_some(),
         },
-        (ValueKind::Order, _) => integer.is_some_and(|number| i32::try_from(number).is_ok()),
-        (ValueKind::Share, _) => float.is_some_and(|number| (0.0..=1.0).contains(&number)),
-        (ValueKind::ShareAboveZero, _) => float.is_some_and(|number| number > 0.0 && number <= 1.0),
-        (ValueKind::Dollars, _) => {
+        (ConfigValueKind::Order, _) => integer.is_some_and(|number| i32::try_from(number).is_ok()),
+        (ConfigValueKind::Share, _) => float.is_some_and(|number| (0.0..=1.0).contains(&number)),
+        (ConfigValueKind::ShareAboveZero, _) => {
+            float.is_some_and(|number| number > 0.0 && number <= 1.0)
+        }
+        (ConfigValueKind::Dollars, _) => {
             float.is_some_and(|number| (number * 1e6).round() >= 1.0 && number <= 1e9)
         }
-        (ValueKind::Span { least, most }, DeValue::String(text)) => match Span::parse(text) {
-            Some(span) => return span_fits(span, least, most),
-            None => false,
-        },
-        (ValueKind::Size(least), DeValue::String(text)) => match Size::parse(text) {
-            Some(size) if Size::parse(least).is_some_and(|least| size.bytes < least.bytes) => {
-                return Err(format!("must be {least} or more"));
+        (ConfigValueKind::Span { least, most }, DeValue::String(text)) => {
+            match ConfigDuration::parse_time_span(text) {
+                Some(span) => return check_time_span_range(span, least, most),
+                None => false,
             }
-            size => size.is_some(),
-        },
-        (ValueKind::OneOf(words), DeValue::String(text)) => return one_of(kind, words, text),
-        (ValueKind::AnyOf(words), DeValue::Array(items)) => {
+        }
+        (ConfigValueKind::Size(least), DeValue::String(text)) => {
+            match ByteSize::parse_byte_size(text) {
+                Some(size)
+                    if ByteSize::parse_byte_size(least)
+                        .is_some_and(|least| size.bytes < least.bytes) =>
+                {
+                    return Err(format!("must be {least} or more"));
+                }
+                size => size.is_some(),
+            }
+        }
+        (ConfigValueKind::OneOf(words), DeValue::String(text)) => {
+            return check_allowed_config_word(kind, words, text);
+        }
+        (ConfigValueKind::AnyOf(words), DeValue::Array(items)) => {
             for item in items {
                 match item.get_ref() {
-                    DeValue::String(text) => one_of(ValueKind::OneOf(words), words, text)?,
-                    other => return Err(format!("must be {kind}, not of {}", found(other))),
+                    DeValue::String(text) => {
+                        check_allowed_config_word(ConfigValueKind::OneOf(words), words, text)?
+                    }
+                    other => {
+                        return Err(format!(
+                            "must be {kind}, not of {}",
+                            describe_config_value(other)
+                        ));
+                    }
                 }
             }
             true
         }
-        (ValueKind::Texts, DeValue::Array(items)) => items
+        (ConfigValueKind::Texts, DeValue::Array(items)) => items
             .iter()
             .all(|item| matches!(item.get_ref(), DeValue::String(_))),
         _ => false,
@@ -606,8 +703,8 @@ fn fits(kind: ValueKind, value: &DeValue<'_>) -> Result<(), String> {
     if right { Ok(()) } else { wrong() }
 }
 
-fn span_fits(span: Span, least: &str, most: &str) -> Result<(), String> {
-    let bound = |text: &str| Span::parse(text).map_or(0, |span| span.ms);
+fn check_time_span_range(span: ConfigDuration, least: &str, most: &str) -> Result<(), String> {
+    let bound = |text: &str| ConfigDuration::parse_time_span(text).map_or(0, |span| span.ms);
     if span.ms == 0 {
         return Err("must be more than no time; leave it out for the default".to_owned());
     }
@@ -620,7 +717,11 @@ fn span_fits(span: Span, least: &str, most: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn one_of(kind: ValueKind, words: &[WordChoice], text: &str) -> Result<(), String> {
+fn check_allowed_config_word(
+    kind: ConfigValueKind,
+    words: &[ConfigWordChoice],
+    text: &str,
+) -> Result<(), String> {
     match words.iter().find(|word| word.text == text) {
         Some(word) if word.acts => Ok(()),
         Some(_) => Err(format!(
@@ -631,27 +732,30 @@ fn one_of(kind: ValueKind, words: &[WordChoice], text: &str) -> Result<(), Strin
             let close = acts
                 .map(|word| (strsim::damerau_levenshtein(word.text, text), word.text))
                 .min()
-                .filter(|(distance, word)| near(*distance, word));
+                .filter(|(distance, word)| is_close_spelling(*distance, word));
             let close = close.map_or_else(String::new, |(_, word)| {
                 format!("; did you mean \"{word}\"?")
             });
-            Err(format!("must be {kind}, not \"{}\"{close}", repeated(text)))
+            Err(format!(
+                "must be {kind}, not \"{}\"{close}",
+                config_text_excerpt(text)
+            ))
         }
     }
 }
 
 /// What is wrong with this word as the value of this key, if anything.
-pub(super) fn wrong_word(path: &str, text: &str) -> Option<String> {
+pub(super) fn describe_bad_config_value(path: &str, text: &str) -> Option<String> {
     let spec = keys::KEYS.iter().find(|spec| spec.path == path)?;
-    fits(spec.value, &DeValue::String(text.into())).err()
+    check_config_value_kind(spec.value, &DeValue::String(text.into())).err()
 }
 
 /// A value as a message repeats it.
-fn found(value: &DeValue<'_>) -> String {
+fn describe_config_value(value: &DeValue<'_>) -> String {
     match value {
-        DeValue::String(text) => format!("\"{}\"", repeated(text)),
-        DeValue::Integer(number) => repeated(&number.to_string()),
-        DeValue::Float(number) => repeated(number.as_str()),
+        DeValue::String(text) => format!("\"{}\"", config_text_excerpt(text)),
+        DeValue::Integer(number) => config_text_excerpt(&number.to_string()),
+        DeValue::Float(number) => config_text_excerpt(number.as_str()),
         DeValue::Boolean(flag) => flag.to_string(),
         DeValue::Datetime(_) => "a date".to_owned(),
         DeValue::Array(_) => "a list".to_owned(),

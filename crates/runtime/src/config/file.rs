@@ -11,33 +11,33 @@ use serde::Deserialize;
 
 /// All of it but its profiles, which are laid over it before.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct ConfigFile {
+pub(super) struct DeserializedConfigFile {
     pub(super) goal: Option<String>,
     pub(super) accept: Option<String>,
     pub(super) verify_on: VerifyOnChangeOrAlways,
-    pub(super) caps: CapsTable,
+    pub(super) caps: CapsConfigTable,
     #[serde(default)]
-    pub(super) session_caps: SessionCapsTable,
-    pub(super) subagents: SubagentsTable,
-    pub(super) token_budget: TokenBudgetTable,
-    pub(super) loops: LoopsTable,
-    pub(super) stance: StanceTable,
-    pub(super) policy: PolicyTable,
-    pub(super) approvals: ApprovalsTable,
-    pub(super) ui: UiTable,
-    pub(super) store: StoreTable,
-    pub(super) veto: VetoTable,
-    pub(super) progress: ProgressTable,
+    pub(super) session_caps: SessionCapsConfigTable,
+    pub(super) subagents: SubagentsConfigTable,
+    pub(super) token_budget: TokenBudgetConfigTable,
+    pub(super) loops: LoopsConfigTable,
+    pub(super) stance: StanceConfigTable,
+    pub(super) policy: PolicyConfigTable,
+    pub(super) approvals: ApprovalsConfigTable,
+    pub(super) ui: UiConfigTable,
+    pub(super) store: StoreConfigTable,
+    pub(super) veto: VetoConfigTable,
+    pub(super) progress: ProgressConfigTable,
     #[serde(default)]
-    pub(super) middleware: Vec<MiddlewareTable>,
+    pub(super) middleware: Vec<MiddlewareConfigTable>,
     #[serde(default)]
-    pub(super) verifier: Vec<VerifierTable>,
+    pub(super) verifier: Vec<VerifierConfigTable>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct CapsTable {
+pub(super) struct CapsConfigTable {
     pub(super) token_budget: u64,
-    pub(super) wall_clock: Span,
+    pub(super) wall_clock: ConfigDuration,
     pub(super) tool_calls: u64,
     pub(super) max_iterations: u64,
     pub(super) attempts: u64,
@@ -46,9 +46,9 @@ pub(super) struct CapsTable {
 }
 
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
-pub(super) struct SessionCapsTable {
+pub(super) struct SessionCapsConfigTable {
     pub(super) token_budget: Option<u64>,
-    pub(super) wall_clock: Option<Span>,
+    pub(super) wall_clock: Option<ConfigDuration>,
     pub(super) tool_calls: Option<u64>,
     pub(super) max_iterations: Option<u64>,
     pub(super) continues: Option<u64>,
@@ -56,13 +56,13 @@ pub(super) struct SessionCapsTable {
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct SubagentsTable {
+pub(super) struct SubagentsConfigTable {
     pub(super) max_iterations: u64,
     pub(super) verify: SubagentStopVerification,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct TokenBudgetTable {
+pub(super) struct TokenBudgetConfigTable {
     pub(super) threshold: f64,
     pub(super) diminishing_tokens: u64,
     pub(super) diminishing_rounds: u64,
@@ -70,21 +70,21 @@ pub(super) struct TokenBudgetTable {
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct LoopsTable {
+pub(super) struct LoopsConfigTable {
     pub(super) preset: String,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct StanceTable {
+pub(super) struct StanceConfigTable {
     pub(super) tool: Stance,
     pub(super) stop: Stance,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct PolicyTable {
+pub(super) struct PolicyConfigTable {
     pub(super) rules: Option<Vec<String>>,
     pub(super) unmatched: Option<UnmatchedDecision>,
-    pub(super) opaque: Option<OpaqueText>,
+    pub(super) opaque: Option<OpaqueCodeDecision>,
     #[serde(default)]
     pub(super) protect: Vec<String>,
     pub(super) approval: ApprovalMode,
@@ -92,46 +92,46 @@ pub(super) struct PolicyTable {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum OpaqueText {
+pub(super) enum OpaqueCodeDecision {
     Allow,
     Prompt,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct ApprovalsTable {
-    pub(super) expires: Span,
+pub(super) struct ApprovalsConfigTable {
+    pub(super) expires: ConfigDuration,
     pub(super) notify: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct UiTable {
+pub(super) struct UiConfigTable {
     pub(super) verified: VerifiedNoticeMode,
 }
 
 #[derive(Debug, Clone, Copy, Deserialize)]
-pub(super) struct StoreTable {
-    pub(super) keep: Span,
-    pub(super) max_size: Size,
+pub(super) struct StoreConfigTable {
+    pub(super) keep: ConfigDuration,
+    pub(super) max_size: ByteSize,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct VetoTable {
+pub(super) struct VetoConfigTable {
     pub(super) enabled: bool,
     pub(super) model: Option<String>,
-    pub(super) scope: VetoScope,
+    pub(super) scope: VetoCallSelection,
     pub(super) min_confidence: f64,
     pub(super) max_calls: u64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum VetoScope {
+pub(super) enum VetoCallSelection {
     Risky,
     All,
 }
 
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct ProgressTable {
+pub(super) struct ProgressConfigTable {
     pub(super) enabled: bool,
     pub(super) model: Option<String>,
     pub(super) threshold: f64,
@@ -141,14 +141,14 @@ pub(super) struct ProgressTable {
 
 /// One `[[middleware]]`. In a profile it may say only what differs.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct MiddlewareTable {
+pub(super) struct MiddlewareConfigTable {
     pub(super) name: String,
     #[serde(default)]
     pub(super) run: String,
     #[serde(default)]
     pub(super) on: Vec<MiddlewareStage>,
     pub(super) order: Option<i32>,
-    pub(super) timeout: Option<Span>,
+    pub(super) timeout: Option<ConfigDuration>,
     pub(super) stance: Option<MiddlewareStance>,
 }
 
@@ -161,28 +161,28 @@ pub(super) enum MiddlewareStance {
 
 /// One `[[verifier]]`. What holds without a key depends on its kind.
 #[derive(Debug, Clone, Deserialize)]
-pub(super) struct VerifierTable {
+pub(super) struct VerifierConfigTable {
     pub(super) name: String,
     pub(super) kind: Option<String>,
     pub(super) run: Option<String>,
     pub(super) schema: Option<String>,
     pub(super) target: Option<String>,
     pub(super) ask: Option<String>,
-    pub(super) expires: Option<Span>,
+    pub(super) expires: Option<ConfigDuration>,
     pub(super) model: Option<String>,
     pub(super) trigger: Option<JudgeTriggerMode>,
     pub(super) keywords: Option<Vec<String>>,
     pub(super) heartbeat: Option<bool>,
     pub(super) surfaces: Option<Vec<ConversationKind>>,
     pub(super) max_attempts: Option<u64>,
-    pub(super) mode: Option<JudgeMode>,
+    pub(super) mode: Option<JudgeEnforcedOrShadow>,
     pub(super) min_score: Option<f64>,
     pub(super) rubric: Option<String>,
     #[serde(default)]
     pub(super) inputs: Vec<String>,
     #[serde(default)]
     pub(super) outputs: Vec<String>,
-    pub(super) timeout: Option<Span>,
+    pub(super) timeout: Option<ConfigDuration>,
     pub(super) retries: Option<u64>,
     #[serde(default)]
     pub(super) env: Vec<String>,
@@ -193,7 +193,7 @@ pub(super) struct VerifierTable {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum JudgeMode {
+pub(super) enum JudgeEnforcedOrShadow {
     Enforce,
     Shadow,
 }
@@ -201,14 +201,14 @@ pub(super) enum JudgeMode {
 /// A span of time: `"90s"`, `"10m"`, `"4h"`, `"1h 30m"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 #[serde(try_from = "String")]
-pub struct Span {
+pub struct ConfigDuration {
     /// In milliseconds.
     pub ms: u64,
 }
 
-impl Span {
+impl ConfigDuration {
     /// Reads the text form.
-    pub fn parse(text: &str) -> Option<Self> {
+    pub fn parse_time_span(text: &str) -> Option<Self> {
         let mut ms: u64 = 0;
         let mut rest = text.trim();
         if rest.is_empty() {
@@ -240,14 +240,14 @@ impl Span {
 /// A size: `"500MB"`, `"2GB"`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(super) struct Size {
+pub(super) struct ByteSize {
     /// In bytes.
     pub bytes: u64,
 }
 
-impl Size {
+impl ByteSize {
     /// Reads the text form.
-    pub(super) fn parse(text: &str) -> Option<Self> {
+    pub(super) fn parse_byte_size(text: &str) -> Option<Self> {
         let text = text.trim();
         let digits = text.find(|c: char| !c.is_ascii_digit())?;
         let (number, unit) = text.split_at_checked(digits)?;
@@ -262,18 +262,18 @@ impl Size {
     }
 }
 
-impl TryFrom<String> for Span {
+impl TryFrom<String> for ConfigDuration {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or("not a span of time")
+        Self::parse_time_span(&text).ok_or("not a span of time")
     }
 }
 
-impl TryFrom<String> for Size {
+impl TryFrom<String> for ByteSize {
     type Error = &'static str;
 
     fn try_from(text: String) -> Result<Self, Self::Error> {
-        Self::parse(&text).ok_or("not a size")
+        Self::parse_byte_size(&text).ok_or("not a size")
     }
 }

@@ -11,38 +11,38 @@ use globset::GlobMatcher;
 use serde::{Deserialize, Serialize};
 
 use super::bounds;
-use super::document::Document;
-use super::file::{ConfigFile, VerifierTable};
-use super::keys::KeySet;
-use super::{ConfigError, Source};
+use super::document::ParsedConfigDocument;
+use super::file::{DeserializedConfigFile, VerifierConfigTable};
+use super::keys::ConfigFileKind;
+use super::{ConfigError, ConfigSource};
 use crate::whole;
 
 /// Larger no file is told to a judge.
-const MAX_AGENTS: u64 = 1024 * 1024;
+const MAX_AGENT_RULES_BYTES: u64 = 1024 * 1024;
 
 /// And more of it no judge is shown.
-const MOST_SHOWN: usize = 64 * 1024;
+const MAX_SHOWN_BYTES: usize = 64 * 1024;
 
 /// A config's text and those of the files it names.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Gathered {
+pub struct ConfigWithNamedFiles {
     /// The config.
-    pub config: Source,
+    pub config: ConfigSource,
     /// Every file that a pattern of `policy.rules` means, in a profile too, in order of their names.
-    pub rules: Vec<Source>,
+    pub rules: Vec<ConfigSource>,
     /// Every file that a `schema` or `rubric` of a verifier names and that is there, in a profile
     /// too.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub schemas: Vec<Source>,
+    pub schemas: Vec<ConfigSource>,
     /// What the project tells its agents, if a judge is to know. Nobody has to approve of it: it
     /// runs nothing, and agents may edit it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub agents: Vec<Source>,
+    pub agents: Vec<ConfigSource>,
 }
 
-impl Gathered {
+impl ConfigWithNamedFiles {
     /// A config that names no files.
-    pub fn alone(config: Source) -> Self {
+    pub fn from_config_naming_no_files(config: ConfigSource) -> Self {
         Self {
             config,
             rules: Vec::new(),
@@ -56,26 +56,29 @@ impl Gathered {
     /// # Errors
     /// If the config has a mistake, or a file that it names cannot be read. A schema file that is
     /// not there is no error here: what needs it can never pass.
-    pub fn of(config: Source) -> Result<Self, ConfigError> {
-        Self::named_by(config, KeySet::Config)
+    pub fn gather_files_named_by_config(config: ConfigSource) -> Result<Self, ConfigError> {
+        Self::read_files_named_by_config(config, ConfigFileKind::Config)
     }
 
     /// The same for a person's own config.
     ///
     /// # Errors
     /// As `of`, and if it has a key that only the repo's can have.
-    pub fn of_own(config: Source) -> Result<Self, ConfigError> {
-        Self::named_by(config, KeySet::OwnConfig)
+    pub fn read_person_config(config: ConfigSource) -> Result<Self, ConfigError> {
+        Self::read_files_named_by_config(config, ConfigFileKind::OwnConfig)
     }
 
-    fn named_by(config: Source, keys: KeySet) -> Result<Self, ConfigError> {
-        let document = Document::parse(&config, keys)?;
-        let parts = document.parts()?;
-        let folder = folder(&config);
+    fn read_files_named_by_config(
+        config: ConfigSource,
+        keys: ConfigFileKind,
+    ) -> Result<Self, ConfigError> {
+        let document = ParsedConfigDocument::parse_config_document(&config, keys)?;
+        let parts = document.split_config_and_profiles()?;
+        let folder = parent_folder_of_config(&config);
         let mut paths = Vec::new();
-        for pattern in patterns(&parts) {
-            let found = expand(folder, pattern)
-                .map_err(|error| document.mistake("policy.rules", error.to_string()))?;
+        for pattern in rules_file_globs(&parts) {
+            let found = files_matching_glob(folder, pattern)
+                .map_err(|error| document.config_key_mistake("policy.rules", error.to_string()))?;
             paths.extend(found);
         }
         paths.sort();
@@ -85,27 +88,30 @@ impl Gathered {
                 name: path.clone(),
                 what: format!("cannot be read: {why}"),
             };
-            match whole::read_text(&path, whole::CONFIG) {
-                Ok(Some(text)) => Ok(Source { name: path, text }),
+            match whole::read_limited_text_file(&path, whole::MAX_CONFIG_BYTES) {
+                Ok(Some(text)) => Ok(ConfigSource { name: path, text }),
                 Ok(None) => Err(wrong("it is not there any more".to_owned())),
                 Err(error) => Err(wrong(error.to_string())),
             }
         };
         let rules = paths.into_iter().map(read).collect::<Result<_, _>>()?;
         let mut schemas = Vec::new();
-        for name in schemas_named(&parts) {
-            let path = below(folder, name)
-                .ok_or_else(|| document.mistake("verifier.schema/rubric", not_below(name)))?;
-            let text = whole::read_text(&path, whole::CONFIG).map_err(|source| {
-                ConfigError::Unreadable {
+        for name in schema_and_rubric_file_names(&parts) {
+            let path = path_below_folder(folder, name).ok_or_else(|| {
+                document
+                    .config_key_mistake("verifier.schema/rubric", not_below_folder_message(name))
+            })?;
+            let text = whole::read_limited_text_file(&path, whole::MAX_CONFIG_BYTES).map_err(
+                |source| ConfigError::Unreadable {
                     name: path.clone(),
                     source,
-                }
-            })?;
-            schemas.extend(text.map(|text| Source { name: path, text }));
+                },
+            )?;
+            schemas.extend(text.map(|text| ConfigSource { name: path, text }));
         }
         let mut agents = Vec::new();
-        let judged = verifiers(&parts).any(|verifier| verifier.kind.as_deref() == Some("judge"));
+        let judged =
+            verifier_tables(&parts).any(|verifier| verifier.kind.as_deref() == Some("judge"));
         for name in RULE_FILE_NAMES.iter().filter(|_| judged) {
             let path = folder.join(name);
             // Nobody approves of these: a link could lead to what is nobody's business.
@@ -116,12 +122,13 @@ impl Gathered {
                 continue;
             }
             // What cannot be read is not shown to the judge, and is no mistake of the config.
-            let text = whole::read_text(&path, MAX_AGENTS).unwrap_or_default();
+            let text =
+                whole::read_limited_text_file(&path, MAX_AGENT_RULES_BYTES).unwrap_or_default();
             let cut = |mut text: String| {
-                text.truncate(text.floor_char_boundary(MOST_SHOWN));
+                text.truncate(text.floor_char_boundary(MAX_SHOWN_BYTES));
                 text
             };
-            agents.extend(text.map(cut).map(|text| Source { name: path, text }));
+            agents.extend(text.map(cut).map(|text| ConfigSource { name: path, text }));
         }
         Ok(Self {
             config,
@@ -132,18 +139,18 @@ impl Gathered {
     }
 
     /// The config with the place of each key.
-    pub(super) fn document(&self) -> Result<Document, ConfigError> {
-        Document::parse(&self.config, KeySet::Config)
+    pub(super) fn parse_config_document(&self) -> Result<ParsedConfigDocument, ConfigError> {
+        ParsedConfigDocument::parse_config_document(&self.config, ConfigFileKind::Config)
     }
 
     /// The same for a person's own config.
-    pub(super) fn own_document(&self) -> Result<Document, ConfigError> {
-        Document::parse(&self.config, KeySet::OwnConfig)
+    pub(super) fn parse_personal_config(&self) -> Result<ParsedConfigDocument, ConfigError> {
+        ParsedConfigDocument::parse_config_document(&self.config, ConfigFileKind::OwnConfig)
     }
 
     /// What a judge is told of them.
-    pub(super) fn agents_rules(&self) -> Vec<InstructionFile> {
-        let rules = |source: &Source| {
+    pub(super) fn agent_rules_files(&self) -> Vec<InstructionFile> {
+        let rules = |source: &ConfigSource| {
             let name = source.name.file_name()?.to_str()?.to_owned();
             let text = source.text.clone();
             Some(InstructionFile { name, text })
@@ -152,27 +159,31 @@ impl Gathered {
     }
 
     /// The files it names.
-    pub fn named(&self) -> impl Iterator<Item = &Source> {
+    pub fn files_named_by_config(&self) -> impl Iterator<Item = &ConfigSource> {
         self.rules.iter().chain(&self.schemas)
     }
 
     /// Files that commands of middleware name, in a profile too, as far as they are there. They are
     /// not read: what they do is theirs.
-    pub fn programs(&self) -> Vec<PathBuf> {
+    pub fn middleware_programs(&self) -> Vec<PathBuf> {
         // Each call asks, few configs have any, and reading one takes a while. Without a backslash
         // no key is spelled otherwise than by its letters.
         let text = &self.config.text;
         if !text.contains("middleware") && !text.contains('\\') {
             return Vec::new();
         }
-        let Ok(parts) = self.document().and_then(|document| document.parts()) else {
+        let Ok(parts) = self
+            .parse_config_document()
+            .and_then(|document| document.split_config_and_profiles())
+        else {
             return Vec::new();
         };
         let layers = parts.iter().flat_map(|file| &file.middleware);
         let words = layers.flat_map(|layer| layer.run.split_whitespace());
         let words = words.map(|word| word.trim_matches(['\'', '"']));
-        let folder = folder(&self.config);
-        let files = words.filter_map(|word| below(folder, word.strip_prefix("./").unwrap_or(word)));
+        let folder = parent_folder_of_config(&self.config);
+        let files = words
+            .filter_map(|word| path_below_folder(folder, word.strip_prefix("./").unwrap_or(word)));
         let mut found: Vec<PathBuf> = files.filter(|path| path.is_file()).collect();
         found.sort();
         found.dedup();
@@ -180,9 +191,9 @@ impl Gathered {
     }
 
     /// The text of the schema file of this name, if it was there.
-    pub(super) fn schema(&self, name: &str) -> Option<&str> {
-        let path = below(folder(&self.config), name)?;
-        let named = |source: &&Source| source.name == path;
+    pub(super) fn schema_text(&self, name: &str) -> Option<&str> {
+        let path = path_below_folder(parent_folder_of_config(&self.config), name)?;
+        let named = |source: &&ConfigSource| source.name == path;
         self.schemas.iter().find(named).map(|source| &*source.text)
     }
 
@@ -190,19 +201,19 @@ impl Gathered {
     ///
     /// # Errors
     /// If the config has a mistake.
-    pub fn profiles(&self) -> Result<Vec<String>, ConfigError> {
-        Ok(self.document()?.profiles())
+    pub fn profile_names(&self) -> Result<Vec<String>, ConfigError> {
+        Ok(self.parse_config_document()?.profile_names())
     }
 
     /// Digest of all bytes that say what runs and what may run, wherever the checkout lies.
-    pub fn digest(&self) -> Digest {
-        let folder = folder(&self.config);
-        let name = |source: &Source| {
+    pub fn config_digest(&self) -> Digest {
+        let folder = parent_folder_of_config(&self.config);
+        let name = |source: &ConfigSource| {
             let below = source.name.strip_prefix(folder).unwrap_or(&source.name);
             below.as_os_str().as_encoded_bytes().to_vec()
         };
         let mut parts = Vec::new();
-        for source in std::iter::once(&self.config).chain(self.named()) {
+        for source in std::iter::once(&self.config).chain(self.files_named_by_config()) {
             parts.push(name(source));
             parts.push(source.text.clone().into_bytes());
         }
@@ -210,20 +221,20 @@ impl Gathered {
     }
 
     /// The rules files that the patterns of this reading of the config mean.
-    pub(super) fn rules_of(
+    pub(super) fn rules_files_matching_patterns(
         &self,
-        document: &Document,
-        file: &ConfigFile,
+        document: &ParsedConfigDocument,
+        file: &DeserializedConfigFile,
     ) -> Result<Vec<(String, String)>, ConfigError> {
-        let folder = folder(&self.config);
+        let folder = parent_folder_of_config(&self.config);
         let mut found = Vec::new();
         for pattern in file.policy.rules.iter().flatten() {
             // It has no file: it judges by what commands do.
-            if pattern == bounds::DEFAULT {
+            if pattern == bounds::SHIPPED_POLICY {
                 continue;
             }
-            let glob = matcher(pattern)
-                .map_err(|error| document.mistake("policy.rules", error.to_string()))?;
+            let glob = cached_glob_matcher(pattern)
+                .map_err(|error| document.config_key_mistake("policy.rules", error.to_string()))?;
             let before = found.len();
             let meant = self.rules.iter().filter(|source| {
                 let below = source.name.strip_prefix(folder);
@@ -234,28 +245,28 @@ impl Gathered {
             );
             if found.len() == before {
                 let what = format!(": nothing matches '{pattern}' in {}", folder.display());
-                return Err(document.mistake("policy.rules", what));
+                return Err(document.config_key_mistake("policy.rules", what));
             }
         }
         Ok(found)
     }
 }
 
-fn folder(config: &Source) -> &Path {
+fn parent_folder_of_config(config: &ConfigSource) -> &Path {
     config.name.parent().unwrap_or(Path::new("."))
 }
 
 /// Of the config and of all its profiles.
-fn patterns(parts: &[ConfigFile]) -> impl Iterator<Item = &String> {
+fn rules_file_globs(parts: &[DeserializedConfigFile]) -> impl Iterator<Item = &String> {
     let all = parts
         .iter()
         .flat_map(|file| file.policy.rules.iter().flatten());
-    all.filter(|pattern| *pattern != bounds::DEFAULT)
+    all.filter(|pattern| *pattern != bounds::SHIPPED_POLICY)
 }
 
 /// Of the config and of all its profiles, in order, each once.
-fn schemas_named(parts: &[ConfigFile]) -> BTreeSet<&str> {
-    verifiers(parts)
+fn schema_and_rubric_file_names(parts: &[DeserializedConfigFile]) -> BTreeSet<&str> {
+    verifier_tables(parts)
         .flat_map(|verifier| [verifier.schema.as_deref(), verifier.rubric.as_deref()])
         .flatten()
         .map(str::trim)
@@ -263,25 +274,25 @@ fn schemas_named(parts: &[ConfigFile]) -> BTreeSet<&str> {
         .collect()
 }
 
-fn verifiers(parts: &[ConfigFile]) -> impl Iterator<Item = &VerifierTable> {
+fn verifier_tables(parts: &[DeserializedConfigFile]) -> impl Iterator<Item = &VerifierConfigTable> {
     parts.iter().flat_map(|file| &file.verifier)
 }
 
 /// A file in the config's folder or below it, by its plain name.
-fn below(folder: &Path, name: &str) -> Option<PathBuf> {
+fn path_below_folder(folder: &Path, name: &str) -> Option<PathBuf> {
     let name = Path::new(name);
     let mut parts = name.components();
     let plain = parts.all(|part| matches!(part, Component::Normal(_)));
     plain.then(|| folder.join(name))
 }
 
-fn not_below(name: &str) -> String {
+fn not_below_folder_message(name: &str) -> String {
     format!("cannot be '{name}'; name a file in the folder of this one, or below it, without ..")
 }
 
 /// Made once for each pattern: a hook reads its config several times, and a pattern takes longer than
 /// the rest of it.
-fn matcher(pattern: &str) -> Result<GlobMatcher, globset::Error> {
+fn cached_glob_matcher(pattern: &str) -> Result<GlobMatcher, globset::Error> {
     static MADE: Mutex<BTreeMap<String, GlobMatcher>> = Mutex::new(BTreeMap::new());
     // What was made is whole, whoever panicked.
     let mut made = MADE.lock().unwrap_or_else(PoisonError::into_inner);
@@ -297,8 +308,8 @@ fn matcher(pattern: &str) -> Result<GlobMatcher, globset::Error> {
 }
 
 /// Files below `folder` that match, in order of their names.
-fn expand(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, globset::Error> {
-    let glob = matcher(pattern)?;
+fn files_matching_glob(folder: &Path, pattern: &str) -> Result<Vec<PathBuf>, globset::Error> {
+    let glob = cached_glob_matcher(pattern)?;
     // Only where the pattern can mean anything: a repo may be large.
     let fixed: PathBuf = Path::new(pattern)
         .parent()

@@ -7,10 +7,11 @@ use checkrein_core::policy::{TaskCaps, VerifierSpec};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::document::Document;
-use super::keys::KeySet;
+use super::document::ParsedConfigDocument;
+use super::keys::ConfigFileKind;
 use super::{
-    Compiled, ConfigError, Driver, Gathered, Profile, Source, compile_gathered, millionths,
+    CompiledPolicy, ConfigError, ConfigSource, ConfigWithNamedFiles, ProfileChoice, TaskDriver,
+    compile_config_bundles, dollars_to_millionths,
 };
 
 /// A goal that can be worked for.
@@ -22,19 +23,19 @@ pub struct Goal {
     pub model: Option<String>,
     /// Identity of the whole file.
     pub digest: Digest,
-    document: Document,
-    criteria: Compiled,
-    budget: Budget,
+    document: ParsedConfigDocument,
+    criteria: CompiledPolicy,
+    budget: GoalBudget,
 }
 
 /// The file; the table of keys has checked it.
 #[derive(Debug, Deserialize)]
-struct File {
+struct ParsedGoalFile {
     #[serde(default)]
     goal: String,
     model: Option<String>,
     #[serde(default)]
-    budget: BudgetTable,
+    budget: GoalFileBudgetTable,
     #[serde(default)]
     criterion: Vec<toml::Table>,
 }
@@ -42,7 +43,7 @@ struct File {
 /// `[budget]`
 #[derive(Debug, Clone, Copy, Default, Deserialize)]
 #[serde(default)]
-struct BudgetTable {
+struct GoalFileBudgetTable {
     dollars: Option<f64>,
     seconds: Option<u64>,
     tokens: Option<u64>,
@@ -52,7 +53,7 @@ struct BudgetTable {
 
 /// What is set of it comes in the place of the config's caps.
 #[derive(Debug, Clone, Copy, Default)]
-struct Budget {
+struct GoalBudget {
     cost: Option<u64>,
     wall_clock_ms: Option<u64>,
     tokens: Option<u64>,
@@ -66,28 +67,32 @@ impl Goal {
     /// # Errors
     /// The first thing that is wrong with it; a goal without a criterion is none, since nobody could
     /// ever say that it is reached.
-    pub fn read(source: &Source) -> Result<Self, ConfigError> {
-        let document = Document::parse(source, KeySet::Goal)?;
-        let file: File = document.values(document.over(Table::new()))?;
+    pub fn parse_goal(source: &ConfigSource) -> Result<Self, ConfigError> {
+        let document = ParsedConfigDocument::parse_config_document(source, ConfigFileKind::Goal)?;
+        let file: ParsedGoalFile =
+            document.deserialize_config_table(document.merge_over_base_config(Table::new()))?;
         if file.goal.trim().is_empty() {
-            return Err(document.mistake("goal", "is missing; say what is to be reached"));
+            return Err(
+                document.config_key_mistake("goal", "is missing; say what is to be reached")
+            );
         }
         if file.criterion.is_empty() {
             let what = "is missing: write at least one, as a [[verifier]]; without it nobody could \
                 say that the goal is reached";
-            return Err(document.mistake("[[criterion]]", what));
+            return Err(document.config_key_mistake("[[criterion]]", what));
         }
         let criteria = file.criterion.into_iter().map(Value::Table).collect();
         let verifiers = Table::from_iter([("verifier".to_owned(), Value::Array(criteria))]);
         // That text is none that anybody wrote.
-        let relocated = |error| document.relocate(error, "verifier", "criterion");
-        let gathered = Gathered::of(Source {
+        let relocated = |error| document.relocate_config_mistakes(error, "verifier", "criterion");
+        let gathered = ConfigWithNamedFiles::gather_files_named_by_config(ConfigSource {
             name: source.name.clone(),
             text: verifiers.to_string(),
         })
         .map_err(relocated)?;
-        let criteria = compile_gathered(Some(&gathered), None, Driver::Run, Profile::Plain)
-            .map_err(relocated)?;
+        let criteria =
+            compile_config_bundles(Some(&gathered), None, TaskDriver::Run, ProfileChoice::Plain)
+                .map_err(relocated)?;
         if criteria
             .policy
             .accept
@@ -95,15 +100,15 @@ impl Goal {
             .is_empty()
         {
             let what = "are all advisory: then nothing says that the goal is reached";
-            return Err(document.mistake("[[criterion]]", what));
+            return Err(document.config_key_mistake("[[criterion]]", what));
         }
         let table = &file.budget;
         Ok(Self {
             digest: Digest::hash_bytes(source.text.as_bytes()),
             goal: file.goal,
             model: file.model,
-            budget: Budget {
-                cost: table.dollars.map(millionths),
+            budget: GoalBudget {
+                cost: table.dollars.map(dollars_to_millionths),
                 wall_clock_ms: table.seconds.map(|seconds| seconds.saturating_mul(1000)),
                 tokens: table.tokens,
                 iterations: table.iterations,
@@ -123,20 +128,20 @@ impl Goal {
     ///
     /// # Errors
     /// If a criterion has the name of a verifier that is there already.
-    pub fn join(&self, compiled: &mut Compiled) -> Result<(), ConfigError> {
+    pub fn add_to_policy(&self, compiled: &mut CompiledPolicy) -> Result<(), ConfigError> {
         let (policy, own) = (&mut compiled.policy, &self.criteria.policy);
         for criterion in &own.verifiers {
             if policy.verifier_spec(&criterion.name).is_some() {
                 let what = "is the name of a verifier of the config, too; give it another";
                 let key = format!("criterion '{}'", criterion.name.as_str());
-                return Err(self.document.mistake(&key, what));
+                return Err(self.document.config_key_mistake(&key, what));
             }
         }
         policy.verifiers.extend(own.verifiers.iter().cloned());
         let before = std::mem::replace(&mut policy.accept, AcceptExpr::All(Vec::new()));
         policy.accept = AcceptExpr::All(vec![before, own.accept.clone()]);
         policy.goal = Some(self.goal.clone());
-        let Budget {
+        let GoalBudget {
             cost,
             wall_clock_ms,
             tokens,
@@ -164,7 +169,7 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<Goal, ConfigError> {
-        Goal::read(&Source {
+        Goal::parse_goal(&ConfigSource {
             name: PathBuf::from("GOAL.toml"),
             text: text.to_owned(),
         })
@@ -178,13 +183,14 @@ mod tests {
             "goal = \"green\"\n[budget]\ndollars = 0.5\nseconds = 60\ntool_calls = 7\n{CRITERION}"
         );
         let goal = read(&text).unwrap();
-        let config = Source {
+        let config = ConfigSource {
             name: PathBuf::from("checkrein.toml"),
             text: "[caps]\ntool_calls = 3\n[[verifier]]\nname = \"lint\"\nrun = \"true\"\n"
                 .to_owned(),
         };
-        let mut compiled = super::super::compile(Some(&config), None, Driver::Run).unwrap();
-        goal.join(&mut compiled).unwrap();
+        let mut compiled =
+            super::super::compile_config(Some(&config), None, TaskDriver::Run).unwrap();
+        goal.add_to_policy(&mut compiled).unwrap();
         let policy = compiled.policy;
         let names: Vec<String> = policy
             .accept
@@ -242,12 +248,13 @@ mod tests {
             );
         }
         let goal = read(&format!("goal = \"x\"\n{CRITERION}")).unwrap();
-        let config = Source {
+        let config = ConfigSource {
             name: PathBuf::from("checkrein.toml"),
             text: "[[verifier]]\nname = \"tests\"\nrun = \"true\"\n".to_owned(),
         };
-        let mut compiled = super::super::compile(Some(&config), None, Driver::Run).unwrap();
-        let error = goal.join(&mut compiled).unwrap_err().to_string();
+        let mut compiled =
+            super::super::compile_config(Some(&config), None, TaskDriver::Run).unwrap();
+        let error = goal.add_to_policy(&mut compiled).unwrap_err().to_string();
         assert!(error.contains("criterion 'tests'"), "{error}");
     }
 }

@@ -4,17 +4,20 @@ use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 
 use super::ConfigError;
-use super::document::Document;
-use super::file::VerifierTable;
-use crate::approvals::Human;
+use super::document::ParsedConfigDocument;
+use super::file::VerifierConfigTable;
+use crate::approvals::HumanVerifierDefinition;
 
 /// The kind's name.
 pub(super) const KIND: &str = "human";
 
-pub(super) fn verifier(at: &Document, table: &VerifierTable) -> Result<VerifierSpec, ConfigError> {
-    super::judge::none_of_its_keys(at, table)?;
+pub(super) fn compile_human_verifier(
+    at: &ParsedConfigDocument,
+    table: &VerifierConfigTable,
+) -> Result<VerifierSpec, ConfigError> {
+    super::judge::reject_judge_keys(at, table)?;
     let wrong = |key: &str, what: String| {
-        Err(at.mistake(&format!("verifier '{}': {key}", table.name), what))
+        Err(at.config_key_mistake(&format!("verifier '{}': {key}", table.name), what))
     };
     for (key, there) in [
         ("run", table.run.is_some()),
@@ -52,7 +55,7 @@ pub(super) fn verifier(at: &Document, table: &VerifierTable) -> Result<VerifierS
             return wrong("inputs", error.to_string());
         }
     }
-    let definition = Human {
+    let definition = HumanVerifierDefinition {
         ask: ask.to_owned(),
         expires_ms: table.expires.map(|span| span.ms),
     };
@@ -74,7 +77,10 @@ pub(super) fn verifier(at: &Document, table: &VerifierTable) -> Result<VerifierS
 }
 
 /// Other kinds have none of these keys.
-pub(super) fn none_of_its_keys(at: &Document, table: &VerifierTable) -> Result<(), ConfigError> {
+pub(super) fn reject_human_verifier_keys(
+    at: &ParsedConfigDocument,
+    table: &VerifierConfigTable,
+) -> Result<(), ConfigError> {
     for (key, there) in [
         ("ask", table.ask.is_some()),
         ("expires", table.expires.is_some()),
@@ -82,7 +88,7 @@ pub(super) fn none_of_its_keys(at: &Document, table: &VerifierTable) -> Result<(
         if there {
             let key = format!("verifier '{}': {key}", table.name);
             let what = format!("is for kind = \"{KIND}\", which asks a person");
-            return Err(at.mistake(&key, what));
+            return Err(at.config_key_mistake(&key, what));
         }
     }
     Ok(())

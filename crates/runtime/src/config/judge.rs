@@ -10,9 +10,9 @@ use checkrein_verifiers::judge::{
 };
 use checkrein_verifiers::{JudgeVerifier, VerifierKind as _};
 
-use super::document::Document;
-use super::file::{JudgeMode, VerifierTable};
-use super::{ConfigError, Gathered, permille, small};
+use super::document::ParsedConfigDocument;
+use super::file::{JudgeEnforcedOrShadow, VerifierConfigTable};
+use super::{ConfigError, ConfigWithNamedFiles, saturate_u32, to_permille};
 
 /// The kind's name.
 pub(super) const KIND: &str = "judge";
@@ -22,13 +22,13 @@ const TIMEOUT_MS: u64 = 30_000;
 /// The least score that passes, unless the config says otherwise, in thousandths.
 const MIN_SCORE: u32 = 700;
 
-pub(super) fn verifier(
-    at: &Document,
-    table: &VerifierTable,
-    gathered: Option<&Gathered>,
+pub(super) fn compile_judge_verifier(
+    at: &ParsedConfigDocument,
+    table: &VerifierConfigTable,
+    gathered: Option<&ConfigWithNamedFiles>,
 ) -> Result<VerifierSpec, ConfigError> {
     let key = |key: &str| format!("verifier '{}': {key}", table.name);
-    let wrong = |of: &str, what: String| Err(at.mistake(&key(of), what));
+    let wrong = |of: &str, what: String| Err(at.config_key_mistake(&key(of), what));
     for (of, there) in [
         ("run", table.run.is_some()),
         ("env", !table.env.is_empty()),
@@ -72,11 +72,11 @@ pub(super) fn verifier(
         }
         Some(named) => named.clone(),
     };
-    let min_score = table.min_score.map_or(MIN_SCORE, permille);
+    let min_score = table.min_score.map_or(MIN_SCORE, to_permille);
     let rubric = match table.rubric.as_deref().map(str::trim) {
         None => None,
         Some("") => return wrong("rubric", "names no file; leave it out".to_owned()),
-        Some(file) => match gathered.and_then(|gathered| gathered.schema(file)) {
+        Some(file) => match gathered.and_then(|gathered| gathered.schema_text(file)) {
             Some(text) => Some(text.to_owned()),
             None => return wrong("rubric", format!("names '{file}', which is not there")),
         },
@@ -89,7 +89,9 @@ pub(super) fn verifier(
         surfaces,
         min_score,
         rubric,
-        rules: gathered.map(Gathered::agents_rules).unwrap_or_default(),
+        rules: gathered
+            .map(ConfigWithNamedFiles::agent_rules_files)
+            .unwrap_or_default(),
     };
     let definition = serde_json::to_string(&definition).unwrap_or_default();
     if let Err(error) = JudgeVerifier.validate_verifier_definition(&definition) {
@@ -104,25 +106,28 @@ pub(super) fn verifier(
         inputs: Vec::new(),
         outputs: Vec::new(),
         timeout_ms: table.timeout.map_or(TIMEOUT_MS, |span| span.ms),
-        retries: table.retries.map_or(0, small),
+        retries: table.retries.map_or(0, saturate_u32),
         advisory: table.advisory,
         // A model's word is testimony: where there is none, nothing waits for it.
         stance: table.stance.unwrap_or(Stance::Allow),
         judge: Some(JudgeEnforcementPolicy {
-            max_attempts: table.max_attempts.map_or(3, small),
-            shadow: table.mode == Some(JudgeMode::Shadow),
+            max_attempts: table.max_attempts.map_or(3, saturate_u32),
+            shadow: table.mode == Some(JudgeEnforcedOrShadow::Shadow),
         }),
     })
 }
 
 /// Whether it can be asked about what a person is told.
-pub(super) fn reads_main(spec: &VerifierSpec) -> bool {
+pub(super) fn judge_reads_main_conversation(spec: &VerifierSpec) -> bool {
     let judge = serde_json::from_str::<JudgeDefinition>(&spec.definition);
     judge.is_ok_and(|judge| judge.surfaces.contains(&ConversationKind::Main))
 }
 
 /// Of another kind its keys would do nothing.
-pub(super) fn none_of_its_keys(at: &Document, table: &VerifierTable) -> Result<(), ConfigError> {
+pub(super) fn reject_judge_keys(
+    at: &ParsedConfigDocument,
+    table: &VerifierConfigTable,
+) -> Result<(), ConfigError> {
     for (key, there) in [
         ("model", table.model.is_some()),
         ("trigger", table.trigger.is_some()),
@@ -137,7 +142,7 @@ pub(super) fn none_of_its_keys(at: &Document, table: &VerifierTable) -> Result<(
         if there {
             let key = format!("verifier '{}': {key}", table.name);
             let what = format!("is for kind = \"{KIND}\", which asks a model");
-            return Err(at.mistake(&key, what));
+            return Err(at.config_key_mistake(&key, what));
         }
     }
     Ok(())

@@ -30,21 +30,26 @@ use checkrein_core::policy::{
 
 use serde::{Deserialize, Serialize};
 
-use document::Document;
+use document::ParsedConfigDocument;
 pub use document::{ConfigMistake, TextPosition};
-pub use file::Span;
-use file::{CapsTable, ConfigFile, SessionCapsTable, TokenBudgetTable, VerifierTable};
-pub use gathered::Gathered;
+pub use file::ConfigDuration;
+use file::{
+    CapsConfigTable, DeserializedConfigFile, SessionCapsConfigTable, TokenBudgetConfigTable,
+    VerifierConfigTable,
+};
+pub use gathered::ConfigWithNamedFiles;
 pub use goal::Goal;
-pub use keys::{KEYS, KeySpec, OwnFile, ValueKind, WordChoice};
-pub use profile::{Asked, Profile};
+pub use keys::{
+    ConfigKeySpec, ConfigValueKind, ConfigWordChoice, KEYS, PersonalConfigKeyPermission,
+};
+pub use profile::{ProfileChoice, RequestedConfigProfile};
 
 /// The defaults as a commented file, written from the table of keys: also the manual.
 pub const DEFAULTS: &str = include_str!("defaults.toml");
 
 /// A config text and what to call it in messages.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Source {
+pub struct ConfigSource {
     /// Path or other name, for messages; `rules` globs are relative to its folder.
     pub name: PathBuf,
     /// Its text.
@@ -56,7 +61,7 @@ const NO_COST: &str = "cost_usd is not applied behind hooks: they are not told w
 
 /// Who drives the task: `run` and the library have tighter defaults and exactly one task.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Driver {
+pub enum TaskDriver {
     /// An agent's hook.
     Hook,
     /// `checkrein run`, or the library.
@@ -65,33 +70,33 @@ pub enum Driver {
 
 /// A compiled policy and what a person should be told about its sources.
 #[derive(Debug, Clone)]
-pub struct Compiled {
+pub struct CompiledPolicy {
     /// The policy.
     pub policy: Policy,
     /// What is kept of the past: no part of the policy, since it decides nothing.
-    pub retention: Retention,
+    pub retention: RetentionLimits,
     /// What a person should know of its sources.
     pub warnings: Vec<String>,
     /// The texts it was compiled from.
-    pub sources: Sources,
+    pub sources: PolicySources,
     /// Under which profile.
-    pub profile: Asked,
+    pub profile: RequestedConfigProfile,
 }
 
 /// The texts that a policy is compiled from.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Sources {
+pub struct PolicySources {
     /// The repo's config.
-    pub repo: Option<Gathered>,
+    pub repo: Option<ConfigWithNamedFiles>,
     /// The person's own.
-    pub person: Option<Gathered>,
+    pub person: Option<ConfigWithNamedFiles>,
 }
 
 /// Why a config cannot be used: what, where, what to do next.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// What is wrong in a file: at least one mistake, in the order of their lines.
-    #[error("{}", document::Told(.name, .mistakes))]
+    #[error("{}", document::ConfigMistakesDisplay(.name, .mistakes))]
     Mistakes {
         /// Which file.
         name: PathBuf,
@@ -118,7 +123,7 @@ pub enum ConfigError {
     },
     /// What goes on although it was edited, or what was approved, cannot be read.
     #[error("{name}: cannot be read: {source}; a person mends it by: checkrein seal", name = .name.display())]
-    Kept {
+    StateFile {
         /// Which file of the state folder.
         name: PathBuf,
         /// Why.
@@ -139,19 +144,19 @@ pub enum ConfigError {
 
 impl ConfigError {
     /// Whether it is about what a person writes, and not about what Checkrein keeps.
-    pub fn is_of_the_config(&self) -> bool {
+    pub fn is_mistake_in_config(&self) -> bool {
         match self {
             Self::Mistakes { .. }
             | Self::Value { .. }
             | Self::Unreadable { .. }
             | Self::RulesFile { .. }
             | Self::Rules(_) => true,
-            Self::Kept { .. } => false,
+            Self::StateFile { .. } => false,
         }
     }
 
     /// With what is suspect in the files that the config names: it may be why.
-    fn beside(self, suspect: &[String]) -> Self {
+    fn with_config_warnings(self, suspect: &[String]) -> Self {
         match self {
             Self::Mistakes { name, mut mistakes } => {
                 mistakes.extend(suspect.iter().map(|what| ConfigMistake {
@@ -170,40 +175,48 @@ impl ConfigError {
 ///
 /// # Errors
 /// What is wrong in the first file that has a mistake; a config with a mistake is never half used.
-pub fn compile(
-    repo: Option<&Source>,
-    person: Option<&Source>,
-    driver: Driver,
-) -> Result<Compiled, ConfigError> {
-    let repo = repo.cloned().map(Gathered::of).transpose()?;
-    let person = person.cloned().map(Gathered::of_own).transpose()?;
-    compile_gathered(repo.as_ref(), person.as_ref(), driver, Profile::Plain)
+pub fn compile_config(
+    repo: Option<&ConfigSource>,
+    person: Option<&ConfigSource>,
+    driver: TaskDriver,
+) -> Result<CompiledPolicy, ConfigError> {
+    let repo = repo
+        .cloned()
+        .map(ConfigWithNamedFiles::gather_files_named_by_config)
+        .transpose()?;
+    let person = person
+        .cloned()
+        .map(ConfigWithNamedFiles::read_person_config)
+        .transpose()?;
+    compile_config_bundles(repo.as_ref(), person.as_ref(), driver, ProfileChoice::Plain)
 }
 
 /// The same from texts that were read before, under a profile. No file is read.
 ///
 /// # Errors
 /// What is wrong in the first file that has a mistake.
-pub fn compile_gathered(
-    repo: Option<&Gathered>,
-    person: Option<&Gathered>,
-    driver: Driver,
-    profile: Profile<'_>,
-) -> Result<Compiled, ConfigError> {
+pub fn compile_config_bundles(
+    repo: Option<&ConfigWithNamedFiles>,
+    person: Option<&ConfigWithNamedFiles>,
+    driver: TaskDriver,
+    profile: ProfileChoice<'_>,
+) -> Result<CompiledPolicy, ConfigError> {
     let document = match repo {
-        Some(gathered) => gathered.document()?,
-        None => Document::empty(),
+        Some(gathered) => gathered.parse_config_document()?,
+        None => ParsedConfigDocument::empty_config_document(),
     };
-    let own = person.map(Gathered::own_document).transpose()?;
-    if let (Profile::Named(wanted), Some(_)) = (profile, repo) {
-        profile::must_be_there(wanted, &document, own.as_ref())?;
+    let own = person
+        .map(ConfigWithNamedFiles::parse_personal_config)
+        .transpose()?;
+    if let (ProfileChoice::Named(wanted), Some(_)) = (profile, repo) {
+        profile::require_existing_config_profile(wanted, &document, own.as_ref())?;
     }
-    let document = document.under(profile);
-    let values = document.over(keys::defaults(driver));
-    let file = document.values(values.clone())?;
+    let document = document.with_config_profile(profile);
+    let values = document.merge_over_base_config(keys::default_config_values(driver));
+    let file = document.deserialize_config_table(values.clone())?;
     let mut rules = Vec::new();
     if let Some(gathered) = repo {
-        rules.extend(gathered.rules_of(&document, &file)?);
+        rules.extend(gathered.rules_files_matching_patterns(&document, &file)?);
     }
     let mut warnings = Vec::new();
     for schema in repo.map_or(&[][..], |repo| &repo.schemas) {
@@ -212,23 +225,25 @@ pub fn compile_gathered(
             checkrein_verifiers::SchemaVerifier::unknown_keyword_warnings(&name, &schema.text),
         );
     }
-    let policy = policy_of(&document, &file, repo, driver);
-    let mut policy = policy.map_err(|error| error.beside(&warnings))?;
+    let policy = build_policy_from_config(&document, &file, repo, driver);
+    let mut policy = policy.map_err(|error| error.with_config_warnings(&warnings))?;
     let mut bounds = checkrein_execpolicy::EffectPolicy {
         // A person's own file only tightens: what the repo's does not switch off stays.
         forbids_destruction: file.policy.rules.is_none(),
         ..checkrein_execpolicy::EffectPolicy::default()
     };
-    bounds::add(&mut bounds, &document, &file)?;
-    let mut retention = Retention::of(&file);
+    bounds::merge_config_into_effect_policy(&mut bounds, &document, &file)?;
+    let mut retention = RetentionLimits::retention_from_config_file(&file);
     if let (Some(gathered), Some(own)) = (person, own) {
-        let own = own.under(profile);
-        let file = own.values(own.over(tighten::base(values)))?;
-        rules.extend(gathered.rules_of(&own, &file)?);
-        tighten::tighten(&mut policy, &own, &file)?;
-        bounds::add(&mut bounds, &own, &file)?;
+        let own = own.with_config_profile(profile);
+        let file = own.deserialize_config_table(
+            own.merge_over_base_config(tighten::repo_values_under_person_config(values)),
+        )?;
+        rules.extend(gathered.rules_files_matching_patterns(&own, &file)?);
+        tighten::tighten_policy(&mut policy, &own, &file)?;
+        bounds::merge_config_into_effect_policy(&mut bounds, &own, &file)?;
         // How much of a person's disk is used is theirs to say.
-        retention = Retention::of(&file);
+        retention = RetentionLimits::retention_from_config_file(&file);
     }
     let files: Vec<(&str, &str)> = rules
         .iter()
@@ -237,15 +252,16 @@ pub fn compile_gathered(
     policy.rules = checkrein_execpolicy::compile_execpolicy_rules_files(&files)?
         .with_effect_policy(bounds)
         .rules_to_json();
-    if driver == Driver::Hook && (policy.caps.cost.is_some() || policy.session_caps.cost.is_some())
+    if driver == TaskDriver::Hook
+        && (policy.caps.cost.is_some() || policy.session_caps.cost.is_some())
     {
         warnings.push(NO_COST.to_owned());
     }
-    Ok(Compiled {
+    Ok(CompiledPolicy {
         policy,
         retention,
         warnings,
-        sources: Sources {
+        sources: PolicySources {
             repo: repo.cloned(),
             person: person.cloned(),
         },
@@ -257,26 +273,28 @@ pub fn compile_gathered(
 ///
 /// # Errors
 /// If a config cannot be used, or names no file.
-pub fn rules_files(
-    repo: Option<&Gathered>,
-    person: Option<&Gathered>,
-    profile: Profile<'_>,
+pub fn rules_file_texts(
+    repo: Option<&ConfigWithNamedFiles>,
+    person: Option<&ConfigWithNamedFiles>,
+    profile: ProfileChoice<'_>,
 ) -> Result<Vec<(String, String)>, ConfigError> {
     let mut rules = Vec::new();
     let documents = [
-        repo.map(|gathered| (gathered, gathered.document())),
-        person.map(|gathered| (gathered, gathered.own_document())),
+        repo.map(|gathered| (gathered, gathered.parse_config_document())),
+        person.map(|gathered| (gathered, gathered.parse_personal_config())),
     ];
     for (gathered, document) in documents.into_iter().flatten() {
-        let document = document?.under(profile);
-        let file = document.values(document.over(keys::defaults(Driver::Hook)))?;
-        rules.extend(gathered.rules_of(&document, &file)?);
+        let document = document?.with_config_profile(profile);
+        let file = document.deserialize_config_table(
+            document.merge_over_base_config(keys::default_config_values(TaskDriver::Hook)),
+        )?;
+        rules.extend(gathered.rules_files_matching_patterns(&document, &file)?);
     }
     Ok(rules)
 }
 
 /// Files and folders that no command and no tool of a session with this policy may write.
-pub fn protect(policy: &mut Policy, paths: Vec<String>) {
+pub fn protect_paths_in_policy(policy: &mut Policy, paths: Vec<String>) {
     // Rules that were just compiled can be read.
     if let Ok(rules) = checkrein_execpolicy::RuleSet::deserialize_rule_set(&policy.rules) {
         policy.rules = rules.with_protected_paths(paths).rules_to_json();
@@ -285,7 +303,7 @@ pub fn protect(policy: &mut Policy, paths: Vec<String>) {
 
 /// Where the tree of a session with this policy lies: what a path means is judged by its text.
 /// Where nothing is judged by effects or protected, that makes no difference and is not kept.
-pub fn rooted(policy: &mut Policy, root: &Path) {
+pub fn set_policy_root(policy: &mut Policy, root: &Path) {
     let Ok(rules) = checkrein_execpolicy::RuleSet::deserialize_rule_set(&policy.rules) else {
         return;
     };
@@ -300,28 +318,29 @@ pub fn rooted(policy: &mut Policy, root: &Path) {
 
 /// What is kept of the past.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Retention {
+pub struct RetentionLimits {
     /// Sessions in which nothing has happened for so long may go.
     pub keep_ms: u64,
     /// Over this size the oldest ones go.
     pub max_bytes: u64,
 }
 
-impl Default for Retention {
+impl Default for RetentionLimits {
     fn default() -> Self {
-        let file = Document::empty().values(keys::defaults(Driver::Hook));
+        let file = ParsedConfigDocument::empty_config_document()
+            .deserialize_config_table(keys::default_config_values(TaskDriver::Hook));
         file.map_or(
             Self {
                 keep_ms: u64::MAX,
                 max_bytes: u64::MAX,
             },
-            |file| Self::of(&file),
+            |file| Self::retention_from_config_file(&file),
         )
     }
 }
 
-impl Retention {
-    fn of(file: &ConfigFile) -> Self {
+impl RetentionLimits {
+    fn retention_from_config_file(file: &DeserializedConfigFile) -> Self {
         Self {
             keep_ms: file.store.keep.ms,
             max_bytes: file.store.max_size.bytes,
@@ -329,21 +348,21 @@ impl Retention {
     }
 }
 
-fn policy_of(
-    at: &Document,
-    file: &ConfigFile,
-    gathered: Option<&Gathered>,
-    driver: Driver,
+fn build_policy_from_config(
+    at: &ParsedConfigDocument,
+    file: &DeserializedConfigFile,
+    gathered: Option<&ConfigWithNamedFiles>,
+    driver: TaskDriver,
 ) -> Result<Policy, ConfigError> {
-    let verifiers = verifiers(at, &file.verifier, gathered)?;
+    let verifiers = compile_verifiers(at, &file.verifier, gathered)?;
     let known: BTreeSet<VerifierName> = verifiers.iter().map(|spec| spec.name.clone()).collect();
     let accept = match &file.accept {
         Some(text) => AcceptExpr::parse(text, &known).map_err(|error| {
             let known = match error {
-                AcceptExpressionError::Unknown(_) => names(&known),
+                AcceptExpressionError::Unknown(_) => known_verifiers_hint(&known),
                 _ => String::new(),
             };
-            at.mistake("accept", format!("= \"{text}\": {error}{known}"))
+            at.config_key_mistake("accept", format!("= \"{text}\": {error}{known}"))
         })?,
         None => AcceptExpr::All(
             verifiers
@@ -361,16 +380,18 @@ fn policy_of(
             "names '{}', which is advisory and can never be required",
             spec.name
         );
-        return Err(at.mistake("accept", what));
+        return Err(at.config_key_mistake("accept", what));
     }
-    let aside = |spec: &&VerifierSpec| spec.tier == VerifierTier::Judge && !judge::reads_main(spec);
+    let aside = |spec: &&VerifierSpec| {
+        spec.tier == VerifierTier::Judge && !judge::judge_reads_main_conversation(spec)
+    };
     let meant = |spec: &&VerifierSpec| accept.verifiers_named_by_accept().contains(&spec.name);
     if let Some(spec) = verifiers.iter().filter(aside).find(meant) {
         let what = format!(
             "names '{}', which does not read the main conversation: add \"main\" to its surfaces",
             spec.name
         );
-        return Err(at.mistake("accept", what));
+        return Err(at.config_key_mistake("accept", what));
     }
     let shadow = |spec: &&VerifierSpec| spec.judge.is_some_and(|terms| terms.shadow);
     let named = |spec: &&VerifierSpec| accept.verifiers_named_by_accept().contains(&spec.name);
@@ -379,45 +400,48 @@ fn policy_of(
             "names '{}', whose mode is \"shadow\": nothing may depend on it",
             spec.name
         );
-        return Err(at.mistake("accept", what));
+        return Err(at.config_key_mistake("accept", what));
     }
     Ok(Policy {
         goal: file.goal.clone(),
         accept,
         verify_on: file.verify_on,
-        caps: caps(&file.caps),
-        session_caps: session_caps(&file.session_caps),
+        caps: task_caps_from_config(&file.caps),
+        session_caps: session_caps_from_config(&file.session_caps),
         subagents: SubagentPolicy {
             max_iterations: Some(file.subagents.max_iterations),
             verify: file.subagents.verify,
         },
-        token_budget: token_budget(&file.token_budget),
-        loops: detectors_of(&file.loops.preset),
+        token_budget: token_budget_from_table(&file.token_budget),
+        loops: preset_detectors(&file.loops.preset),
         stance: StancePolicy {
             tool: file.stance.tool,
             stop: file.stance.stop,
         },
         rules: String::new(),
         approval: file.policy.approval,
-        approvals: approvals(at, file)?,
+        approvals: compile_approval_policy(at, file)?,
         ask_person_without_change: verifiers
             .iter()
             .any(|spec| spec.tier == VerifierTier::Person),
-        veto: second::veto(at, &file.veto)?,
-        progress: second::progress(at, &file.progress)?,
-        middleware: middleware::layers(at, &file.middleware)?,
+        veto: second::compile_veto_policy(at, &file.veto)?,
+        progress: second::compile_progress_policy(at, &file.progress)?,
+        middleware: middleware::compile_middleware_layers(at, &file.middleware)?,
         verifiers,
-        single_task: driver == Driver::Run,
+        single_task: driver == TaskDriver::Run,
         verified_notice: file.ui.verified,
         config_error: None,
     })
 }
 
-fn approvals(at: &Document, file: &ConfigFile) -> Result<ApprovalSettings, ConfigError> {
+fn compile_approval_policy(
+    at: &ParsedConfigDocument,
+    file: &DeserializedConfigFile,
+) -> Result<ApprovalSettings, ConfigError> {
     let notify = file.approvals.notify.as_deref();
     if notify.is_some_and(|command| command.trim().is_empty()) {
         let what = "is empty; write the command, or leave it out";
-        return Err(at.mistake("approvals.notify", what));
+        return Err(at.config_key_mistake("approvals.notify", what));
     }
     Ok(ApprovalSettings {
         expires_ms: file.approvals.expires.ms,
@@ -425,7 +449,7 @@ fn approvals(at: &Document, file: &ConfigFile) -> Result<ApprovalSettings, Confi
     })
 }
 
-fn names(known: &BTreeSet<VerifierName>) -> String {
+fn known_verifiers_hint(known: &BTreeSet<VerifierName>) -> String {
     let known: Vec<&str> = known.iter().map(VerifierName::as_str).collect();
     match known.as_slice() {
         [] => "; there is no [[verifier]]".to_owned(),
@@ -433,50 +457,50 @@ fn names(known: &BTreeSet<VerifierName>) -> String {
     }
 }
 
-fn caps(table: &CapsTable) -> TaskCaps {
+fn task_caps_from_config(table: &CapsConfigTable) -> TaskCaps {
     TaskCaps {
         token_budget: Some(table.token_budget),
         wall_clock_ms: Some(table.wall_clock.ms),
         tool_calls: Some(table.tool_calls),
         max_iterations: Some(table.max_iterations),
-        attempts: small(table.attempts),
-        continues: small(table.continues),
-        cost: table.cost_usd.map(millionths),
+        attempts: saturate_u32(table.attempts),
+        continues: saturate_u32(table.continues),
+        cost: table.cost_usd.map(dollars_to_millionths),
     }
 }
 
-fn session_caps(table: &SessionCapsTable) -> SessionCaps {
+fn session_caps_from_config(table: &SessionCapsConfigTable) -> SessionCaps {
     SessionCaps {
         token_budget: table.token_budget,
         wall_clock_ms: table.wall_clock.map(|span| span.ms),
         tool_calls: table.tool_calls,
         max_iterations: table.max_iterations,
-        continues: table.continues.map(small),
-        cost: table.cost_usd.map(millionths),
+        continues: table.continues.map(saturate_u32),
+        cost: table.cost_usd.map(dollars_to_millionths),
     }
 }
 
-fn token_budget(table: &TokenBudgetTable) -> TokenBudgetSettings {
+fn token_budget_from_table(table: &TokenBudgetConfigTable) -> TokenBudgetSettings {
     TokenBudgetSettings {
-        threshold_permille: permille(table.threshold),
+        threshold_permille: to_permille(table.threshold),
         diminishing_tokens: table.diminishing_tokens,
-        diminishing_rounds: small(table.diminishing_rounds),
+        diminishing_rounds: saturate_u32(table.diminishing_rounds),
         mode: table.mode,
     }
 }
 
 /// A count that is kept in 32 bits.
-fn small(number: u64) -> u32 {
+fn saturate_u32(number: u64) -> u32 {
     u32::try_from(number).unwrap_or(u32::MAX)
 }
 
 /// A share in thousandths. The table of keys has checked its range.
-fn permille(share: f64) -> u32 {
+fn to_permille(share: f64) -> u32 {
     (share * 1000.0).round() as u32
 }
 
 /// A sum in millionths of a dollar. The table of keys has checked its range.
-fn millionths(dollars: f64) -> u64 {
+fn dollars_to_millionths(dollars: f64) -> u64 {
     (dollars * 1e6).round() as u64
 }
 
@@ -484,9 +508,9 @@ fn millionths(dollars: f64) -> u64 {
 ///
 /// # Errors
 /// If there is no such preset, or this build does not have it.
-pub fn loops(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
-    match document::wrong_word("loops.preset", preset) {
-        None => Ok(detectors_of(preset)),
+pub fn parse_loop_preset(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
+    match document::describe_bad_config_value("loops.preset", preset) {
+        None => Ok(preset_detectors(preset)),
         Some(what) => Err(ConfigError::Value {
             name: name.to_owned(),
             key: "loops.preset".to_owned(),
@@ -496,7 +520,7 @@ pub fn loops(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
 }
 
 /// The detectors of a preset that the table of keys has checked.
-fn detectors_of(preset: &str) -> LoopPolicy {
+fn preset_detectors(preset: &str) -> LoopPolicy {
     let named = |names: &[&str]| names.iter().map(|name| DetectorName::new(*name)).collect();
     match preset {
         "seed" => LoopPolicy {
@@ -518,15 +542,15 @@ fn detectors_of(preset: &str) -> LoopPolicy {
 }
 
 /// All of them, or what is wrong with each that cannot be used.
-fn verifiers(
-    at: &Document,
-    tables: &[VerifierTable],
-    gathered: Option<&Gathered>,
+fn compile_verifiers(
+    at: &ParsedConfigDocument,
+    tables: &[VerifierConfigTable],
+    gathered: Option<&ConfigWithNamedFiles>,
 ) -> Result<Vec<VerifierSpec>, ConfigError> {
     let mut specs = Vec::new();
     let mut all = Vec::new();
     for table in tables {
-        match verifier(at, table, gathered) {
+        match compile_verifier(at, table, gathered) {
             Ok(spec) => specs.push(spec),
             Err(ConfigError::Mistakes { mistakes, .. }) => all.extend(mistakes),
             Err(other) => return Err(other),
@@ -541,48 +565,49 @@ fn verifiers(
     })
 }
 
-fn verifier(
-    at: &Document,
-    table: &VerifierTable,
-    gathered: Option<&Gathered>,
+fn compile_verifier(
+    at: &ParsedConfigDocument,
+    table: &VerifierConfigTable,
+    gathered: Option<&ConfigWithNamedFiles>,
 ) -> Result<VerifierSpec, ConfigError> {
     let key = |key: &str| format!("verifier '{}': {key}", table.name);
     let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let reserved = ["and", "or", "of", "not"].contains(&table.name.as_str());
     if table.name.is_empty() || !table.name.chars().all(word) || reserved {
         let what = "must be letters, digits, '_', '-' or '.', and none of the words of accept";
-        return Err(at.mistake(&key("name"), what));
+        return Err(at.config_key_mistake(&key("name"), what));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
     if kind == human::KIND {
-        return human::verifier(at, table);
+        return human::compile_human_verifier(at, table);
     }
     if kind == judge::KIND {
-        return judge::verifier(at, table, gathered);
+        return judge::compile_judge_verifier(at, table, gathered);
     }
-    human::none_of_its_keys(at, table)?;
-    judge::none_of_its_keys(at, table)?;
+    human::reject_human_verifier_keys(at, table)?;
+    judge::reject_judge_keys(at, table)?;
     let Some(implementation) = checkrein_verifiers::find_verifier_kind(kind) else {
         // The table of keys names the same kinds.
-        return Err(at.mistake(&key("kind"), format!("cannot be \"{kind}\"")));
+        return Err(at.config_key_mistake(&key("kind"), format!("cannot be \"{kind}\"")));
     };
     if kind == "schema" {
-        return schema::verifier(at, table, gathered);
+        return schema::compile_schema_verifier(at, table, gathered);
     }
-    schema::none_of_its_keys(at, table)?;
+    schema::reject_misplaced_schema_keys(at, table)?;
     let run = table.run.as_deref().unwrap_or_default();
     if run.trim().is_empty() {
         let what = "is missing; write the command to run, run = \"cargo test\"";
-        return Err(at.mistake(&key("run"), what));
+        return Err(at.config_key_mistake(&key("run"), what));
     }
     let definition = serde_json::json!({ "run": run, "env": table.env }).to_string();
     implementation
         .validate_verifier_definition(&definition)
-        .map_err(|error| at.mistake(&key("run"), error.to_string()))?;
+        .map_err(|error| at.config_key_mistake(&key("run"), error.to_string()))?;
     for (name, patterns) in [("inputs", &table.inputs), ("outputs", &table.outputs)] {
         for pattern in patterns {
-            globset::Glob::new(pattern)
-                .map_err(|error| at.mistake(&key(name), format!("cannot be used: {error}")))?;
+            globset::Glob::new(pattern).map_err(|error| {
+                at.config_key_mistake(&key(name), format!("cannot be used: {error}"))
+            })?;
         }
     }
     Ok(VerifierSpec {
@@ -594,7 +619,7 @@ fn verifier(
         inputs: table.inputs.clone(),
         outputs: table.outputs.clone(),
         timeout_ms: table.timeout.map_or(10 * 60_000, |span| span.ms),
-        retries: table.retries.map_or(0, small),
+        retries: table.retries.map_or(0, saturate_u32),
         advisory: table.advisory,
         stance: table.stance.unwrap_or(Stance::Block),
         judge: None,

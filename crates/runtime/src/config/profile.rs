@@ -7,11 +7,11 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::ConfigError;
-use super::document::Document;
+use super::document::ParsedConfigDocument;
 
 /// Which profile is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Profile<'a> {
+pub enum ProfileChoice<'a> {
     /// None.
     #[default]
     Plain,
@@ -24,25 +24,25 @@ pub enum Profile<'a> {
 /// Which profile was asked for, as it is kept.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Asked {
+pub enum RequestedConfigProfile {
     /// None.
     Plain,
     /// This one, whether or not it was there.
     For(String),
 }
 
-impl From<Profile<'_>> for Asked {
-    fn from(profile: Profile<'_>) -> Self {
+impl From<ProfileChoice<'_>> for RequestedConfigProfile {
+    fn from(profile: ProfileChoice<'_>) -> Self {
         match profile {
-            Profile::Plain => Self::Plain,
-            Profile::Named(name) | Profile::IfThere(name) => Self::For(name.to_owned()),
+            ProfileChoice::Plain => Self::Plain,
+            ProfileChoice::Named(name) | ProfileChoice::IfThere(name) => Self::For(name.to_owned()),
         }
     }
 }
 
-impl Profile<'_> {
+impl ProfileChoice<'_> {
     /// Its name, whether or not it has to be there.
-    pub(super) fn name(&self) -> Option<&str> {
+    pub(super) fn profile_name(&self) -> Option<&str> {
         match self {
             Self::Plain => None,
             Self::Named(name) | Self::IfThere(name) => Some(name),
@@ -50,27 +50,27 @@ impl Profile<'_> {
     }
 
     /// `table` as it reads under this profile.
-    pub(super) fn apply(self, mut table: Table) -> Table {
+    pub(super) fn apply_config_profile(self, mut table: Table) -> Table {
         let profiles = table.remove("profile");
-        let Some(wanted) = self.name() else {
+        let Some(wanted) = self.profile_name() else {
             return table;
         };
         if let Some(Value::Table(profile)) = profiles.as_ref().and_then(|all| all.get(wanted)) {
-            overlay(&mut table, profile);
+            overlay_table(&mut table, profile);
         }
         table
     }
 }
 
 /// A profile that is asked for by its name is in the repo's config or in the person's.
-pub(super) fn must_be_there(
+pub(super) fn require_existing_config_profile(
     wanted: &str,
-    repo: &Document,
-    person: Option<&Document>,
+    repo: &ParsedConfigDocument,
+    person: Option<&ParsedConfigDocument>,
 ) -> Result<(), ConfigError> {
     let mut known = BTreeSet::new();
     for document in std::iter::once(repo).chain(person) {
-        known.extend(document.profiles());
+        known.extend(document.profile_names());
     }
     if known.contains(wanted) {
         return Ok(());
@@ -83,18 +83,18 @@ pub(super) fn must_be_there(
     let what = format!(
         "'{wanted}' is asked for and not there; {known}. Ask for another one by --profile or CHECKREIN_PROFILE, or write [profile.{wanted}]"
     );
-    Err(repo.mistake("profile", what))
+    Err(repo.config_key_mistake("profile", what))
 }
 
 /// What `profile` sets takes the place of what `table` says.
-pub(super) fn overlay(table: &mut Table, profile: &Table) {
+pub(super) fn overlay_table(table: &mut Table, profile: &Table) {
     for (key, new) in profile {
         match (table.get_mut(key), new) {
-            (Some(Value::Table(old)), Value::Table(new)) => overlay(old, new),
+            (Some(Value::Table(old)), Value::Table(new)) => overlay_table(old, new),
             (Some(Value::Array(old)), Value::Array(new))
                 if key == "verifier" || key == "middleware" =>
             {
-                by_name(old, new);
+                overlay_lists_by_name(old, new);
             }
             _ => {
                 table.insert(key.clone(), new.clone());
@@ -103,12 +103,12 @@ pub(super) fn overlay(table: &mut Table, profile: &Table) {
     }
 }
 
-fn by_name(old: &mut Vec<Value>, new: &[Value]) {
+fn overlay_lists_by_name(old: &mut Vec<Value>, new: &[Value]) {
     for one in new {
         let name = one.get("name");
         let known = old.iter_mut().find(|known| known.get("name") == name);
         match (known, one) {
-            (Some(Value::Table(known)), Value::Table(one)) => overlay(known, one),
+            (Some(Value::Table(known)), Value::Table(one)) => overlay_table(known, one),
             _ => old.push(one.clone()),
         }
     }

@@ -5,21 +5,21 @@ use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_verifiers::{SchemaVerifier, VerifierKind as _};
 
-use super::document::Document;
-use super::file::VerifierTable;
-use super::{ConfigError, Gathered, small};
+use super::document::ParsedConfigDocument;
+use super::file::VerifierConfigTable;
+use super::{ConfigError, ConfigWithNamedFiles, saturate_u32};
 
 /// Longer no schema takes.
 const TIMEOUT_MS: u64 = 30_000;
 
-pub(super) fn verifier(
-    at: &Document,
-    table: &VerifierTable,
-    gathered: Option<&Gathered>,
+pub(super) fn compile_schema_verifier(
+    at: &ParsedConfigDocument,
+    table: &VerifierConfigTable,
+    gathered: Option<&ConfigWithNamedFiles>,
 ) -> Result<VerifierSpec, ConfigError> {
     let wrong = |key: &str, what: &str| {
         let key = format!("verifier '{}': {key}", table.name);
-        Err(at.mistake(&key, what))
+        Err(at.config_key_mistake(&key, what))
     };
     let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
     let Some(schema) = given(&table.schema) else {
@@ -43,7 +43,7 @@ pub(super) fn verifier(
     }
     let definition = serde_json::json!({
         "schema": schema,
-        "text": gathered.and_then(|gathered| gathered.schema(&schema)),
+        "text": gathered.and_then(|gathered| gathered.schema_text(&schema)),
         "target": target,
     })
     .to_string();
@@ -63,7 +63,7 @@ pub(super) fn verifier(
         inputs,
         outputs: Vec::new(),
         timeout_ms: table.timeout.map_or(TIMEOUT_MS, |span| span.ms),
-        retries: table.retries.map_or(0, small),
+        retries: table.retries.map_or(0, saturate_u32),
         advisory: table.advisory,
         stance: table.stance.unwrap_or(Stance::Block),
         judge: None,
@@ -71,7 +71,10 @@ pub(super) fn verifier(
 }
 
 /// Of another kind its keys would do nothing.
-pub(super) fn none_of_its_keys(at: &Document, table: &VerifierTable) -> Result<(), ConfigError> {
+pub(super) fn reject_misplaced_schema_keys(
+    at: &ParsedConfigDocument,
+    table: &VerifierConfigTable,
+) -> Result<(), ConfigError> {
     for (key, there) in [
         ("schema", table.schema.is_some()),
         ("target", table.target.is_some()),
@@ -79,7 +82,7 @@ pub(super) fn none_of_its_keys(at: &Document, table: &VerifierTable) -> Result<(
         if there {
             let key = format!("verifier '{}': {key}", table.name);
             let what = "is for kind = \"schema\"; add that line".to_owned();
-            return Err(at.mistake(&key, what));
+            return Err(at.config_key_mistake(&key, what));
         }
     }
     Ok(())

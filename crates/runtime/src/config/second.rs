@@ -3,46 +3,50 @@
 use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
 use checkrein_verifiers::judge::check_model_name;
 
-use super::document::Document;
-use super::file::{ProgressTable, VetoScope, VetoTable};
-use super::{ConfigError, permille, small};
+use super::document::ParsedConfigDocument;
+use super::file::{ProgressConfigTable, VetoCallSelection, VetoConfigTable};
+use super::{ConfigError, saturate_u32, to_permille};
 
-pub(super) fn veto(
-    at: &Document,
-    table: &VetoTable,
+pub(super) fn compile_veto_policy(
+    at: &ParsedConfigDocument,
+    table: &VetoConfigTable,
 ) -> Result<Option<VetoModelPolicy>, ConfigError> {
     if !table.enabled {
         return Ok(None);
     }
     Ok(Some(VetoModelPolicy {
-        model: model(at, "veto", table.model.as_deref())?,
-        all: table.scope == VetoScope::All,
-        min_confidence: permille(table.min_confidence),
-        max_calls: small(table.max_calls),
+        model: required_model_name(at, "veto", table.model.as_deref())?,
+        all: table.scope == VetoCallSelection::All,
+        min_confidence: to_permille(table.min_confidence),
+        max_calls: saturate_u32(table.max_calls),
     }))
 }
 
-pub(super) fn progress(
-    at: &Document,
-    table: &ProgressTable,
+pub(super) fn compile_progress_policy(
+    at: &ParsedConfigDocument,
+    table: &ProgressConfigTable,
 ) -> Result<Option<ProgressPolicy>, ConfigError> {
     if !table.enabled {
         return Ok(None);
     }
     Ok(Some(ProgressPolicy {
-        model: model(at, "progress", table.model.as_deref())?,
-        threshold: permille(table.threshold),
-        window: small(table.window),
-        max_calls: small(table.max_calls),
+        model: required_model_name(at, "progress", table.model.as_deref())?,
+        threshold: to_permille(table.threshold),
+        window: saturate_u32(table.window),
+        max_calls: saturate_u32(table.max_calls),
     }))
 }
 
-fn model(at: &Document, table: &str, given: Option<&str>) -> Result<String, ConfigError> {
+fn required_model_name(
+    at: &ParsedConfigDocument,
+    table: &str,
+    given: Option<&str>,
+) -> Result<String, ConfigError> {
     let key = format!("{table}.model");
     let Some(model) = given else {
         let what = "is missing; name a cheap one, such as model = \"anthropic/claude-haiku-4-5\"";
-        return Err(at.mistake(&key, what));
+        return Err(at.config_key_mistake(&key, what));
     };
-    check_model_name(model).map_err(|what| at.mistake(&key, what))?;
+    check_model_name(model).map_err(|what| at.config_key_mistake(&key, what))?;
     Ok(model.to_owned())
 }

@@ -4,19 +4,19 @@ use checkrein_core::policy::VerifyOnChangeOrAlways;
 
 use super::*;
 
-fn source(text: &str) -> Source {
-    Source {
+fn source(text: &str) -> ConfigSource {
+    ConfigSource {
         name: PathBuf::from("checkrein.toml"),
         text: text.to_owned(),
     }
 }
 
-fn compiled(text: &str) -> Compiled {
-    compile(Some(&source(text)), None, Driver::Hook).unwrap()
+fn compiled(text: &str) -> CompiledPolicy {
+    compile_config(Some(&source(text)), None, TaskDriver::Hook).unwrap()
 }
 
 fn refused(text: &str) -> String {
-    compile(Some(&source(text)), None, Driver::Hook)
+    compile_config(Some(&source(text)), None, TaskDriver::Hook)
         .unwrap_err()
         .to_string()
 }
@@ -26,7 +26,7 @@ fn the_shipped_defaults_are_the_compiled_defaults() {
     let shipped = compiled(DEFAULTS);
     assert_eq!(
         shipped.policy,
-        compile(None, None, Driver::Hook).unwrap().policy
+        compile_config(None, None, TaskDriver::Hook).unwrap().policy
     );
     assert_eq!(shipped.warnings, Vec::<String>::new());
 }
@@ -191,7 +191,7 @@ fn bad_configs_say_what_where_and_what_next() {
 fn the_persons_own_file_only_tightens() {
     let repo = source("[caps]\ntool_calls = 100\n[stance]\nstop = \"block\"\n");
     let own = source("[caps]\ntool_calls = 5000\ncontinues = 2\n[stance]\nstop = \"allow\"\n");
-    let policy = compile(Some(&repo), Some(&own), Driver::Hook)
+    let policy = compile_config(Some(&repo), Some(&own), TaskDriver::Hook)
         .unwrap()
         .policy;
     assert_eq!(policy.caps.tool_calls, Some(100));
@@ -204,7 +204,7 @@ fn the_persons_own_file_only_tightens() {
         "[loops]\npreset = \"off\"",
     ] {
         assert!(
-            compile(Some(&repo), Some(&source(own)), Driver::Hook).is_err(),
+            compile_config(Some(&repo), Some(&source(own)), TaskDriver::Hook).is_err(),
             "{own}"
         );
     }
@@ -218,16 +218,20 @@ fn spans_of_time() {
         ("250ms", 250),
         ("2d", 172_800_000),
     ] {
-        assert_eq!(Span::parse(text), Some(Span { ms }), "{text}");
+        assert_eq!(
+            ConfigDuration::parse_time_span(text),
+            Some(ConfigDuration { ms }),
+            "{text}"
+        );
     }
     for text in ["", "5", "m", "5x", "-5s", "99999999999999999999s"] {
-        assert_eq!(Span::parse(text), None, "{text}");
+        assert_eq!(ConfigDuration::parse_time_span(text), None, "{text}");
     }
 }
 
-fn under(text: &str, profile: Profile<'_>) -> Result<Policy, ConfigError> {
-    let repo = Gathered::of(source(text))?;
-    let compiled = compile_gathered(Some(&repo), None, Driver::Hook, profile)?;
+fn under(text: &str, profile: ProfileChoice<'_>) -> Result<Policy, ConfigError> {
+    let repo = ConfigWithNamedFiles::gather_files_named_by_config(source(text))?;
+    let compiled = compile_config_bundles(Some(&repo), None, TaskDriver::Hook, profile)?;
     assert_eq!(compiled.warnings, Vec::<String>::new());
     Ok(compiled.policy)
 }
@@ -240,9 +244,9 @@ fn a_profile_overrides_any_table() {
                 [profile.ci.stance]\nstop = 'block'\n\
                 [[profile.ci.verifier]]\nname = 'a'\nrun = 'two'\n\
                 [[profile.ci.verifier]]\nname = 'b'\nrun = 'three'\n";
-    let plain = under(text, Profile::Plain).unwrap();
+    let plain = under(text, ProfileChoice::Plain).unwrap();
     assert_eq!((plain.caps.tool_calls, plain.verifiers.len()), (Some(7), 1));
-    for profile in [Profile::Named("ci"), Profile::IfThere("ci")] {
+    for profile in [ProfileChoice::Named("ci"), ProfileChoice::IfThere("ci")] {
         let ci = under(text, profile).unwrap();
         assert_eq!((ci.caps.tool_calls, ci.caps.continues), (Some(3), 5));
         assert_eq!(ci.verify_on, VerifyOnChangeOrAlways::Always);
@@ -257,8 +261,8 @@ fn a_profile_overrides_any_table() {
             .collect();
         assert_eq!(seen, [("a", true, 60_000), ("b", false, 600_000)]);
     }
-    assert_eq!(under(text, Profile::IfThere("local")).unwrap(), plain);
-    let error = under(text, Profile::Named("local"))
+    assert_eq!(under(text, ProfileChoice::IfThere("local")).unwrap(), plain);
+    let error = under(text, ProfileChoice::Named("local"))
         .unwrap_err()
         .to_string();
     assert!(
@@ -270,9 +274,10 @@ fn a_profile_overrides_any_table() {
 #[test]
 fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
     let check = |text: &str, expected: &str| {
-        let repo = Gathered::of(source(text));
-        let compiled =
-            repo.and_then(|repo| compile_gathered(Some(&repo), None, Driver::Hook, Profile::Plain));
+        let repo = ConfigWithNamedFiles::gather_files_named_by_config(source(text));
+        let compiled = repo.and_then(|repo| {
+            compile_config_bundles(Some(&repo), None, TaskDriver::Hook, ProfileChoice::Plain)
+        });
         let said = match compiled {
             Ok(compiled) => compiled.warnings.join("\n"),
             Err(error) => error.to_string(),
@@ -297,12 +302,12 @@ fn what_is_wrong_in_a_profile_is_said_without_asking_for_it() {
 #[test]
 fn what_is_said_of_commands_and_paths_beside_the_rules() {
     let rules = |repo: &str, own: Option<&str>| {
-        let source = |text: &str| Source {
+        let source = |text: &str| ConfigSource {
             name: PathBuf::from("/r/checkrein.toml"),
             text: text.to_owned(),
         };
         let own = own.map(source);
-        let compiled = compile(Some(&source(repo)), own.as_ref(), Driver::Hook);
+        let compiled = compile_config(Some(&source(repo)), own.as_ref(), TaskDriver::Hook);
         compiled.map(|compiled| {
             checkrein_execpolicy::RuleSet::deserialize_rule_set(&compiled.policy.rules).unwrap()
         })
@@ -388,11 +393,11 @@ fn what_is_said_of_commands_and_paths_beside_the_rules() {
 fn of_two_approval_modes_the_stricter_one_counts_and_none_is_an_error() {
     use checkrein_core::policy::ApprovalMode::{self, Always, Both, Never, OnRequest};
     let mode = |repo: &str, own: &str| -> ApprovalMode {
-        let source = |mode: &str| Source {
+        let source = |mode: &str| ConfigSource {
             name: PathBuf::from("/r/checkrein.toml"),
             text: format!("[policy]\napproval = '{mode}'"),
         };
-        let compiled = compile(Some(&source(repo)), Some(&source(own)), Driver::Hook);
+        let compiled = compile_config(Some(&source(repo)), Some(&source(own)), TaskDriver::Hook);
         compiled.unwrap().policy.approval
     };
     for (repo, own, expected) in [
@@ -413,12 +418,12 @@ fn a_slip_in_a_schema_is_a_warning_and_one_that_asks_for_nothing_an_error() {
     let compiled = |schema: &str| {
         let config =
             "[[verifier]]\nname = 'r'\nkind = 'schema'\nschema = 's.json'\ntarget = 'out.json'";
-        let mut repo = Gathered::of(source(config)).unwrap();
-        repo.schemas = vec![Source {
+        let mut repo = ConfigWithNamedFiles::gather_files_named_by_config(source(config)).unwrap();
+        repo.schemas = vec![ConfigSource {
             name: PathBuf::from("s.json"),
             text: schema.to_owned(),
         }];
-        compile_gathered(Some(&repo), None, Driver::Hook, Profile::Plain)
+        compile_config_bundles(Some(&repo), None, TaskDriver::Hook, ProfileChoice::Plain)
     };
     let warnings = compiled(r#"{"type": "object", "requierd": ["a"]}"#);
     let warnings = warnings.unwrap().warnings;
@@ -466,7 +471,7 @@ fn no_rules_file_is_passed_over_for_being_a_link() {
     std::fs::write(at("b.rules"), "# linked\n").unwrap();
     symlink("../b.rules", at("rules/b.rules")).unwrap();
     let gathered = || {
-        Gathered::of(Source {
+        ConfigWithNamedFiles::gather_files_named_by_config(ConfigSource {
             name: at("checkrein.toml"),
             text: "[policy]\nrules = [\"rules/*.rules\"]\n".to_owned(),
         })

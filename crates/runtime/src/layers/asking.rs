@@ -14,25 +14,27 @@ use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
 use serde_json::Value;
 
-use super::question::{Question, Says, text_of};
+use super::question::{MiddlewareQuestion, MiddlewareReply, tool_result_text};
 use super::{
-    About, All, BeforeStop, BeforeTool, CallSays, Layer, ResultSays, RoundEnd, SessionEnd,
-    SessionStart, StopSays, ToolResult, Who, exec, hand,
+    ActiveMiddleware, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, MiddlewareBackend,
+    MiddlewareLayer, MiddlewareSessionContext, MiddlewareToolCallAnswer,
+    MiddlewareToolResultAnswer, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart,
+    ToolResult, exec, hand,
 };
-use crate::delivery::{Delivery, Patience, Rewritten};
+use crate::delivery::{Deadline, EventDelivery, RewrittenResult};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
 use crate::fit;
-use crate::repeats::scope_of;
-use crate::transaction::AsItStands;
+use crate::repeats::input_scope;
+use crate::transaction::StateBeforeInput;
 
 /// Who is told that a session is over gets so long once somebody wants us to go.
-const FAREWELL: Duration = Duration::from_secs(1);
+const CANCEL_DELAY: Duration = Duration::from_secs(1);
 /// How often it is looked at whether somebody does.
 const TICK: Duration = Duration::from_millis(25);
 
 /// News as it came, before anything of it was bounded or hidden: that is what layers are shown.
-pub(crate) struct AsItCame<'a> {
+pub(crate) struct UnredactedEventTexts<'a> {
     /// The arguments of a call.
     pub(crate) args: &'a str,
     /// The last message.
@@ -41,45 +43,57 @@ pub(crate) struct AsItCame<'a> {
 
 impl Runtime {
     /// Whether any layer is to be asked about this.
-    pub(crate) fn has_layers(&self, policy: &Policy, delivery: &Delivery<'_>) -> bool {
+    pub(crate) fn has_layers_for_delivery(
+        &self,
+        policy: &Policy,
+        delivery: &EventDelivery<'_>,
+    ) -> bool {
         // Most policies have none, and hooks are to pay nothing for that.
-        if self.layers_of(policy).is_empty() {
+        if self.active_middleware_layers(policy).is_empty() {
             return false;
         }
-        let stages = self.stages_of(delivery);
-        !stages.is_empty() && self.layers_of(policy).listen(&stages)
+        let stages = self.middleware_stages_of_event(delivery);
+        !stages.is_empty()
+            && self
+                .active_middleware_layers(policy)
+                .has_layers_at_stages(&stages)
     }
 
     /// Whether any layer of this session is asked at one of these stages.
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn listens(
+    pub fn has_layers_at_stages(
         &self,
         session: &SessionId,
         stages: &[MiddlewareStage],
     ) -> Result<bool, RuntimeError> {
-        let asked = |stage: &&MiddlewareStage| self.stages.asked.contains(stage);
+        let asked = |stage: &&MiddlewareStage| self.stages.supported.contains(stage);
         let stages: Vec<MiddlewareStage> = stages.iter().filter(asked).copied().collect();
         if stages.is_empty() {
             return Ok(false);
         }
-        let policy = self.peek(session)?.map(|(_, policy)| policy);
-        Ok(policy.is_some_and(|policy| self.layers_of(&policy).listen(&stages)))
+        let policy = self
+            .load_session_state_and_policy(session)?
+            .map(|(_, policy)| policy);
+        Ok(policy.is_some_and(|policy| {
+            self.active_middleware_layers(&policy)
+                .has_layers_at_stages(&stages)
+        }))
     }
 
-    fn layers_of<'a>(&'a self, policy: &'a Policy) -> All<'a> {
-        All {
+    fn active_middleware_layers<'a>(&'a self, policy: &'a Policy) -> ActiveMiddleware<'a> {
+        ActiveMiddleware {
             policy,
             hosts: &self.layers,
         }
     }
 
-    fn stages_of(&self, delivery: &Delivery<'_>) -> Vec<MiddlewareStage> {
+    fn middleware_stages_of_event(&self, delivery: &EventDelivery<'_>) -> Vec<MiddlewareStage> {
         let stages: &[MiddlewareStage] = match &delivery.input {
             Input::SessionStarted(_) => &[MiddlewareStage::SessionStart],
             Input::ToolRequested(_) => &[MiddlewareStage::BeforeTool],
-            Input::ToolReturned(_) if delivery.returned.is_some() => {
+            Input::ToolReturned(_) if delivery.tool_response.is_some() => {
                 &[MiddlewareStage::AfterTool, MiddlewareStage::PersistResult]
             }
             Input::RoundEnded(_) => &[MiddlewareStage::RoundEnd],
@@ -90,7 +104,7 @@ impl Runtime {
             Input::SessionEnded(_) => &[MiddlewareStage::SessionEnd],
             _ => &[],
         };
-        let here = |stage: &&MiddlewareStage| self.stages.asked.contains(stage);
+        let here = |stage: &&MiddlewareStage| self.stages.supported.contains(stage);
         stages.iter().filter(here).copied().collect()
     }
 
@@ -98,70 +112,78 @@ impl Runtime {
     ///
     /// # Errors
     /// If somebody wanted us to go meanwhile: what was given up for that is no answer.
-    pub(crate) fn consult(
+    pub(crate) fn consult_middleware_layers(
         &self,
-        delivery: &mut Delivery<'_>,
-        came: &AsItCame<'_>,
-        stands: &AsItStands,
-        patience: Patience<'_>,
-    ) -> Result<Rewritten, RuntimeError> {
-        let AsItStands { state, policy, .. } = stands;
-        let about = self.about(delivery, policy, state);
+        delivery: &mut EventDelivery<'_>,
+        came: &UnredactedEventTexts<'_>,
+        stands: &StateBeforeInput,
+        patience: Deadline<'_>,
+    ) -> Result<RewrittenResult, RuntimeError> {
+        let StateBeforeInput { state, policy, .. } = stands;
+        let about = self.session_facts_for_middleware(delivery, policy, state);
         let mut facts = Vec::new();
-        let mut rewritten = Rewritten::default();
-        let stages = self.stages_of(delivery);
+        let mut rewritten = RewrittenResult::default();
+        let stages = self.middleware_stages_of_event(delivery);
         let rounds = state.task.as_ref().map_or(0, |task| task.totals.rounds);
         let stops = state.task.as_ref().map_or(0, |task| task.stops);
         match &delivery.input {
-            Input::ToolRequested(request) if !self.is_refused(stands, delivery) => {
-                let question = Question::BeforeTool(BeforeTool {
+            Input::ToolRequested(request)
+                if !self.is_refused_without_middleware(stands, delivery) =>
+            {
+                let question = MiddlewareQuestion::BeforeTool(BeforeToolQuestion {
                     about,
                     call: request.call_id.clone(),
                     tool: request.tool.clone(),
-                    args: read(came.args),
+                    args: parse_tool_arguments(came.args),
                 });
-                facts = self.of_call(policy, &question, patience);
+                facts = self.ask_middleware_until_refused(policy, &question, patience);
             }
             Input::ToolReturned(returned) => {
-                if let Some(said) = delivery.returned {
+                if let Some(said) = delivery.tool_response {
                     let result = ToolResult {
                         about,
                         call: returned.call_id.clone(),
                         tool: said.tool.to_owned(),
                         args: said.args.clone(),
                         failed: returned.error,
-                        text: text_of(said.result),
+                        text: tool_result_text(said.result),
                         result: said.result.clone(),
                     };
-                    rewritten = self.of_result(policy, &stages, result, &mut facts, patience);
+                    rewritten = self.rewrite_result_by_middleware(
+                        policy, &stages, result, &mut facts, patience,
+                    );
                 }
             }
             Input::StopRequested(stop) => {
                 let start = state.task.as_ref().and_then(|task| task.start.as_ref());
                 let now = stop.tree.as_ref().ok();
                 let changed = start.zip(now).map(|(start, now)| start.tree != now.tree);
-                let question = Question::BeforeStop(BeforeStop {
+                let question = MiddlewareQuestion::BeforeStop(BeforeStopQuestion {
                     about,
                     stop: stops + 1,
                     changed,
                     message: came.message.to_owned(),
                 });
-                facts = self.one_by_one(policy, MiddlewareStage::BeforeStop, &question, patience);
+                facts =
+                    self.ask_each_layer(policy, MiddlewareStage::BeforeStop, &question, patience);
             }
             Input::RoundEnded(_) => {
                 let round = rounds + 1;
-                let question = Question::RoundEnd(RoundEnd { about, round });
-                facts = self.one_by_one(policy, MiddlewareStage::RoundEnd, &question, patience);
+                let question = MiddlewareQuestion::RoundEnd(RoundEndForMiddleware { about, round });
+                facts = self.ask_each_layer(policy, MiddlewareStage::RoundEnd, &question, patience);
             }
             Input::SessionStarted(started) => {
-                let how = how(started.how).to_owned();
-                let question = Question::SessionStart(SessionStart { about, how });
-                facts = self.one_by_one(policy, MiddlewareStage::SessionStart, &question, patience);
+                let how = session_start_kind_name(started.how).to_owned();
+                let question = MiddlewareQuestion::SessionStart(SessionStart { about, how });
+                facts =
+                    self.ask_each_layer(policy, MiddlewareStage::SessionStart, &question, patience);
             }
             Input::SessionEnded(ended) => {
                 let why = ended.native_reason.clone();
-                let question = Question::SessionEnd(SessionEnd { about, why });
-                facts = self.one_by_one(policy, MiddlewareStage::SessionEnd, &question, patience);
+                let question =
+                    MiddlewareQuestion::SessionEnd(SessionEndForMiddleware { about, why });
+                facts =
+                    self.ask_each_layer(policy, MiddlewareStage::SessionEnd, &question, patience);
             }
             _ => {}
         }
@@ -172,19 +194,24 @@ impl Runtime {
         if decides && patience.cancelled.load(Ordering::Relaxed) {
             return Err(RuntimeError::Cancelled);
         }
-        fit::layers(&self.redactor, &mut facts);
+        fit::redact_and_limit_layer_facts(&self.redactor, &mut facts);
         delivery.layers = facts;
         Ok(rewritten)
     }
 
-    fn about(&self, delivery: &Delivery<'_>, policy: &Policy, state: &SessionState) -> About {
-        let scope = scope_of(&delivery.input);
+    fn session_facts_for_middleware(
+        &self,
+        delivery: &EventDelivery<'_>,
+        policy: &Policy,
+        state: &SessionState,
+    ) -> MiddlewareSessionContext {
+        let scope = input_scope(&delivery.input);
         let started = match &delivery.input {
             Input::SessionStarted(started) => Some(&started.agent),
             _ => None,
         };
         let agent = state.agent.as_ref().or(started);
-        About {
+        MiddlewareSessionContext {
             session: delivery.session.as_str().to_owned(),
             scope: (scope != ScopeId::main_scope()).then(|| scope.as_str().to_owned()),
             agent: agent.map(|agent| agent.as_str().to_owned()),
@@ -195,8 +222,12 @@ impl Runtime {
 
     /// Whether a call is refused whatever layers say. What only a person could let run is asked
     /// about: a layer that is against it saves them the question.
-    fn is_refused(&self, stands: &AsItStands, delivery: &Delivery<'_>) -> bool {
-        let decision = self.as_it_stands(stands, delivery);
+    fn is_refused_without_middleware(
+        &self,
+        stands: &StateBeforeInput,
+        delivery: &EventDelivery<'_>,
+    ) -> bool {
+        let decision = self.provisional_tool_decision(stands, delivery);
         matches!(
             decision,
             Some(ToolDecision::Deny { .. } | ToolDecision::Halt { .. })
@@ -204,15 +235,18 @@ impl Runtime {
     }
 
     /// Until one is against it: nothing that another could say is severer.
-    fn of_call(
+    fn ask_middleware_until_refused(
         &self,
         policy: &Policy,
-        question: &Question,
-        patience: Patience<'_>,
+        question: &MiddlewareQuestion,
+        patience: Deadline<'_>,
     ) -> Vec<MiddlewareAnswerFact> {
         let mut facts = Vec::new();
-        for layer in self.layers_of(policy).asked(MiddlewareStage::BeforeTool) {
-            let (fact, _) = self.put(
+        for layer in self
+            .active_middleware_layers(policy)
+            .layers_at_stage(MiddlewareStage::BeforeTool)
+        {
+            let (fact, _) = self.ask_layer(
                 &layer,
                 MiddlewareStage::BeforeTool,
                 question.clone(),
@@ -228,45 +262,48 @@ impl Runtime {
     }
 
     /// All of them: an agent that is sent back hears all that is in the way.
-    fn one_by_one(
+    fn ask_each_layer(
         &self,
         policy: &Policy,
         stage: MiddlewareStage,
-        question: &Question,
-        patience: Patience<'_>,
+        question: &MiddlewareQuestion,
+        patience: Deadline<'_>,
     ) -> Vec<MiddlewareAnswerFact> {
-        let layers = self.layers_of(policy).asked(stage);
-        let put = |layer: &Layer| self.put(layer, stage, question.clone(), patience).0;
+        let layers = self.active_middleware_layers(policy).layers_at_stage(stage);
+        let put =
+            |layer: &MiddlewareLayer| self.ask_layer(layer, stage, question.clone(), patience).0;
         layers.iter().map(put).collect()
     }
 
     /// Each is shown what those before it made of the result.
-    fn of_result(
+    fn rewrite_result_by_middleware(
         &self,
         policy: &Policy,
         stages: &[MiddlewareStage],
         mut result: ToolResult,
         facts: &mut Vec<MiddlewareAnswerFact>,
-        patience: Patience<'_>,
-    ) -> Rewritten {
-        let mut rewritten = Rewritten::default();
+        patience: Deadline<'_>,
+    ) -> RewrittenResult {
+        let mut rewritten = RewrittenResult::default();
         for stage in [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult] {
             if !stages.contains(&stage) {
                 continue;
             }
             let mut made = None;
-            for layer in self.layers_of(policy).asked(stage) {
+            for layer in self.active_middleware_layers(policy).layers_at_stage(stage) {
                 let question = match stage {
-                    MiddlewareStage::PersistResult => Question::PersistResult(result.clone()),
-                    _ => Question::AfterTool(result.clone()),
+                    MiddlewareStage::PersistResult => {
+                        MiddlewareQuestion::PersistResult(result.clone())
+                    }
+                    _ => MiddlewareQuestion::AfterTool(result.clone()),
                 };
-                let (fact, new) = self.put(&layer, stage, question, patience);
+                let (fact, new) = self.ask_layer(&layer, stage, question, patience);
                 facts.push(fact);
                 let new = withheld_result_notice(facts, stage)
                     .map(Value::String)
                     .or(new);
                 if let Some(new) = new {
-                    result.text = text_of(&new);
+                    result.text = tool_result_text(&new);
                     result.result = new.clone();
                     made = Some(new);
                 }
@@ -275,36 +312,43 @@ impl Runtime {
                 }
             }
             match stage {
-                MiddlewareStage::PersistResult => rewritten.kept = made,
-                _ => rewritten.given = made,
+                MiddlewareStage::PersistResult => rewritten.for_history = made,
+                _ => rewritten.for_agent = made,
             }
         }
         rewritten
     }
 
     /// Asks one layer; with what it makes of a result.
-    fn put(
+    fn ask_layer(
         &self,
-        layer: &Layer,
+        layer: &MiddlewareLayer,
         stage: MiddlewareStage,
-        question: Question,
-        patience: Patience<'_>,
+        question: MiddlewareQuestion,
+        patience: Deadline<'_>,
     ) -> (MiddlewareAnswerFact, Option<Value>) {
         let began = Instant::now();
-        let said = match limit(layer.limit, patience) {
+        let said = match layer_timeout(layer.limit, patience) {
             None => Err("it was not asked: the answer was due".to_owned()),
             Some(limit) => {
                 let ask = |cancelled: &AtomicBool| match &layer.who {
-                    Who::Here {
+                    MiddlewareBackend::InProcess {
                         middleware,
                         hanging,
-                    } => hand::ask(middleware, hanging, question, limit, cancelled),
-                    Who::Program(run) => {
-                        exec::ask(&self.place, &layer.name, run, &question, limit, cancelled)
-                    }
+                    } => hand::ask_middleware_in_process(
+                        middleware, hanging, question, limit, cancelled,
+                    ),
+                    MiddlewareBackend::Program(run) => exec::ask_middleware_program(
+                        &self.place,
+                        &layer.name,
+                        run,
+                        &question,
+                        limit,
+                        cancelled,
+                    ),
                 };
                 match stage {
-                    MiddlewareStage::SessionEnd => with_farewell(patience.cancelled, ask),
+                    MiddlewareStage::SessionEnd => ask_with_delayed_cancel(patience.cancelled, ask),
                     _ => ask(patience.cancelled),
                 }
             }
@@ -322,38 +366,47 @@ impl Runtime {
         let failed = match said {
             Err(why) => Some(why),
             Ok(
-                Says::Call(CallSays::CannotTell(why))
-                | Says::Result(ResultSays::CannotTell(why))
-                | Says::Stop(StopSays::CannotTell(why)),
+                MiddlewareReply::Call(MiddlewareToolCallAnswer::CannotTell(why))
+                | MiddlewareReply::Result(MiddlewareToolResultAnswer::CannotTell(why))
+                | MiddlewareReply::Stop(BeforeStopAnswer::CannotTell(why)),
             ) => Some(why),
-            Ok(Says::Seen | Says::Call(CallSays::Pass) | Says::Stop(StopSays::Pass)) => None,
-            Ok(Says::Result(ResultSays::Keep)) => None,
-            Ok(Says::Call(CallSays::Nudge(text))) => {
+            Ok(
+                MiddlewareReply::Acknowledged
+                | MiddlewareReply::Call(MiddlewareToolCallAnswer::Pass)
+                | MiddlewareReply::Stop(BeforeStopAnswer::Pass),
+            ) => None,
+            Ok(MiddlewareReply::Result(MiddlewareToolResultAnswer::Keep)) => None,
+            Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Nudge(text))) => {
                 (fact.says, fact.reason) = (MiddlewareAnswer::Nudge, text);
                 None
             }
-            Ok(Says::Call(CallSays::Ask(why))) => {
+            Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Ask(why))) => {
                 (fact.says, fact.reason) = (MiddlewareAnswer::Ask, why);
                 None
             }
-            Ok(Says::Call(CallSays::Deny(why)) | Says::Stop(StopSays::Deny(why))) => {
+            Ok(
+                MiddlewareReply::Call(MiddlewareToolCallAnswer::Deny(why))
+                | MiddlewareReply::Stop(BeforeStopAnswer::Deny(why)),
+            ) => {
                 (fact.says, fact.reason) = (MiddlewareAnswer::Deny, why);
                 None
             }
-            Ok(Says::Call(CallSays::Rewrite { args, reason })) => match args.is_object() {
-                true => {
-                    (fact.says, fact.reason) = (MiddlewareAnswer::Rewrite, reason);
-                    fact.arguments = Some(args.to_string());
-                    None
+            Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Rewrite { args, reason })) => {
+                match args.is_object() {
+                    true => {
+                        (fact.says, fact.reason) = (MiddlewareAnswer::Rewrite, reason);
+                        fact.arguments = Some(args.to_string());
+                        None
+                    }
+                    false => Some("the arguments that it would have are no object".to_owned()),
                 }
-                false => Some("the arguments that it would have are no object".to_owned()),
-            },
-            Ok(Says::Result(ResultSays::Text(text))) => {
+            }
+            Ok(MiddlewareReply::Result(MiddlewareToolResultAnswer::Text(text))) => {
                 fact.says = MiddlewareAnswer::Rewrite;
                 made = Some(Value::String(text));
                 None
             }
-            Ok(Says::Result(ResultSays::Whole(result))) => {
+            Ok(MiddlewareReply::Result(MiddlewareToolResultAnswer::Replacement(result))) => {
                 fact.says = MiddlewareAnswer::Rewrite;
                 made = Some(result);
                 None
@@ -372,7 +425,7 @@ impl Runtime {
 
 /// Who is told that a session is over is often told so because somebody wanted us to go: what it is
 /// given up by comes a while after that.
-fn with_farewell<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) -> T {
+fn ask_with_delayed_cancel<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) -> T {
     let up = AtomicBool::new(false);
     let given_up = &up;
     let (over, is_over) = channel::<()>();
@@ -381,7 +434,7 @@ fn with_farewell<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) 
             let mut until = None;
             while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
                 if cancelled.load(Ordering::Relaxed) {
-                    let until = *until.get_or_insert_with(|| Instant::now() + FAREWELL);
+                    let until = *until.get_or_insert_with(|| Instant::now() + CANCEL_DELAY);
                     given_up.store(Instant::now() >= until, Ordering::Relaxed);
                 }
             }
@@ -394,8 +447,8 @@ fn with_farewell<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) 
 }
 
 /// Its own, or most of what is left before the answer is due.
-fn limit(own: Duration, patience: Patience<'_>) -> Option<Duration> {
-    let Some(deadline) = patience.deadline else {
+fn layer_timeout(own: Duration, patience: Deadline<'_>) -> Option<Duration> {
+    let Some(deadline) = patience.due_at else {
         return Some(own);
     };
     let left = deadline.saturating_duration_since(Instant::now());
@@ -403,11 +456,11 @@ fn limit(own: Duration, patience: Patience<'_>) -> Option<Duration> {
 }
 
 /// Arguments as they came; what is no JSON is a text.
-fn read(args: &str) -> Value {
+fn parse_tool_arguments(args: &str) -> Value {
     serde_json::from_str(args).unwrap_or_else(|_| Value::String(args.to_owned()))
 }
 
-fn how(how: SessionStartKind) -> &'static str {
+fn session_start_kind_name(how: SessionStartKind) -> &'static str {
     match how {
         SessionStartKind::Startup => "startup",
         SessionStartKind::Resume => "resume",

@@ -8,26 +8,29 @@ use checkrein_verifiers::plugin;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::question::{CallSays, Question, ResultSays, Says, StopSays};
-use crate::workspace::Place;
+use super::question::{
+    BeforeStopAnswer, MiddlewareQuestion, MiddlewareReply, MiddlewareToolCallAnswer,
+    MiddlewareToolResultAnswer,
+};
+use crate::workspace::TreeAndStateFolder;
 
 /// Bytes of a question.
-const LARGEST: usize = 1 << 20;
+const MAX_REQUEST_BYTES: usize = 1 << 20;
 /// Bytes of an answer.
-const MOST: u64 = 1 << 20;
+const MAX_RESPONSE_BYTES: u64 = 1 << 20;
 
 #[derive(Serialize)]
-struct Document<'a> {
+struct MiddlewareRequest<'a> {
     schema: &'static str,
     layer: &'a str,
     #[serde(flatten)]
-    question: &'a Question,
+    question: &'a MiddlewareQuestion,
 }
 
 /// What is read of an answer.
 #[derive(Deserialize)]
-struct Answer {
-    answer: Word,
+struct MiddlewareResponse {
+    answer: MiddlewareResponseKind,
     reason: Option<String>,
     args: Option<Value>,
     text: Option<String>,
@@ -36,7 +39,7 @@ struct Answer {
 
 #[derive(Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Word {
+enum MiddlewareResponseKind {
     Pass,
     Nudge,
     Rewrite,
@@ -45,24 +48,24 @@ enum Word {
     CannotTell,
 }
 
-pub(super) fn ask(
-    place: &Place,
+pub(super) fn ask_middleware_program(
+    place: &TreeAndStateFolder,
     name: &str,
     run: &str,
-    question: &Question,
+    question: &MiddlewareQuestion,
     limit: Duration,
     cancelled: &AtomicBool,
-) -> Result<Says, String> {
-    let document = Document {
+) -> Result<MiddlewareReply, String> {
+    let document = MiddlewareRequest {
         schema: "checkrein/middleware/1",
         layer: name,
         question,
     };
     let mut input = serde_json::to_vec(&document).map_err(|error| error.to_string())?;
     input.push(b'\n');
-    if input.len() > LARGEST {
+    if input.len() > MAX_REQUEST_BYTES {
         return Err(format!(
-            "it was not asked: what it would be shown is larger than {LARGEST} bytes"
+            "it was not asked: what it would be shown is larger than {MAX_REQUEST_BYTES} bytes"
         ));
     }
     let said = plugin::run_plugin(&plugin::PluginRequest {
@@ -71,67 +74,94 @@ pub(super) fn ask(
         env: &place.env,
         input: &input,
         timeout: limit,
-        max_output_bytes: MOST,
+        max_output_bytes: MAX_RESPONSE_BYTES,
         cancelled,
     });
-    read(question, &said.map_err(|why| why.to_string())?)
+    parse_middleware_response(question, &said.map_err(|why| why.to_string())?)
 }
 
 /// What was said, as far as it can be an answer to this question.
-fn read(question: &Question, said: &[u8]) -> Result<Says, String> {
+fn parse_middleware_response(
+    question: &MiddlewareQuestion,
+    said: &[u8],
+) -> Result<MiddlewareReply, String> {
     let looks_only = matches!(
         question,
-        Question::SessionStart(_) | Question::RoundEnd(_) | Question::SessionEnd(_)
+        MiddlewareQuestion::SessionStart(_)
+            | MiddlewareQuestion::RoundEnd(_)
+            | MiddlewareQuestion::SessionEnd(_)
     );
     if said.trim_ascii().is_empty() {
         // Where nothing can follow, nothing has to be said.
         return match looks_only {
-            true => Ok(Says::Seen),
+            true => Ok(MiddlewareReply::Acknowledged),
             false => Err("it said nothing; the least is {\"answer\": \"pass\"}".to_owned()),
         };
     }
-    let answer: Answer = serde_json::from_slice(said)
+    let answer: MiddlewareResponse = serde_json::from_slice(said)
         .map_err(|error| format!("what it said is no answer: {error}"))?;
     let why = |none: &str| answer.reason.clone().unwrap_or_else(|| none.to_owned());
     let nowhere = || Err("it gave an answer that means nothing at this stage".to_owned());
     let cannot = || why("it does not say why");
     Ok(match (question, answer.answer) {
-        (Question::BeforeTool(_), word) => Says::Call(match word {
-            Word::Pass => CallSays::Pass,
-            Word::Nudge => CallSays::Nudge(answer.reason.ok_or("its nudge has no reason")?),
-            Word::Rewrite => CallSays::Rewrite {
+        (MiddlewareQuestion::BeforeTool(_), word) => MiddlewareReply::Call(match word {
+            MiddlewareResponseKind::Pass => MiddlewareToolCallAnswer::Pass,
+            MiddlewareResponseKind::Nudge => {
+                MiddlewareToolCallAnswer::Nudge(answer.reason.ok_or("its nudge has no reason")?)
+            }
+            MiddlewareResponseKind::Rewrite => MiddlewareToolCallAnswer::Rewrite {
                 reason: why("it would have other arguments"),
                 args: answer.args.ok_or("its rewrite has no args")?,
             },
-            Word::Ask => CallSays::Ask(why("it does not say why")),
-            Word::Deny => CallSays::Deny(why("it does not say why")),
-            Word::CannotTell => CallSays::CannotTell(cannot()),
-        }),
-        (Question::AfterTool(_) | Question::PersistResult(_), word) => Says::Result(match word {
-            Word::Pass => ResultSays::Keep,
-            Word::Rewrite => match (answer.text, answer.result) {
-                (Some(text), None) => ResultSays::Text(text),
-                (None, Some(result)) => ResultSays::Whole(result),
-                (None, None) => return Err("its rewrite has neither text nor result".to_owned()),
-                (Some(_), Some(_)) => {
-                    return Err("its rewrite has both text and result".to_owned());
-                }
-            },
-            Word::CannotTell => ResultSays::CannotTell(cannot()),
-            Word::Nudge | Word::Ask | Word::Deny => return nowhere(),
-        }),
-        (Question::BeforeStop(_), word) => Says::Stop(match word {
-            Word::Pass => StopSays::Pass,
-            Word::Deny => StopSays::Deny(why("it does not say why")),
-            Word::CannotTell => StopSays::CannotTell(cannot()),
-            Word::Nudge | Word::Ask | Word::Rewrite => return nowhere(),
-        }),
-        (Question::SessionStart(_) | Question::RoundEnd(_) | Question::SessionEnd(_), word) => {
-            match word {
-                Word::Pass => Says::Seen,
-                Word::CannotTell => return Err(cannot()),
-                Word::Nudge | Word::Rewrite | Word::Ask | Word::Deny => return nowhere(),
+            MiddlewareResponseKind::Ask => {
+                MiddlewareToolCallAnswer::Ask(why("it does not say why"))
             }
+            MiddlewareResponseKind::Deny => {
+                MiddlewareToolCallAnswer::Deny(why("it does not say why"))
+            }
+            MiddlewareResponseKind::CannotTell => MiddlewareToolCallAnswer::CannotTell(cannot()),
+        }),
+        (MiddlewareQuestion::AfterTool(_) | MiddlewareQuestion::PersistResult(_), word) => {
+            MiddlewareReply::Result(match word {
+                MiddlewareResponseKind::Pass => MiddlewareToolResultAnswer::Keep,
+                MiddlewareResponseKind::Rewrite => match (answer.text, answer.result) {
+                    (Some(text), None) => MiddlewareToolResultAnswer::Text(text),
+                    (None, Some(result)) => MiddlewareToolResultAnswer::Replacement(result),
+                    (None, None) => {
+                        return Err("its rewrite has neither text nor result".to_owned());
+                    }
+                    (Some(_), Some(_)) => {
+                        return Err("its rewrite has both text and result".to_owned());
+                    }
+                },
+                MiddlewareResponseKind::CannotTell => {
+                    MiddlewareToolResultAnswer::CannotTell(cannot())
+                }
+                MiddlewareResponseKind::Nudge
+                | MiddlewareResponseKind::Ask
+                | MiddlewareResponseKind::Deny => return nowhere(),
+            })
         }
+        (MiddlewareQuestion::BeforeStop(_), word) => MiddlewareReply::Stop(match word {
+            MiddlewareResponseKind::Pass => BeforeStopAnswer::Pass,
+            MiddlewareResponseKind::Deny => BeforeStopAnswer::Deny(why("it does not say why")),
+            MiddlewareResponseKind::CannotTell => BeforeStopAnswer::CannotTell(cannot()),
+            MiddlewareResponseKind::Nudge
+            | MiddlewareResponseKind::Ask
+            | MiddlewareResponseKind::Rewrite => return nowhere(),
+        }),
+        (
+            MiddlewareQuestion::SessionStart(_)
+            | MiddlewareQuestion::RoundEnd(_)
+            | MiddlewareQuestion::SessionEnd(_),
+            word,
+        ) => match word {
+            MiddlewareResponseKind::Pass => MiddlewareReply::Acknowledged,
+            MiddlewareResponseKind::CannotTell => return Err(cannot()),
+            MiddlewareResponseKind::Nudge
+            | MiddlewareResponseKind::Rewrite
+            | MiddlewareResponseKind::Ask
+            | MiddlewareResponseKind::Deny => return nowhere(),
+        },
     })
 }

@@ -8,27 +8,27 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use super::Middleware;
-use super::question::{Question, Says};
+use super::question::{MiddlewareQuestion, MiddlewareReply};
 
 /// How often `cancelled` is looked at.
 const TICK: Duration = Duration::from_millis(25);
 /// Questions that one layer may hang over at a time.
-const MOST_HANGING: usize = 8;
+const MAX_ABANDONED: usize = 8;
 
 const RUNNING: u8 = 0;
-const BACK: u8 = 1;
-const LEFT: u8 = 2;
+const RETURNED: u8 = 1;
+const ABANDONED: u8 = 2;
 
-pub(super) fn ask(
+pub(super) fn ask_middleware_in_process(
     middleware: &Arc<dyn Middleware>,
     hanging: &Arc<AtomicUsize>,
-    question: Question,
+    question: MiddlewareQuestion,
     limit: Duration,
     cancelled: &AtomicBool,
-) -> Result<Says, String> {
-    if hanging.load(Ordering::Relaxed) >= MOST_HANGING {
+) -> Result<MiddlewareReply, String> {
+    if hanging.load(Ordering::Relaxed) >= MAX_ABANDONED {
         return Err(format!(
-            "it was not asked: it still hangs over {MOST_HANGING} earlier questions"
+            "it was not asked: it still hangs over {MAX_ABANDONED} earlier questions"
         ));
     }
     let until = Instant::now() + limit;
@@ -38,17 +38,17 @@ pub(super) fn ask(
     std::thread::Builder::new()
         .name("middleware".to_owned())
         .spawn(move || {
-            let said = catch_unwind(AssertUnwindSafe(|| put(&*asked, &question)));
+            let said = catch_unwind(AssertUnwindSafe(|| call_middleware(&*asked, &question)));
             // Nobody listens any more once it was left behind.
-            let _ = sender.send(said.map_err(|panic| panicked(&*panic)));
-            if there.swap(BACK, Ordering::AcqRel) == LEFT {
+            let _ = sender.send(said.map_err(|panic| panic_message(&*panic)));
+            if there.swap(RETURNED, Ordering::AcqRel) == ABANDONED {
                 count.fetch_sub(1, Ordering::Relaxed);
             }
         })
         .map_err(|error| format!("no thread could be started for it: {error}"))?;
     let leave = |why: String| {
         hanging.fetch_add(1, Ordering::Relaxed);
-        if stands.swap(LEFT, Ordering::AcqRel) == BACK {
+        if stands.swap(ABANDONED, Ordering::AcqRel) == RETURNED {
             hanging.fetch_sub(1, Ordering::Relaxed);
         }
         Err(why)
@@ -71,28 +71,32 @@ pub(super) fn ask(
     }
 }
 
-fn put(middleware: &dyn Middleware, question: &Question) -> Says {
+fn call_middleware(middleware: &dyn Middleware, question: &MiddlewareQuestion) -> MiddlewareReply {
     match question {
-        Question::BeforeTool(call) => Says::Call(middleware.before_tool(call)),
-        Question::AfterTool(result) => Says::Result(middleware.after_tool(result)),
-        Question::PersistResult(result) => Says::Result(middleware.persist_result(result)),
-        Question::BeforeStop(stop) => Says::Stop(middleware.before_stop(stop)),
-        Question::RoundEnd(round) => {
-            middleware.round_end(round);
-            Says::Seen
+        MiddlewareQuestion::BeforeTool(call) => MiddlewareReply::Call(middleware.before_tool(call)),
+        MiddlewareQuestion::AfterTool(result) => {
+            MiddlewareReply::Result(middleware.after_tool(result))
         }
-        Question::SessionStart(session) => {
-            middleware.session_start(session);
-            Says::Seen
+        MiddlewareQuestion::PersistResult(result) => {
+            MiddlewareReply::Result(middleware.rewrite_result_for_later_rounds(result))
         }
-        Question::SessionEnd(session) => {
-            middleware.session_end(session);
-            Says::Seen
+        MiddlewareQuestion::BeforeStop(stop) => MiddlewareReply::Stop(middleware.before_stop(stop)),
+        MiddlewareQuestion::RoundEnd(round) => {
+            middleware.on_round_end(round);
+            MiddlewareReply::Acknowledged
+        }
+        MiddlewareQuestion::SessionStart(session) => {
+            middleware.on_session_start(session);
+            MiddlewareReply::Acknowledged
+        }
+        MiddlewareQuestion::SessionEnd(session) => {
+            middleware.on_session_end(session);
+            MiddlewareReply::Acknowledged
         }
     }
 }
 
-fn panicked(panic: &(dyn std::any::Any + Send)) -> String {
+fn panic_message(panic: &(dyn std::any::Any + Send)) -> String {
     let said = panic.downcast_ref::<&str>().copied();
     let said = said.or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     format!("it panicked: {}", said.unwrap_or("without a word"))

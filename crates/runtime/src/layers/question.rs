@@ -7,7 +7,7 @@ use serde_json::Value;
 
 /// What every question says of the session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct About {
+pub struct MiddlewareSessionContext {
     /// The session.
     pub session: String,
     /// The sub-agent; `None` for the main conversation.
@@ -22,10 +22,10 @@ pub struct About {
 
 /// A call that the agent wants to make.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BeforeTool {
+pub struct BeforeToolQuestion {
     /// The session.
     #[serde(flatten)]
-    pub about: About,
+    pub about: MiddlewareSessionContext,
     /// The agent's id of the call.
     pub call: Option<String>,
     /// The tool.
@@ -39,7 +39,7 @@ pub struct BeforeTool {
 pub struct ToolResult {
     /// The session.
     #[serde(flatten)]
-    pub about: About,
+    pub about: MiddlewareSessionContext,
     /// The agent's id of the call.
     pub call: Option<String>,
     /// The tool.
@@ -56,10 +56,10 @@ pub struct ToolResult {
 
 /// A claim of done.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct BeforeStop {
+pub struct BeforeStopQuestion {
     /// The session.
     #[serde(flatten)]
-    pub about: About,
+    pub about: MiddlewareSessionContext,
     /// Which stop of the task it is, from 1.
     pub stop: u32,
     /// Whether the tree differs from the one at the task's start; `None` if nobody knows.
@@ -70,10 +70,10 @@ pub struct BeforeStop {
 
 /// The end of a round.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct RoundEnd {
+pub struct RoundEndForMiddleware {
     /// The session.
     #[serde(flatten)]
-    pub about: About,
+    pub about: MiddlewareSessionContext,
     /// Rounds of the task, this one included.
     pub round: u64,
 }
@@ -83,24 +83,24 @@ pub struct RoundEnd {
 pub struct SessionStart {
     /// The session.
     #[serde(flatten)]
-    pub about: About,
+    pub about: MiddlewareSessionContext,
     /// How it began: `startup`, `resume`, `clear`, `compact`, `fork`, `other`.
     pub how: String,
 }
 
 /// The end of a session.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct SessionEnd {
+pub struct SessionEndForMiddleware {
     /// The session.
     #[serde(flatten)]
-    pub about: About,
+    pub about: MiddlewareSessionContext,
     /// The agent's word for why.
     pub why: String,
 }
 
 /// What is said of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub enum CallSays {
+pub enum MiddlewareToolCallAnswer {
     /// No opinion: whoever else has a say goes on having it.
     Pass,
     /// It may run; the agent gets this word of advice.
@@ -122,20 +122,20 @@ pub enum CallSays {
 
 /// What is made of a result.
 #[derive(Debug, Clone, PartialEq)]
-pub enum ResultSays {
+pub enum MiddlewareToolResultAnswer {
     /// It stays as it is.
     Keep,
     /// This text takes its place.
     Text(String),
     /// This takes its place; of the shape of the result that was shown.
-    Whole(Value),
+    Replacement(Value),
     /// Why it cannot be judged.
     CannotTell(String),
 }
 
 /// What is said of a stop.
 #[derive(Debug, Clone, PartialEq)]
-pub enum StopSays {
+pub enum BeforeStopAnswer {
     /// No opinion: it is judged as any other.
     Pass,
     /// The agent goes on, for this reason.
@@ -147,28 +147,28 @@ pub enum StopSays {
 /// Any of the questions.
 #[derive(Debug, Clone, Serialize)]
 #[serde(tag = "stage", rename_all = "snake_case")]
-pub(super) enum Question {
+pub(super) enum MiddlewareQuestion {
     SessionStart(SessionStart),
-    BeforeTool(BeforeTool),
+    BeforeTool(BeforeToolQuestion),
     AfterTool(ToolResult),
     PersistResult(ToolResult),
-    RoundEnd(RoundEnd),
-    BeforeStop(BeforeStop),
-    SessionEnd(SessionEnd),
+    RoundEnd(RoundEndForMiddleware),
+    BeforeStop(BeforeStopQuestion),
+    SessionEnd(SessionEndForMiddleware),
 }
 
 /// Any of the answers.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Says {
-    Call(CallSays),
-    Result(ResultSays),
-    Stop(StopSays),
-    Seen,
+pub(super) enum MiddlewareReply {
+    Call(MiddlewareToolCallAnswer),
+    Result(MiddlewareToolResultAnswer),
+    Stop(BeforeStopAnswer),
+    Acknowledged,
 }
 
 /// What a model can read of a result: its texts, those of files that it carries, and what it says
 /// in JSON, unless a text says the same.
-pub fn text_of(result: &Value) -> String {
+pub fn tool_result_text(result: &Value) -> String {
     if let Value::String(text) = result {
         return text.clone();
     }
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn nothing_that_a_model_can_read_is_left_out() {
         let check = |result: Value, expected: &str| {
-            assert_eq!(text_of(&result), expected, "{result}");
+            assert_eq!(tool_result_text(&result), expected, "{result}");
         };
         check(json!("a"), "a");
         check(json!({"code": 1, "message": "gone"}), "gone");

@@ -7,17 +7,17 @@ use serde::{Deserialize, Serialize};
 /// Between an agent and its hook there may be shells.
 const SHELLS: &[&str] = &["ash", "bash", "busybox", "dash", "fish", "ksh", "sh", "zsh"];
 /// And not more of them than this.
-const MOST_SHELLS: usize = 8;
+const MAX_SHELLS: usize = 8;
 
 /// A process, which no later one of its number is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-pub struct ProcessId {
+pub struct UniqueProcessId {
     pid: u32,
     /// In ticks since the machine started.
     started: u64,
 }
 
-impl ProcessId {
+impl UniqueProcessId {
     /// Its number.
     pub fn pid(self) -> u32 {
         self.pid
@@ -30,13 +30,16 @@ impl ProcessId {
 
     /// The nearest process above this one that is no shell. `None` where that cannot be known, and where
     /// nobody is left but the first process of all.
-    pub(crate) fn of_agent() -> Option<Self> {
-        Self::above(std::process::id(), &Status::of)
+    pub(crate) fn find_agent_process() -> Option<Self> {
+        Self::nearest_non_shell_ancestor(std::process::id(), &ProcStat::read_proc_stat)
     }
 
-    fn above(pid: u32, status_of: &dyn Fn(u32) -> Option<Status>) -> Option<Self> {
+    fn nearest_non_shell_ancestor(
+        pid: u32,
+        status_of: &dyn Fn(u32) -> Option<ProcStat>,
+    ) -> Option<Self> {
         let mut pid = status_of(pid)?.parent;
-        for _ in 0..MOST_SHELLS {
+        for _ in 0..MAX_SHELLS {
             let status = status_of(pid)?;
             if !SHELLS.contains(&status.name.as_str()) {
                 let started = status.started;
@@ -48,27 +51,28 @@ impl ProcessId {
     }
 
     /// Whether it lives.
-    pub(crate) fn lives(self) -> bool {
-        Status::of(self.pid).is_some_and(|status| status.started == self.started && !status.is_dead)
+    pub(crate) fn is_alive(self) -> bool {
+        ProcStat::read_proc_stat(self.pid)
+            .is_some_and(|status| status.started == self.started && !status.is_dead)
     }
 }
 
 /// Of `/proc/PID/stat`.
-struct Status {
+struct ProcStat {
     name: String,
     parent: u32,
     started: u64,
     is_dead: bool,
 }
 
-impl Status {
-    fn of(pid: u32) -> Option<Self> {
+impl ProcStat {
+    fn read_proc_stat(pid: u32) -> Option<Self> {
         let path = Path::new("/proc").join(pid.to_string()).join("stat");
-        Self::read(&std::fs::read_to_string(path).ok()?)
+        Self::parse_proc_stat(&std::fs::read_to_string(path).ok()?)
     }
 
     /// The name is the second field; it may hold blanks and parentheses.
-    fn read(text: &str) -> Option<Self> {
+    fn parse_proc_stat(text: &str) -> Option<Self> {
         let (before, rest) = text.rsplit_once(')')?;
         let name = before.split_once('(')?.1.to_owned();
         let fields: Vec<&str> = rest.split_whitespace().collect();
@@ -88,25 +92,25 @@ mod tests {
     #[test]
     fn a_status_is_read_behind_whatever_name() {
         let text = "42 (a (b) c) S 7 42 42 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9876 11 12";
-        let status = Status::read(text).unwrap();
+        let status = ProcStat::parse_proc_stat(text).unwrap();
         assert_eq!((status.name.as_str(), status.parent), ("a (b) c", 7));
         assert_eq!((status.started, status.is_dead), (9876, false));
-        assert!(Status::read("42 (a").is_none());
-        assert!(Status::read("").is_none());
+        assert!(ProcStat::parse_proc_stat("42 (a").is_none());
+        assert!(ProcStat::parse_proc_stat("").is_none());
     }
 
     /// The agent above a process, where each has a name and the next one is its parent.
     fn above(names: &[&str], first: u32) -> Option<u32> {
         let status = |pid: u32| {
             let name = names.get(usize::try_from(first - pid).unwrap())?;
-            Some(Status {
+            Some(ProcStat {
                 name: (*name).to_owned(),
                 parent: pid - 1,
                 started: 0,
                 is_dead: false,
             })
         };
-        ProcessId::above(first, &status).map(ProcessId::pid)
+        UniqueProcessId::nearest_non_shell_ancestor(first, &status).map(UniqueProcessId::pid)
     }
 
     #[test]
@@ -117,8 +121,8 @@ mod tests {
         assert_eq!(above(&["checkrein", "init"], 2), None);
         assert_eq!(above(&["checkrein", "sh"], 42), None);
         let shells = |count| [vec!["checkrein"], vec!["sh"; count], vec!["agent"]].concat();
-        assert_eq!(above(&shells(MOST_SHELLS - 1), 42), Some(42 - 8));
-        assert_eq!(above(&shells(MOST_SHELLS), 42), None);
+        assert_eq!(above(&shells(MAX_SHELLS - 1), 42), Some(42 - 8));
+        assert_eq!(above(&shells(MAX_SHELLS), 42), None);
     }
 
     #[cfg(target_os = "linux")]
@@ -126,18 +130,18 @@ mod tests {
     fn who_has_ended_or_was_another_does_not_live() {
         let mut child = std::process::Command::new("true").spawn().unwrap();
         let of = |pid: u32| {
-            let started = Status::of(pid).unwrap().started;
-            ProcessId::new(pid, started)
+            let started = ProcStat::read_proc_stat(pid).unwrap().started;
+            UniqueProcessId::new(pid, started)
         };
         let (ours, theirs) = (of(std::process::id()), of(child.id()));
-        assert!(ours.lives());
-        assert!(!ProcessId::new(ours.pid, ours.started + 1).lives());
+        assert!(ours.is_alive());
+        assert!(!UniqueProcessId::new(ours.pid, ours.started + 1).is_alive());
         // It has ended, and nobody has asked how.
-        while !Status::of(child.id()).unwrap().is_dead {
+        while !ProcStat::read_proc_stat(child.id()).unwrap().is_dead {
             std::thread::yield_now();
         }
-        assert!(!theirs.lives());
+        assert!(!theirs.is_alive());
         child.wait().unwrap();
-        assert!(!theirs.lives());
+        assert!(!theirs.is_alive());
     }
 }

@@ -11,45 +11,45 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// Longer no line is.
-const LONGEST_LINE: u64 = 1 << 20;
+const MAX_LINE_BYTES: u64 = 1 << 20;
 /// How long a reader waits at a time before it looks at other things.
 const TICK: Duration = Duration::from_millis(50);
 
 /// One end of the connection between a hook and its owner.
-pub struct OwnerLink {
-    end: Box<dyn LinkEnd>,
+pub struct WorkerLink {
+    end: Box<dyn WorkerTransport>,
 }
 
-impl fmt::Debug for OwnerLink {
+impl fmt::Debug for WorkerLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("OwnerLink").finish_non_exhaustive()
     }
 }
 
 /// What carries the lines. It ends when the process at the other end does.
-pub trait LinkEnd: Send {
+pub trait WorkerTransport: Send {
     /// Waits a moment for a line.
-    fn receive(&mut self) -> Received;
+    fn receive_line_from_worker_link(&mut self) -> ReceivedLine;
 
     /// The way to the other end.
     ///
     /// # Errors
     /// If this process can have no more descriptors.
-    fn writer(&self) -> io::Result<Box<dyn LinkWriter>>;
+    fn writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>>;
 }
 
-/// See [`LinkEnd::writer`].
-pub trait LinkWriter: Send + Sync {
+/// See [`WorkerTransport::writer`].
+pub trait WorkerTransportWriter: Send + Sync {
     /// Sends a line, which ends with a line feed.
     ///
     /// # Errors
     /// If the other end is gone.
-    fn send(&self, line: &[u8]) -> io::Result<()>;
+    fn send_worker_link_line(&self, line: &[u8]) -> io::Result<()>;
 }
 
 /// What came of waiting for a line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Received {
+pub enum ReceivedLine {
     /// One, with the line feed at its end.
     Line(Vec<u8>),
     /// None yet.
@@ -59,7 +59,7 @@ pub enum Received {
 }
 
 /// A connection between two processes.
-struct SocketEnd {
+struct WorkerSocketTransport {
     lines: BufReader<UnixStream>,
     /// The beginning of a line whose end has not come yet.
     begun: Vec<u8>,
@@ -68,7 +68,7 @@ struct SocketEnd {
 /// What an owner says.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum OwnerSays {
+pub(super) enum WorkerToHookMessage {
     Started {
         verifier: VerifierName,
         command: String,
@@ -80,88 +80,94 @@ pub(super) enum OwnerSays {
 /// What a hook says after the batch.
 #[derive(Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum HookSays {
+pub(super) enum HookToWorkerMessage {
     /// Nobody waits any more; go on alone.
     Keep,
 }
 
 /// What came of listening for a moment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Heard<T> {
-    Said(T),
+pub(super) enum ReceivedOnWorkerLink<T> {
+    Message(T),
     Nothing,
     /// The other end is gone.
     End,
 }
 
-impl OwnerLink {
+impl WorkerLink {
     /// Over this end of a pair.
     ///
     /// # Errors
     /// If it is no socket.
     pub fn new(stream: UnixStream) -> io::Result<Self> {
         stream.set_read_timeout(Some(TICK))?;
-        Ok(Self::over(SocketEnd {
+        Ok(Self::over_transport(WorkerSocketTransport {
             lines: BufReader::new(stream),
             begun: Vec::new(),
         }))
     }
 
     /// Over something else that carries lines.
-    pub fn over(end: impl LinkEnd + 'static) -> Self {
+    pub fn over_transport(end: impl WorkerTransport + 'static) -> Self {
         Self { end: Box::new(end) }
     }
 
-    pub(super) fn say(&self, said: &impl Serialize) -> io::Result<()> {
-        say(&*self.writer()?, said)
+    pub(super) fn send_message(&self, said: &impl Serialize) -> io::Result<()> {
+        write_worker_link_message(&*self.worker_transport_writer()?, said)
     }
 
-    pub(super) fn writer(&self) -> io::Result<Box<dyn LinkWriter>> {
+    pub(super) fn worker_transport_writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {
         self.end.writer()
     }
 
     /// What cannot be read ends it: there is nobody to say so to.
-    pub(super) fn hear<T: DeserializeOwned>(&mut self) -> Heard<T> {
-        match self.end.receive() {
-            Received::Line(line) => serde_json::from_slice(&line).map_or(Heard::End, Heard::Said),
-            Received::Nothing => Heard::Nothing,
-            Received::End => Heard::End,
+    pub(super) fn receive_message<T: DeserializeOwned>(&mut self) -> ReceivedOnWorkerLink<T> {
+        match self.end.receive_line_from_worker_link() {
+            ReceivedLine::Line(line) => serde_json::from_slice(&line)
+                .map_or(ReceivedOnWorkerLink::End, ReceivedOnWorkerLink::Message),
+            ReceivedLine::Nothing => ReceivedOnWorkerLink::Nothing,
+            ReceivedLine::End => ReceivedOnWorkerLink::End,
         }
     }
 }
 
-impl LinkEnd for SocketEnd {
-    fn receive(&mut self) -> Received {
-        let left = LONGEST_LINE.saturating_sub(self.begun.len() as u64);
+impl WorkerTransport for WorkerSocketTransport {
+    fn receive_line_from_worker_link(&mut self) -> ReceivedLine {
+        let left = MAX_LINE_BYTES.saturating_sub(self.begun.len() as u64);
         let mut bounded = (&mut self.lines).take(left);
         match bounded.read_until(b'\n', &mut self.begun) {
-            Ok(_) if self.begun.ends_with(b"\n") => Received::Line(std::mem::take(&mut self.begun)),
-            Ok(_) => Received::End,
+            Ok(_) if self.begun.ends_with(b"\n") => {
+                ReceivedLine::Line(std::mem::take(&mut self.begun))
+            }
+            Ok(_) => ReceivedLine::End,
             Err(error) => match error.kind() {
                 ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted => {
-                    Received::Nothing
+                    ReceivedLine::Nothing
                 }
-                _ => Received::End,
+                _ => ReceivedLine::End,
             },
         }
     }
 
-    fn writer(&self) -> io::Result<Box<dyn LinkWriter>> {
+    fn writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {
         Ok(Box::new(self.lines.get_ref().try_clone()?))
     }
 }
 
-impl LinkWriter for UnixStream {
-    fn send(&self, line: &[u8]) -> io::Result<()> {
+impl WorkerTransportWriter for UnixStream {
+    fn send_worker_link_line(&self, line: &[u8]) -> io::Result<()> {
         let mut stream = self;
         stream.write_all(line)
     }
 }
 
-pub(super) fn say(writer: &dyn LinkWriter, said: &impl Serialize) -> io::Result<()> {
+pub(super) fn write_worker_link_message(
+    writer: &dyn WorkerTransportWriter,
+    said: &impl Serialize,
+) -> io::Result<()> {
     let mut line = serde_json::to_vec(said)?;
     line.push(b'\n');
-    writer.send(&line)
+    writer.send_worker_link_line(&line)
 }
 
 #[cfg(test)]
@@ -171,15 +177,27 @@ mod tests {
     #[test]
     fn a_line_is_heard_whole_and_an_end_is_an_end() {
         let (here, mut there) = UnixStream::pair().unwrap();
-        let mut link = OwnerLink::new(here).unwrap();
-        assert_eq!(link.hear::<HookSays>(), Heard::Nothing);
+        let mut link = WorkerLink::new(here).unwrap();
+        assert_eq!(
+            link.receive_message::<HookToWorkerMessage>(),
+            ReceivedOnWorkerLink::Nothing
+        );
         there.write_all(b"\"ke").unwrap();
-        assert_eq!(link.hear::<HookSays>(), Heard::Nothing);
+        assert_eq!(
+            link.receive_message::<HookToWorkerMessage>(),
+            ReceivedOnWorkerLink::Nothing
+        );
         there.write_all(b"ep\"\n").unwrap();
-        assert_eq!(link.hear(), Heard::Said(HookSays::Keep));
+        assert_eq!(
+            link.receive_message(),
+            ReceivedOnWorkerLink::Message(HookToWorkerMessage::Keep)
+        );
         there.write_all(b"\"kee").unwrap();
         drop(there);
-        assert_eq!(link.hear::<HookSays>(), Heard::End);
+        assert_eq!(
+            link.receive_message::<HookToWorkerMessage>(),
+            ReceivedOnWorkerLink::End
+        );
     }
 
     #[test]
@@ -187,7 +205,10 @@ mod tests {
         let (here, mut there) = UnixStream::pair().unwrap();
         there.write_all(b"\"keep\"").unwrap();
         drop(there);
-        let mut link = OwnerLink::new(here).unwrap();
-        assert_eq!(link.hear::<HookSays>(), Heard::End);
+        let mut link = WorkerLink::new(here).unwrap();
+        assert_eq!(
+            link.receive_message::<HookToWorkerMessage>(),
+            ReceivedOnWorkerLink::End
+        );
     }
 }

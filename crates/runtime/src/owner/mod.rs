@@ -19,47 +19,47 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use serde::{Deserialize, Serialize};
 
-pub use agent::ProcessId;
-pub use link::{LinkEnd, LinkWriter, OwnerLink, Received};
-pub(crate) use records::forget_lost;
-pub use records::{cancel_all, cancel_session};
+pub use agent::UniqueProcessId;
+pub use link::{ReceivedLine, WorkerLink, WorkerTransport, WorkerTransportWriter};
+pub(crate) use records::remove_lost_worker_records;
+pub use records::{cancel_all_workers, cancel_session_workers};
 
 /// Starts an owner of this id, in a session of its own and without descriptors of ours but the link.
-pub type StartOwner = dyn Fn(&str) -> io::Result<OwnerLink> + Send + Sync;
+pub type WorkerLauncher = dyn Fn(&str) -> io::Result<WorkerLink> + Send + Sync;
 
 /// What an owner is to find out.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub struct OwnedBatch {
+pub struct WorkerCheckBatch {
     /// Its own id, no other's.
     pub id: String,
     /// The tree.
     pub root: PathBuf,
     /// The state folder.
     pub state: PathBuf,
-    /// As of [`crate::Place::addresses`].
+    /// As of [`crate::TreeAndStateFolder::trusts_addresses`].
     pub addresses: bool,
     pub(crate) session: SessionId,
     /// Digest of the policy that it is judged by.
     pub(crate) policy: Digest,
     /// When the task began, if this is for one.
     pub(crate) since: Option<UnixMillis>,
-    pub(crate) checks: Vec<OwnedCheck>,
-    /// As of [`crate::looks::Looks::longest_wait`].
+    pub(crate) checks: Vec<WorkerCheck>,
+    /// As of [`crate::looks::StopTreeSnapshots::max_external_write_wait`].
     #[serde(default)]
     pub(crate) longest_wait_ms: u64,
     /// Without this process nobody wants to know any more.
-    pub(crate) agent: ProcessId,
+    pub(crate) agent: UniqueProcessId,
 }
 
 /// One of its checks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct OwnedCheck {
+pub(crate) struct WorkerCheck {
     pub(crate) verifier: VerifierName,
-    /// As of [`crate::perform::Wanted::content`].
+    /// As of [`crate::perform::VerificationRequest::content_and_voiding_act`].
     pub(crate) content: Digest,
-    /// As of [`crate::perform::Wanted::acts`].
+    /// As of [`crate::perform::VerificationRequest::act_count`].
     pub(crate) acts: u64,
-    /// As of [`crate::perform::Wanted::again`].
+    /// As of [`crate::perform::VerificationRequest::again`].
     #[serde(default)]
     pub(crate) again: Option<UnixMillis>,
 }

@@ -11,25 +11,25 @@ use crate::error::RuntimeError;
 use crate::perform::{Answer, Batch, Done, Wanted};
 
 /// There is none.
-pub(crate) struct Owned {
+pub(crate) struct RunningWorker {
     pub(crate) wanted: Vec<Wanted>,
     never: Infallible,
 }
 
 impl<'a> Batch<'a> {
-    pub(crate) fn hand_over(&self, _: &[Wanted]) -> Option<Owned> {
+    pub(crate) fn hand_to_worker(&self, _: &[Wanted]) -> Option<RunningWorker> {
         None
     }
 
-    pub(crate) fn wait_for_owner(&self, owned: Owned, _: &Sender<Answer<'a>>) {
+    pub(crate) fn wait_for_worker(&self, owned: RunningWorker, _: &Sender<Answer<'a>>) {
         match owned.never {}
     }
 
-    pub(crate) fn owned_since(&self, _: &VerifierSpec, _: Digest) -> Option<Millis> {
+    pub(crate) fn worker_check_start_time(&self, _: &VerifierSpec, _: Digest) -> Option<Millis> {
         None
     }
 
-    pub(crate) fn owned_elsewhere(
+    pub(crate) fn still_running_evidence(
         &self,
         _: &VerifierSpec,
         _: Digest,

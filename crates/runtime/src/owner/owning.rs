@@ -8,27 +8,30 @@ use checkrein_core::digest::Digest;
 use checkrein_core::evidence::EvidenceOrigin;
 use checkrein_core::policy::Policy;
 
-use super::link::{Heard, HookSays, OwnerLink, OwnerSays, say};
-use super::records::{Registered, register};
-use super::{OwnedBatch, OwnedCheck};
-use crate::delivery::{Patience, Progress};
+use super::link::{
+    HookToWorkerMessage, ReceivedOnWorkerLink, WorkerLink, WorkerToHookMessage,
+    write_worker_link_message,
+};
+use super::records::{WorkerRegistration, register_worker};
+use super::{WorkerCheck, WorkerCheckBatch};
+use crate::delivery::{Deadline, VerificationProgress};
 use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::looks::Looks;
-use crate::perform::{Done, Wanted};
-use crate::system::{System, Threads};
+use crate::looks::StopTreeSnapshots;
+use crate::perform::{ReturnedEvidence, VerificationRequest};
+use crate::system::{ScopedThreads, System};
 
 /// How often an owner that goes on alone looks whether it still should.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-impl OwnerLink {
+impl WorkerLink {
     /// What the hook wants to have found out; `None` if it says nothing that can be read.
-    pub fn batch(&mut self) -> Option<OwnedBatch> {
+    pub fn receive_batch_from_hook(&mut self) -> Option<WorkerCheckBatch> {
         loop {
-            match self.hear() {
-                Heard::Said(batch) => return Some(batch),
-                Heard::Nothing => {}
-                Heard::End => return None,
+            match self.receive_message() {
+                ReceivedOnWorkerLink::Message(batch) => return Some(batch),
+                ReceivedOnWorkerLink::Nothing => {}
+                ReceivedOnWorkerLink::End => return None,
             }
         }
     }
@@ -41,21 +44,23 @@ impl Runtime {
     /// # Errors
     /// If the store cannot be read or written, if the session is not judged by that policy any more, and
     /// if nobody wants to know any more.
-    pub fn own(
+    pub fn run_worker_batch(
         &self,
-        batch: &OwnedBatch,
-        mut link: OwnerLink,
+        batch: &WorkerCheckBatch,
+        mut link: WorkerLink,
         is_off: &dyn Fn() -> bool,
     ) -> Result<(), RuntimeError> {
-        let registered = register(batch, &*self.place.system)
+        let registered = register_worker(batch, &*self.place.system)
             .map_err(|source| RuntimeError::Owner { source })?;
         // Whoever switches off has all owners end that are entered by then; one that is entered later sees it.
         if is_off() {
             return Err(RuntimeError::Cancelled);
         }
-        let writer = link.writer();
+        let writer = link.worker_transport_writer();
         let writer = writer.map_err(|source| RuntimeError::Owner { source })?;
-        let policy = self.peek(&batch.session)?.map(|(_, policy)| policy);
+        let policy = self
+            .load_session_state_and_policy(&batch.session)?
+            .map(|(_, policy)| policy);
         let is_same =
             |policy: &Policy| Digest::hash_bytes(&policy.to_policy_blob()) == batch.policy;
         let Some(policy) = policy.filter(is_same) else {
@@ -64,30 +69,34 @@ impl Runtime {
                 what: "is another one by now".to_owned(),
             });
         };
-        let wanted: Vec<Wanted> = batch.checks.iter().map(OwnedCheck::wanted).collect();
+        let wanted: Vec<VerificationRequest> = batch
+            .checks
+            .iter()
+            .map(WorkerCheck::to_verification_request)
+            .collect();
         let (cancelled, ended) = (AtomicBool::new(false), AtomicBool::new(false));
         // Nobody may listen any more; what was found is kept all the same.
-        let tell = |said: OwnerSays| {
-            let _ = say(&*writer, &said);
+        let tell = |said: WorkerToHookMessage| {
+            let _ = write_worker_link_message(&*writer, &said);
         };
         let system = &*self.place.system;
         std::thread::scope(|scope| {
-            let threads = Threads::new(system, scope);
-            threads.spawn(|| {
-                if !is_wanted_to_the_end(system, &mut link, batch, &registered, &ended) {
+            let threads = ScopedThreads::new(system, scope);
+            threads.spawn_scoped_thread(|| {
+                if !wait_for_batch_while_wanted(system, &mut link, batch, &registered, &ended) {
                     cancelled.store(true, Ordering::Relaxed);
                 }
             });
-            let patience = Patience {
-                deadline: None,
+            let patience = Deadline {
+                due_at: None,
                 cancelled: &cancelled,
             };
-            let progress = |news: Progress| {
-                if let Progress::Started { verifier, command } = news {
-                    tell(OwnerSays::Started { verifier, command });
+            let progress = |news: VerificationProgress| {
+                if let VerificationProgress::Started { verifier, command } = news {
+                    tell(WorkerToHookMessage::Started { verifier, command });
                 }
             };
-            let found = self.perform(
+            let found = self.run_verifications(
                 &batch.session,
                 &policy,
                 &wanted,
@@ -97,14 +106,14 @@ impl Runtime {
                 None,
                 None,
                 patience,
-                &Looks::new(
+                &StopTreeSnapshots::new(
                     Arc::clone(&self.place.system),
                     None,
                     Duration::from_millis(batch.longest_wait_ms),
                 ),
                 &progress,
-                &mut |done: Done| {
-                    tell(OwnerSays::Done { run: done.key });
+                &mut |done: ReturnedEvidence| {
+                    tell(WorkerToHookMessage::Done { run: done.key });
                     Ok(())
                 },
             );
@@ -114,9 +123,9 @@ impl Runtime {
     }
 }
 
-impl OwnedCheck {
-    fn wanted(&self) -> Wanted {
-        Wanted {
+impl WorkerCheck {
+    fn to_verification_request(&self) -> VerificationRequest {
+        VerificationRequest {
             verifier: self.verifier.clone(),
             subject: self.content,
             content: self.content,
@@ -127,30 +136,33 @@ impl OwnedCheck {
 }
 
 /// Waits for the end of the batch; false if nobody wants to know any more.
-fn is_wanted_to_the_end(
+fn wait_for_batch_while_wanted(
     system: &dyn System,
-    link: &mut OwnerLink,
-    batch: &OwnedBatch,
-    registered: &Registered,
+    link: &mut WorkerLink,
+    batch: &WorkerCheckBatch,
+    registered: &WorkerRegistration,
     ended: &AtomicBool,
 ) -> bool {
     let mut is_alone = false;
     let mut looked = system.monotonic_now();
     while !ended.load(Ordering::Relaxed) {
         if !is_alone {
-            match link.hear() {
-                Heard::Said(HookSays::Keep) => is_alone = true,
-                Heard::Nothing => {}
-                Heard::End => return false,
+            match link.receive_message() {
+                ReceivedOnWorkerLink::Message(HookToWorkerMessage::Keep) => is_alone = true,
+                ReceivedOnWorkerLink::Nothing => {}
+                ReceivedOnWorkerLink::End => return false,
             }
         } else {
-            system.sleep(LOOK_AGAIN / 10);
+            system.sleep(POLL_INTERVAL / 10);
         }
         let now = system.monotonic_now();
-        if now.saturating_duration_since(looked) >= LOOK_AGAIN {
+        if now.saturating_duration_since(looked) >= POLL_INTERVAL {
             looked = now;
             let is_there = batch.root.is_dir() && batch.state.is_dir();
-            if registered.is_cancelled() || !is_there || !system.lives(batch.agent) {
+            if registered.is_cancel_requested()
+                || !is_there
+                || !system.is_process_alive(batch.agent)
+            {
                 return false;
             }
         }

@@ -13,7 +13,7 @@ use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::private_file::{create_private_folder, open_private_file};
 use serde::{Deserialize, Serialize};
 
-use super::OwnedBatch;
+use super::WorkerCheckBatch;
 use crate::system::System;
 use crate::whole;
 
@@ -22,51 +22,55 @@ const RECORD: &str = "json";
 /// Beside the record of an owner that is to end.
 const CANCEL: &str = "cancel";
 /// How long an owner that is to end may take.
-const ENDING: Duration = Duration::from_secs(5);
-const LOOK_AGAIN: Duration = Duration::from_millis(20);
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What is known of an owner.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct OwnerRecord {
+pub(crate) struct WorkerRecord {
     /// When it began.
     pub(crate) since: UnixMillis,
-    pub(crate) batch: OwnedBatch,
+    pub(crate) batch: WorkerCheckBatch,
 }
 
 /// An owner's own record; it goes with this.
-pub(super) struct Registered {
+pub(super) struct WorkerRegistration {
     path: PathBuf,
     _locked: Box<dyn Any + Send + Sync>,
 }
 
 /// Enters an owner. Who finds the record finds it locked.
-pub(super) fn register(batch: &OwnedBatch, system: &dyn System) -> io::Result<Registered> {
+pub(super) fn register_worker(
+    batch: &WorkerCheckBatch,
+    system: &dyn System,
+) -> io::Result<WorkerRegistration> {
     let folder = batch.state.join(FOLDER);
     create_private_folder(&folder)?;
     let path = folder.join(&batch.id).with_extension(RECORD);
     let fresh = folder.join(&batch.id).with_extension("new");
     let mut file = open_private_file(&fresh, File::options().write(true).truncate(true))?;
     file.try_lock()?;
-    let record = OwnerRecord {
-        since: system.millis(),
+    let record = WorkerRecord {
+        since: system.now_millis(),
         batch: batch.clone(),
     };
     file.write_all(&serde_json::to_vec(&record)?)?;
     std::fs::rename(&fresh, &path)?;
-    Ok(Registered {
+    Ok(WorkerRegistration {
         path,
-        _locked: system.keep_locked(file),
+        _locked: system.keep_file_locked(file),
     })
 }
 
-impl Registered {
+impl WorkerRegistration {
     /// Whether somebody wants it to end, or took the record away.
-    pub(super) fn is_cancelled(&self) -> bool {
-        whole::is_there(&self.path.with_extension(CANCEL)) || !whole::is_there(&self.path)
+    pub(super) fn is_cancel_requested(&self) -> bool {
+        whole::is_path_present(&self.path.with_extension(CANCEL))
+            || !whole::is_path_present(&self.path)
     }
 }
 
-impl Drop for Registered {
+impl Drop for WorkerRegistration {
     fn drop(&mut self) {
         // What stays is of an owner that seems lost: once more is run than need be.
         let _ = std::fs::remove_file(&self.path);
@@ -75,39 +79,39 @@ impl Drop for Registered {
 }
 
 /// A record as somebody else finds it.
-pub(super) struct FoundOwner {
-    pub(super) record: OwnerRecord,
+pub(super) struct FoundWorkerRecord {
+    pub(super) record: WorkerRecord,
     path: PathBuf,
 }
 
-impl FoundOwner {
-    pub(super) fn lives(&self) -> bool {
+impl FoundWorkerRecord {
+    pub(super) fn is_worker_alive(&self) -> bool {
         File::open(&self.path)
             .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
     }
 
     /// Has it end, and waits a while for that.
-    pub(super) fn cancel(&self, system: &dyn System) {
-        self.ask_to_end();
-        let until = system.monotonic_now() + ENDING;
-        while self.lives() && system.monotonic_now() < until {
-            system.sleep(LOOK_AGAIN);
+    pub(super) fn cancel_worker_and_wait(&self, system: &dyn System) {
+        self.ask_worker_to_end();
+        let until = system.monotonic_now() + CANCEL_TIMEOUT;
+        while self.is_worker_alive() && system.monotonic_now() < until {
+            system.sleep(POLL_INTERVAL);
         }
     }
 
-    fn ask_to_end(&self) {
+    fn ask_worker_to_end(&self) {
         let cancel = self.path.with_extension(CANCEL);
         // A folder that cannot be written has no owners that could record anything.
         let _ = open_private_file(&cancel, File::options().write(true));
         // It may have ended meanwhile, and would not take this away.
-        if !whole::is_there(&self.path) {
+        if !whole::is_path_present(&self.path) {
             let _ = std::fs::remove_file(cancel);
         }
     }
 }
 
 /// All that are entered in this state folder, lost ones included, by their names.
-pub(super) fn entered(state: &Path) -> Vec<FoundOwner> {
+pub(super) fn read_worker_records(state: &Path) -> Vec<FoundWorkerRecord> {
     let Ok(entries) = std::fs::read_dir(state.join(FOLDER)) else {
         return Vec::new();
     };
@@ -118,45 +122,52 @@ pub(super) fn entered(state: &Path) -> Vec<FoundOwner> {
     records
         .into_iter()
         .filter_map(|path| {
-            let bytes = whole::read(&path, whole::SMALL).ok().flatten()?;
+            let bytes = whole::read_regular_file(&path, whole::MAX_SMALL_BYTES)
+                .ok()
+                .flatten()?;
             let record = serde_json::from_slice(&bytes).ok()?;
-            Some(FoundOwner { record, path })
+            Some(FoundWorkerRecord { record, path })
         })
         .collect()
 }
 
 /// Since when an owner runs this check about this content.
-pub(crate) fn running(
+pub(crate) fn worker_running_since(
     state: &Path,
     root: &Path,
     spec: &VerifierSpec,
     content: Digest,
 ) -> Option<UnixMillis> {
-    let is_it = |owner: &FoundOwner| {
+    let is_it = |owner: &FoundWorkerRecord| {
         let batch = &owner.record.batch;
         let mut checks = batch.checks.iter();
         batch.root == root
             && checks.any(|check| check.verifier == spec.name && check.content == content)
     };
-    let owners = entered(state).into_iter();
-    let mut owners = owners.filter(is_it).filter(FoundOwner::lives);
+    let owners = read_worker_records(state).into_iter();
+    let mut owners = owners
+        .filter(is_it)
+        .filter(FoundWorkerRecord::is_worker_alive);
     owners.next().map(|owner| owner.record.since)
 }
 
 /// Has every owner in this state folder end; nobody waits for that.
-pub fn cancel_all(state: &Path) {
-    cancel_where(state, |_| true);
+pub fn cancel_all_workers(state: &Path) {
+    cancel_matching_workers(state, |_| true);
 }
 
 /// The same for the owners of a session that is over.
-pub fn cancel_session(state: &Path, session: &SessionId) {
-    cancel_where(state, |owner| owner.record.batch.session == *session);
+pub fn cancel_session_workers(state: &Path, session: &SessionId) {
+    cancel_matching_workers(state, |owner| owner.record.batch.session == *session);
 }
 
-fn cancel_where(state: &Path, is_meant: impl Fn(&FoundOwner) -> bool) {
-    for owner in entered(state).iter().filter(|owner| is_meant(owner)) {
-        if owner.lives() {
-            owner.ask_to_end();
+fn cancel_matching_workers(state: &Path, is_meant: impl Fn(&FoundWorkerRecord) -> bool) {
+    for owner in read_worker_records(state)
+        .iter()
+        .filter(|owner| is_meant(owner))
+    {
+        if owner.is_worker_alive() {
+            owner.ask_worker_to_end();
         } else {
             let _ = std::fs::remove_file(&owner.path);
         }
@@ -164,15 +175,15 @@ fn cancel_where(state: &Path, is_meant: impl Fn(&FoundOwner) -> bool) {
 }
 
 /// Removes what is left of owners that were lost before `before`; says how much that is.
-pub(crate) fn forget_lost(state: &Path, before: SystemTime, dry: bool) -> usize {
+pub(crate) fn remove_lost_worker_records(state: &Path, before: SystemTime, dry: bool) -> usize {
     let is_old = |path: &Path| {
         let modified = path.metadata().and_then(|metadata| metadata.modified());
         modified.is_ok_and(|modified| modified < before)
     };
-    let owners = entered(state);
+    let owners = read_worker_records(state);
     let lost = owners
         .iter()
-        .filter(|owner| is_old(&owner.path) && !owner.lives());
+        .filter(|owner| is_old(&owner.path) && !owner.is_worker_alive());
     let mut files = 0;
     for owner in lost {
         files += 1;
@@ -186,14 +197,14 @@ pub(crate) fn forget_lost(state: &Path, before: SystemTime, dry: bool) -> usize 
 
 #[cfg(test)]
 pub(super) mod tests {
-    use super::super::OwnedCheck;
+    use super::super::WorkerCheck;
     use super::*;
-    use crate::config::{self, Driver, Source};
-    use crate::owner::ProcessId;
+    use crate::config::{self, ConfigSource, TaskDriver};
+    use crate::owner::UniqueProcessId;
     use crate::set_clock::SetClock;
 
-    fn batch(state: &Path, id: &str) -> OwnedBatch {
-        OwnedBatch {
+    fn sample_worker_batch(state: &Path, id: &str) -> WorkerCheckBatch {
+        WorkerCheckBatch {
             id: id.to_owned(),
             root: PathBuf::from("/project"),
             state: state.to_owned(),
@@ -201,36 +212,37 @@ pub(super) mod tests {
             session: SessionId::new("a session"),
             policy: Digest::hash_bytes(b"a policy"),
             since: None,
-            checks: vec![OwnedCheck {
+            checks: vec![WorkerCheck {
                 verifier: "tests".into(),
                 content: Digest::hash_bytes(b"files"),
                 acts: 0,
                 again: None,
             }],
             longest_wait_ms: 0,
-            agent: ProcessId::new(1, 1),
+            agent: UniqueProcessId::new(1, 1),
         }
     }
 
-    pub(in crate::owner) fn spec(name: &str) -> VerifierSpec {
+    pub(in crate::owner) fn sample_verifier_spec(name: &str) -> VerifierSpec {
         let text = format!("[[verifier]]\nname = \"{name}\"\nrun = \"true\"\n");
-        let source = Source {
+        let source = ConfigSource {
             name: PathBuf::from("checkrein.toml"),
             text,
         };
-        let compiled = config::compile(Some(&source), None, Driver::Hook).unwrap();
+        let compiled = config::compile_config(Some(&source), None, TaskDriver::Hook).unwrap();
         compiled.policy.verifiers[0].clone()
     }
 
     #[test]
-    fn what_runs_is_of_this_tree_this_check_and_these_files() {
+    fn worker_matches_check_and_content() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
-        let registered = register(&batch(state.path(), "one"), &*clock).unwrap();
+        let registered =
+            register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
         let runs = |root: &str, name: &str, files: &[u8]| {
-            running(
+            worker_running_since(
                 state.path(),
                 Path::new(root),
-                &spec(name),
+                &sample_verifier_spec(name),
                 Digest::hash_bytes(files),
             )
             .is_some()
@@ -244,46 +256,47 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn who_is_to_end_is_waited_for_for_five_seconds() {
+    fn cancel_waits_up_to_timeout() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
-        let registered = register(&batch(state.path(), "one"), &*clock).unwrap();
-        let found = entered(state.path());
-        assert!(!registered.is_cancelled());
-        found[0].cancel(&*clock);
-        assert!(registered.is_cancelled());
-        assert_eq!(clock.passed(), ENDING);
+        let registered =
+            register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
+        let found = read_worker_records(state.path());
+        assert!(!registered.is_cancel_requested());
+        found[0].cancel_worker_and_wait(&*clock);
+        assert!(registered.is_cancel_requested());
+        assert_eq!(clock.passed(), CANCEL_TIMEOUT);
         drop(registered);
-        found[0].cancel(&*clock);
-        assert_eq!(clock.passed(), ENDING, "it has ended");
+        found[0].cancel_worker_and_wait(&*clock);
+        assert_eq!(clock.passed(), CANCEL_TIMEOUT, "it has ended");
         let left = std::fs::read_dir(state.path().join(FOLDER)).unwrap();
         assert_eq!(left.count(), 0);
     }
 
     #[test]
-    fn only_those_of_the_session_are_to_end_with_it() {
+    fn session_cancel_spares_others() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
-        let other = OwnedBatch {
+        let other = WorkerCheckBatch {
             session: SessionId::new("another"),
-            ..batch(state.path(), "two")
+            ..sample_worker_batch(state.path(), "two")
         };
-        let ours = register(&batch(state.path(), "one"), &*clock).unwrap();
-        let theirs = register(&other, &*clock).unwrap();
-        cancel_session(state.path(), &SessionId::new("a session"));
-        assert!(ours.is_cancelled() && !theirs.is_cancelled());
-        cancel_all(state.path());
-        assert!(theirs.is_cancelled());
+        let ours = register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
+        let theirs = register_worker(&other, &*clock).unwrap();
+        cancel_session_workers(state.path(), &SessionId::new("a session"));
+        assert!(ours.is_cancel_requested() && !theirs.is_cancel_requested());
+        cancel_all_workers(state.path());
+        assert!(theirs.is_cancel_requested());
     }
 
     #[test]
-    fn what_old_lost_owners_left_is_forgotten() {
+    fn test_old_lost_worker_cleanup() {
         let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
-        let lives = register(&batch(state.path(), "lives"), &*clock).unwrap();
-        let lost = register(&batch(state.path(), "lost"), &*clock).unwrap();
+        let lives = register_worker(&sample_worker_batch(state.path(), "lives"), &*clock).unwrap();
+        let lost = register_worker(&sample_worker_batch(state.path(), "lost"), &*clock).unwrap();
         let text = std::fs::read(&lost.path).unwrap();
         let path = lost.path.clone();
         drop(lost);
         std::fs::write(&path, text).unwrap();
-        let forget = |before, dry| forget_lost(state.path(), before, dry);
+        let forget = |before, dry| remove_lost_worker_records(state.path(), before, dry);
         let (long_ago, later) = (
             SystemTime::now() - Duration::from_secs(60),
             SystemTime::now() + Duration::from_secs(60),

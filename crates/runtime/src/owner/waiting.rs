@@ -9,41 +9,46 @@ use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_verifiers::VerifierReport;
 
-use super::link::{Heard, HookSays, OwnerLink, OwnerSays};
-use super::records::{FoundOwner, OwnerRecord, entered, running};
-use super::{OwnedBatch, OwnedCheck};
-use crate::delivery::Progress;
+use super::link::{HookToWorkerMessage, ReceivedOnWorkerLink, WorkerLink, WorkerToHookMessage};
+use super::records::{FoundWorkerRecord, WorkerRecord, read_worker_records, worker_running_since};
+use super::{WorkerCheck, WorkerCheckBatch};
+use crate::delivery::VerificationProgress;
 use crate::error::RuntimeError;
-use crate::perform::{Answer, Batch, Done, Found, Wanted};
+use crate::perform::{
+    FirstCheckRunOutcome, FirstCheckRunResult, ReturnedEvidence, VerificationBatch,
+    VerificationRequest,
+};
 use crate::{kept, printed};
 
 /// After so many lost owners a session has none any more: here no process may outlive its hook.
-const MOST_LOST: usize = 2;
+const MAX_LOST_OWNERS: usize = 2;
 
 /// An owner at work.
-pub(crate) struct Owned {
-    link: OwnerLink,
+pub(crate) struct RunningWorker {
+    link: WorkerLink,
     /// What it is to find out.
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<VerificationRequest>,
     since: UnixMillis,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> VerificationBatch<'a> {
     /// Hands to an owner what may outlast the answer. `None` where nothing may, or no owner can be: then
     /// this process runs what it can in its time, as for what another owner is finding out already.
-    pub(crate) fn hand_over(&self, wanted: &[Wanted]) -> Option<Owned> {
+    pub(crate) fn hand_to_worker(&self, wanted: &[VerificationRequest]) -> Option<RunningWorker> {
         let start = self.runtime.start_owner.as_ref()?;
         let session = self.session?;
-        let left = self.patience.deadline?;
-        let left = left.saturating_duration_since(self.system().monotonic_now());
-        if self.origin != EvidenceOrigin::Gate || printed::may_be_into(&self.runtime.place.root) {
+        let left = self.patience.due_at?;
+        let left = left.saturating_duration_since(self.system_interface().monotonic_now());
+        if self.origin != EvidenceOrigin::Gate
+            || printed::stdout_may_be_tree_file(&self.runtime.place.root)
+        {
             return None;
         }
-        let outlasts = |checks: &[(&VerifierSpec, &Wanted)]| {
+        let outlasts = |checks: &[(&VerifierSpec, &VerificationRequest)]| {
             let mut checks = checks.iter();
-            checks.any(|(spec, _)| may_outlast(spec, left))
+            checks.any(|(spec, _)| may_outlast_reply(spec, left))
         };
-        let mut unknown: Vec<(&VerifierSpec, &Wanted)> = wanted
+        let mut unknown: Vec<(&VerifierSpec, &VerificationRequest)> = wanted
             .iter()
             .filter_map(|want| Some((self.policy.verifier_spec(&want.verifier)?, want)))
             .filter(|(spec, _)| spec.is_tree_check())
@@ -52,22 +57,24 @@ impl<'a> Batch<'a> {
         if !outlasts(&unknown) {
             return None;
         }
-        unknown.retain(|(spec, want)| !self.is_known(spec, want));
+        unknown.retain(|(spec, want)| !self.has_verdict_without_run(spec, want));
         if !outlasts(&unknown) {
             return None;
         }
         let place = &self.runtime.place;
         let policy = Digest::hash_bytes(&self.policy.to_policy_blob());
-        let found = entered(&place.state);
-        let of_session = |owner: &&FoundOwner| owner.record.batch.session == *session;
+        let found = read_worker_records(&place.state);
+        let of_session = |owner: &&FoundWorkerRecord| owner.record.batch.session == *session;
         let lost = found.iter().filter(of_session);
-        if lost.filter(|owner| !owner.lives()).count() >= MOST_LOST {
+        if lost.filter(|owner| !owner.is_worker_alive()).count() >= MAX_LOST_OWNERS {
             return None;
         }
-        let here = |owner: &&FoundOwner| owner.record.batch.root == place.root && owner.lives();
+        let here = |owner: &&FoundWorkerRecord| {
+            owner.record.batch.root == place.root && owner.is_worker_alive()
+        };
         let mut checks = Vec::new();
         for (_, want) in unknown {
-            let check = OwnedCheck {
+            let check = WorkerCheck {
                 verifier: want.verifier.clone(),
                 content: want.content,
                 acts: want.acts,
@@ -75,12 +82,16 @@ impl<'a> Batch<'a> {
             };
             let mut joined = false;
             for owner in found.iter().filter(here) {
-                match check.beside(&owner.record, policy) {
-                    Beside::Joined => joined = true,
+                match check.compare_check_with_worker(&owner.record, policy) {
+                    WorkerCheckMatch::Joined => joined = true,
                     // What it runs is about what is not there any more.
-                    Beside::Outdated => owner.cancel(self.system()),
-                    Beside::Stale if of_session(&owner) => owner.cancel(self.system()),
-                    Beside::Stale | Beside::Apart => {}
+                    WorkerCheckMatch::Outdated => {
+                        owner.cancel_worker_and_wait(self.system_interface())
+                    }
+                    WorkerCheckMatch::Stale if of_session(&owner) => {
+                        owner.cancel_worker_and_wait(self.system_interface())
+                    }
+                    WorkerCheckMatch::Stale | WorkerCheckMatch::Apart => {}
                 }
             }
             if !joined {
@@ -90,35 +101,39 @@ impl<'a> Batch<'a> {
         if checks.is_empty() {
             return None;
         }
-        let batch = OwnedBatch {
-            id: self.system().unique_name(),
+        let batch = WorkerCheckBatch {
+            id: self.system_interface().unique_name(),
             root: place.root.clone(),
             state: place.state.clone(),
-            addresses: place.addresses,
+            addresses: place.trusts_addresses,
             session: session.clone(),
             policy,
             since: self.since,
-            agent: self.system().agent()?,
+            agent: self.system_interface().find_agent_process_above_hook()?,
             checks,
             longest_wait_ms: u64::try_from(self.looks.longest_wait.as_millis()).unwrap_or(u64::MAX),
         };
         let link = start(&batch.id).ok()?;
-        link.say(&batch).ok()?;
-        let is_owned = |want: &&Wanted| {
+        link.send_message(&batch).ok()?;
+        let is_owned = |want: &&VerificationRequest| {
             let mut checks = batch.checks.iter();
             checks.any(|check| check.verifier == want.verifier)
         };
-        Some(Owned {
+        Some(RunningWorker {
             link,
             wanted: wanted.iter().filter(is_owned).cloned().collect(),
-            since: self.now(),
+            since: self.now_millis(),
         })
     }
 
     /// Passes on what an owner finds, until the answer is due: then it goes on alone. What an owner that
     /// was lost leaves is found out here.
-    pub(crate) fn wait_for_owner(&self, owned: Owned, sender: &Sender<Answer<'a>>) {
-        let Owned {
+    pub(crate) fn wait_for_worker(
+        &self,
+        owned: RunningWorker,
+        sender: &Sender<FirstCheckRunResult<'a>>,
+    ) {
+        let RunningWorker {
             mut link,
             mut wanted,
             since,
@@ -128,54 +143,63 @@ impl<'a> Batch<'a> {
             let _ = sender.send(answer);
         };
         while !wanted.is_empty() {
-            if let Err(cancelled) = self.check_cancelled() {
+            if let Err(cancelled) = self.ensure_not_cancelled() {
                 return send(Err(cancelled));
             }
-            if self.patience.is_over(self.system()) {
+            if self.patience.is_past_deadline(self.system_interface()) {
                 // An owner that cannot be told to go on ends with this link.
-                if link.say(&HookSays::Keep).is_err() {
+                if link.send_message(&HookToWorkerMessage::Keep).is_err() {
                     break;
                 }
-                self.looks.goes_on_elsewhere();
+                self.looks.mark_foreign_check_running();
                 for want in &wanted {
-                    send(self.still_running(want, since));
+                    send(self.still_running_outcome(want, since));
                 }
                 return;
             }
-            match link.hear() {
-                Heard::Said(OwnerSays::Started { verifier, command }) => {
-                    (self.progress)(Progress::Started { verifier, command });
+            match link.receive_message() {
+                ReceivedOnWorkerLink::Message(WorkerToHookMessage::Started {
+                    verifier,
+                    command,
+                }) => {
+                    (self.progress)(VerificationProgress::Started { verifier, command });
                 }
-                Heard::Said(OwnerSays::Done { run }) => match self.found_by_owner(&wanted, run) {
-                    Ok(Some(done)) => {
-                        wanted.retain(|want| want.verifier != done.evidence.verifier);
-                        self.looks.found_out();
-                        self.looks.found_elsewhere();
-                        send(Ok(Found::Done(Box::new(done))));
+                ReceivedOnWorkerLink::Message(WorkerToHookMessage::Done { run }) => {
+                    match self.worker_evidence(&wanted, run) {
+                        Ok(Some(done)) => {
+                            wanted.retain(|want| want.verifier != done.evidence.verifier);
+                            self.looks.record_evidence_time();
+                            self.looks.note_evidence_found_elsewhere();
+                            send(Ok(FirstCheckRunOutcome::Evidence(Box::new(done))));
+                        }
+                        Ok(None) => {}
+                        Err(error) => return send(Err(error)),
                     }
-                    Ok(None) => {}
-                    Err(error) => return send(Err(error)),
-                },
-                Heard::Nothing => {}
-                Heard::End => break,
+                }
+                ReceivedOnWorkerLink::Nothing => {}
+                ReceivedOnWorkerLink::End => break,
             }
         }
         drop(link);
         for want in &wanted {
             if let Some(spec) = self.policy.verifier_spec(&want.verifier) {
-                self.first(spec, want, self.looks.begin_check(), sender);
+                self.obtain_and_send_evidence(spec, want, self.looks.mark_check_running(), sender);
             }
         }
     }
 
-    fn found_by_owner(&self, wanted: &[Wanted], run: Digest) -> Result<Option<Done>, RuntimeError> {
+    fn worker_evidence(
+        &self,
+        wanted: &[VerificationRequest],
+        run: Digest,
+    ) -> Result<Option<ReturnedEvidence>, RuntimeError> {
         let kept = self.runtime.store.read_evidence(&run)?;
-        let found = kept.and_then(|kept| kept::run(run, &kept.bytes));
-        let is_wanted = |run: &kept::Run| {
+        let found = kept.and_then(|kept| kept::decode_check_run(run, &kept.bytes));
+        let is_wanted = |run: &kept::StoredCheckRun| {
             let mut wanted = wanted.iter();
             wanted.any(|want| want.verifier == run.evidence.verifier)
         };
-        Ok(found.filter(is_wanted).map(|run| Done {
+        Ok(found.filter(is_wanted).map(|run| ReturnedEvidence {
             key: run.id,
             began: run.began,
             evidence: run.evidence,
@@ -185,24 +209,28 @@ impl<'a> Batch<'a> {
         }))
     }
 
-    fn still_running(&self, want: &Wanted, since: UnixMillis) -> Answer<'a> {
+    fn still_running_outcome(
+        &self,
+        want: &VerificationRequest,
+        since: UnixMillis,
+    ) -> FirstCheckRunResult<'a> {
         let Some(spec) = self.policy.verifier_spec(&want.verifier) else {
             return Err(RuntimeError::Deadline);
         };
-        let done = self.owned_elsewhere(spec, want.content, since)?;
-        Ok(Found::Done(Box::new(done)))
+        let done = self.still_running_evidence(spec, want.content, since)?;
+        Ok(FirstCheckRunOutcome::Evidence(Box::new(done)))
     }
 
     /// What is said of a check that an owner goes on with, kept apart from its runs.
-    pub(crate) fn owned_elsewhere(
+    pub(crate) fn still_running_evidence(
         &self,
         spec: &VerifierSpec,
         subject: Digest,
         since: UnixMillis,
-    ) -> Result<Done, RuntimeError> {
-        let now = self.now();
+    ) -> Result<ReturnedEvidence, RuntimeError> {
+        let now = self.now_millis();
         let report = VerifierReport {
-            note: Some(still_running_words(now.millis_since(since))),
+            note: Some(still_running_note(now.millis_since(since))),
             ..VerifierReport::inconclusive_report(
                 InconclusiveCause::ClaimedElsewhere,
                 Retryability::Yes,
@@ -210,10 +238,15 @@ impl<'a> Batch<'a> {
             )
         };
         let none = Digest::hash_bytes(b"");
-        let evidence = self.evidence(spec, report, subject, subject, none, none);
-        let key = self.key(spec, subject);
-        let key = kept::put_apart(&*self.runtime.store, &key, kept::When::now(now), &evidence)?;
-        Ok(Done {
+        let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+        let key = self.evidence_cache_key(spec, subject);
+        let key = kept::put_unindexed_evidence(
+            &*self.runtime.store,
+            &key,
+            kept::EvidenceTiming::evidence_timing_without_run(now),
+            &evidence,
+        )?;
+        Ok(ReturnedEvidence {
             key,
             evidence,
             cached: false,
@@ -224,14 +257,18 @@ impl<'a> Batch<'a> {
     }
 
     /// Since when an owner is finding out what this process waits for.
-    pub(crate) fn owned_since(&self, spec: &VerifierSpec, subject: Digest) -> Option<UnixMillis> {
+    pub(crate) fn worker_check_start_time(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+    ) -> Option<UnixMillis> {
         let place = &self.runtime.place;
-        running(&place.state, &place.root, spec, subject)
+        worker_running_since(&place.state, &place.root, spec, subject)
     }
 }
 
 /// How a check that is wanted stands to what an owner does.
-enum Beside {
+enum WorkerCheckMatch {
     /// It is the same.
     Joined,
     /// The same check, about other files or by another policy.
@@ -242,29 +279,31 @@ enum Beside {
     Apart,
 }
 
-impl OwnedCheck {
-    fn beside(&self, owner: &OwnerRecord, policy: Digest) -> Beside {
+impl WorkerCheck {
+    fn compare_check_with_worker(&self, owner: &WorkerRecord, policy: Digest) -> WorkerCheckMatch {
         let batch = &owner.batch;
         let mut checks = batch.checks.iter();
         match checks.find(|check| check.verifier == self.verifier) {
-            None => Beside::Apart,
+            None => WorkerCheckMatch::Apart,
             Some(check) if check.content != self.content || batch.policy != policy => {
-                Beside::Outdated
+                WorkerCheckMatch::Outdated
             }
-            Some(check) if check.acts < self.acts => Beside::Stale,
+            Some(check) if check.acts < self.acts => WorkerCheckMatch::Stale,
             // Its run says nothing of what was mended since; ours begins when that one is at its end.
-            Some(_) if self.again.is_some_and(|since| owner.since < since) => Beside::Apart,
-            Some(_) => Beside::Joined,
+            Some(_) if self.again.is_some_and(|since| owner.since < since) => {
+                WorkerCheckMatch::Apart
+            }
+            Some(_) => WorkerCheckMatch::Joined,
         }
     }
 }
 
-fn may_outlast(spec: &VerifierSpec, left: Duration) -> bool {
+fn may_outlast_reply(spec: &VerifierSpec, left: Duration) -> bool {
     let longest = spec.timeout_ms.saturating_mul(u64::from(spec.retries) + 1);
     Duration::from_millis(longest) > left
 }
 
-fn still_running_words(ms: u64) -> String {
+fn still_running_note(ms: u64) -> String {
     let seconds = ms / 1000;
     let span = match (seconds / 60, seconds % 60) {
         (0, seconds) => format!("{seconds} s"),
@@ -282,16 +321,16 @@ mod tests {
 
     #[test]
     fn a_wanted_check_is_joined_outdated_stale_or_apart() {
-        let check = |verifier: &str, content: &[u8], acts, again: Option<u64>| OwnedCheck {
+        let check = |verifier: &str, content: &[u8], acts, again: Option<u64>| WorkerCheck {
             verifier: verifier.into(),
             content: Digest::hash_bytes(content),
             acts,
             again: again.map(UnixMillis),
         };
         let policy = Digest::hash_bytes(b"a policy");
-        let owner = OwnerRecord {
+        let owner = WorkerRecord {
             since: UnixMillis(100),
-            batch: OwnedBatch {
+            batch: WorkerCheckBatch {
                 id: "one".to_owned(),
                 root: "/project".into(),
                 state: "/state".into(),
@@ -301,15 +340,16 @@ mod tests {
                 since: None,
                 checks: vec![check("tests", b"files", 5, None)],
                 longest_wait_ms: 0,
-                agent: crate::owner::ProcessId::new(1, 1),
+                agent: crate::owner::UniqueProcessId::new(1, 1),
             },
         };
-        let beside = |wanted: OwnedCheck, policy| match wanted.beside(&owner, policy) {
-            Beside::Joined => "joined",
-            Beside::Outdated => "outdated",
-            Beside::Stale => "stale",
-            Beside::Apart => "apart",
-        };
+        let beside =
+            |wanted: WorkerCheck, policy| match wanted.compare_check_with_worker(&owner, policy) {
+                WorkerCheckMatch::Joined => "joined",
+                WorkerCheckMatch::Outdated => "outdated",
+                WorkerCheckMatch::Stale => "stale",
+                WorkerCheckMatch::Apart => "apart",
+            };
         assert_eq!(beside(check("lint", b"files", 5, None), policy), "apart");
         assert_eq!(
             beside(check("tests", b"others", 5, None), policy),
@@ -333,16 +373,16 @@ mod tests {
 
     #[test]
     fn a_check_may_outlast_what_its_timeout_and_retries_exceed() {
-        let mut spec = crate::owner::records::tests::spec("tests");
+        let mut spec = crate::owner::records::tests::sample_verifier_spec("tests");
         spec.timeout_ms = 10_000;
         spec.retries = 2;
-        assert!(may_outlast(&spec, Duration::from_millis(29_999)));
-        assert!(!may_outlast(&spec, Duration::from_secs(30)));
+        assert!(may_outlast_reply(&spec, Duration::from_millis(29_999)));
+        assert!(!may_outlast_reply(&spec, Duration::from_secs(30)));
     }
 
     #[test]
     fn words_say_how_long_it_has_been_running() {
-        let of = |ms| still_running_words(ms).split(';').next().map(str::to_owned);
+        let of = |ms| still_running_note(ms).split(';').next().map(str::to_owned);
         assert_eq!(of(999).as_deref(), Some("still running for 0 s"));
         assert_eq!(of(59_999).as_deref(), Some("still running for 59 s"));
         assert_eq!(of(60_000).as_deref(), Some("still running for 1 min"));

@@ -10,48 +10,48 @@ use checkrein_core::evidence::{Evidence, InconclusiveCause, Retryability, Verdic
 use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 
-use super::{Batch, Done, Finished, Turn};
+use super::{CheckExecutionResult, EvidenceOrCheckClaim, ReturnedEvidence, VerificationBatch};
 use crate::error::RuntimeError;
-use crate::looks::Look;
+use crate::looks::TreeSnapshot;
 use crate::neighbours;
-use crate::system::Threads;
+use crate::system::ScopedThreads;
 use crate::writers;
 
 /// How often a file is looked at that a check wrote before.
-const BETWEEN_GLANCES: Duration = Duration::from_millis(15);
+const WATCH_INTERVAL: Duration = Duration::from_millis(15);
 /// Neighbours are looked for as long as the check ran that was disturbed, but no longer than this.
-const LOOK_FOR_NEIGHBOURS: Duration = Duration::from_secs(1);
+const MAX_DETECTION_TIME: Duration = Duration::from_secs(1);
 
 /// A check whose inputs were written while it ran, or that was seen to write them before.
-pub(crate) struct Moved<'a> {
+pub(crate) struct DisturbedCheck<'a> {
     pub(super) spec: &'a VerifierSpec,
     /// The files that were written.
     pub(super) written: Vec<String>,
     /// How it ran; nothing if it has not run yet.
-    pub(super) disturbed: Option<Disturbed>,
-    /// As of [`RequiredAnswerKeys::retry`].
+    pub(super) disturbed: Option<DisturbedRun>,
+    /// As of [`Wanted::again`].
     pub(super) again: Option<UnixMillis>,
 }
 
 /// A run while which files were written.
-pub(super) struct Disturbed {
-    pub(super) run: Finished,
-    pub(super) before: Arc<Look>,
-    pub(super) after: Arc<Look>,
+pub(super) struct DisturbedRun {
+    pub(super) run: CheckExecutionResult,
+    pub(super) before: Arc<TreeSnapshot>,
+    pub(super) after: Arc<TreeSnapshot>,
 }
 
 /// How a check ran.
-pub(super) enum Ran {
+pub(super) enum CheckRunInterference {
     /// Maybe beside others; nothing that it reads was written.
     Undisturbed,
     /// With nothing of ours beside it.
-    Alone(Lone),
+    Alone(FilesChangedDuringSoloCheck),
     /// While neighbours wrote these.
-    BesideNeighbours(Vec<String>),
+    WithExternalWrites(Vec<String>),
 }
 
 /// What became of the files while a check ran alone.
-pub(super) struct Lone {
+pub(super) struct FilesChangedDuringSoloCheck {
     /// Those that were written.
     wrote: Vec<String>,
     /// Of those that were watched: gone or otherwise for a while.
@@ -60,12 +60,12 @@ pub(super) struct Lone {
     unseen: Vec<String>,
 }
 
-impl<'a> Batch<'a> {
+impl<'a> VerificationBatch<'a> {
     /// Looks, while no check runs, whether somebody writes what was written during the checks. How long it
     /// may be waited for, if it was not in this stop.
-    pub(super) fn find_neighbours(
+    pub(super) fn detect_external_writers(
         &self,
-        moved: &[Box<Moved<'a>>],
+        moved: &[Box<DisturbedCheck<'a>>],
     ) -> Result<Option<Duration>, RuntimeError> {
         let disturbed = || moved.iter().filter(|moved| moved.disturbed.is_some());
         let ran = disturbed().filter_map(|moved| moved.disturbed.as_ref());
@@ -76,45 +76,45 @@ impl<'a> Batch<'a> {
         let mut written: Vec<String> = disturbed().flat_map(|of| of.written.clone()).collect();
         written.sort_unstable();
         written.dedup();
-        let time = LOOK_FOR_NEIGHBOURS.min(Duration::from_millis(longest));
-        let is_quiet = !self.runs_elsewhere()?;
-        let theirs = neighbours::look_for(place, &written, time, self.patience);
-        let known = neighbours::known(place);
+        let time = MAX_DETECTION_TIME.min(Duration::from_millis(longest));
+        let is_quiet = !self.is_check_running_elsewhere()?;
+        let theirs = neighbours::detect_external_writes(place, &written, time, self.patience);
+        let known = neighbours::externally_written_files(place);
         let is_new = theirs.iter().any(|path| !known.contains(path));
         // What another process's check writes is no neighbour's.
-        let are_neighbours = is_quiet && !self.runs_elsewhere()?;
+        let are_neighbours = is_quiet && !self.is_check_running_elsewhere()?;
         if are_neighbours {
-            neighbours::remember(place, &theirs);
+            neighbours::record_external_writes(place, &theirs);
         }
         let longest = match are_neighbours && is_new {
             true => self.looks.longest_wait,
-            false => self.looks.longest_wait.min(neighbours::ONCE_MORE),
+            false => self.looks.longest_wait.min(neighbours::SECOND_WAIT),
         };
-        let longest = longest.min(neighbours::longest_wait(place, self.patience));
-        Ok((!self.looks.begin_wait()).then_some(longest))
+        let longest = longest.min(neighbours::max_external_write_wait(place, self.patience));
+        Ok((!self.looks.mark_waited_for_external_writers()).then_some(longest))
     }
 
     /// Whether another process has the slot of a check of this tree.
-    fn runs_elsewhere(&self) -> Result<bool, RuntimeError> {
-        let is_check = |spec: &&VerifierSpec| spec.is_tree_check() && !self.has_claim(spec);
+    fn is_check_running_elsewhere(&self) -> Result<bool, RuntimeError> {
+        let is_check = |spec: &&VerifierSpec| spec.is_tree_check() && !self.has_rerun_claim(spec);
         let mut slots = self.policy.verifiers.iter().filter(is_check);
         // The key of a check of the tree is no part of its slot.
         let key = Digest::hash_bytes(b"");
         slots.try_fold(false, |runs, spec| {
-            let slot = self.slot(spec, key);
+            let slot = self.check_run_claim_key(spec, key);
             Ok(runs || self.runtime.store.try_claim_effect(&slot)?.is_none())
         })
     }
 
     /// One that only neighbours disturbed runs once more if they hold still by then; any other runs alone.
-    pub(super) fn judge_moved(
+    pub(super) fn rerun_disturbed(
         &self,
-        mut moved: Moved<'a>,
+        mut moved: DisturbedCheck<'a>,
         wait_until: Option<Instant>,
-    ) -> Result<Done, RuntimeError> {
+    ) -> Result<ReturnedEvidence, RuntimeError> {
         let place = &self.runtime.place;
-        let neighbours = neighbours::known(place);
-        let by_neighbours = |ran: &Disturbed| {
+        let neighbours = neighbours::externally_written_files(place);
+        let by_neighbours = |ran: &DisturbedRun| {
             let packages = ran
                 .before
                 .reading
@@ -123,22 +123,22 @@ impl<'a> Batch<'a> {
             packages.is_empty() && !moved.written.is_empty() && only_theirs
         };
         if !moved.disturbed.as_ref().is_some_and(by_neighbours) {
-            return self.alone(moved, false);
+            return self.run_check_exclusively(moved, false);
         }
         // Whoever waits for it need not wait for neighbours.
-        drop(self.take_claim(moved.spec));
+        drop(self.take_rerun_claim(moved.spec));
         let is_still = wait_until.is_some_and(|until| {
-            neighbours::wait_for_stillness(place, &moved.written, until, self.patience)
+            neighbours::wait_until_files_unchanged(place, &moved.written, until, self.patience)
         });
-        self.check_cancelled()?;
+        self.ensure_not_cancelled()?;
         let Some(ran) = moved.disturbed.take_if(|_| !is_still) else {
-            return self.alone(moved, true);
+            return self.run_check_exclusively(moved, true);
         };
-        let ran_beside = Ran::BesideNeighbours(moved.written);
+        let ran_beside = CheckRunInterference::WithExternalWrites(moved.written);
         let after = &ran.after.reading;
-        let done = self.keep(moved.spec, ran.run, &ran.before, after, ran_beside)?;
+        let done = self.record_check_run(moved.spec, ran.run, &ran.before, after, ran_beside)?;
         // What was read of the tree after the run is older than the wait.
-        Ok(Done {
+        Ok(ReturnedEvidence {
             run_here: false,
             ..done
         })
@@ -146,26 +146,39 @@ impl<'a> Batch<'a> {
 
     /// With nothing else running, and an eye on the files that were written before. Who began so has one
     /// more run: what it writes depends on what it finds. Whoever waited looks at the tree anew.
-    fn alone(&self, moved: Moved<'_>, mut waited: bool) -> Result<Done, RuntimeError> {
-        let Moved {
+    fn run_check_exclusively(
+        &self,
+        moved: DisturbedCheck<'_>,
+        mut waited: bool,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
+        let DisturbedCheck {
             spec,
             mut written,
             disturbed,
             again,
         } = moved;
         let mut more = disturbed.is_none();
-        let mut claim = self.take_claim(spec);
+        let mut claim = self.take_rerun_claim(spec);
         loop {
             let look = match waited {
-                true => self.looks.next(|| self.read()),
-                false => self.looks.any(|| self.read()),
+                true => self
+                    .looks
+                    .read_fresh_tree_snapshot(|| self.read_current_tree_snapshot()),
+                false => self
+                    .looks
+                    .reuse_or_read_tree_snapshot(|| self.read_current_tree_snapshot()),
             };
             let look = match look {
                 Ok(look) => look,
                 Err(why) => {
-                    self.check_cancelled()?;
+                    self.ensure_not_cancelled()?;
                     let none = Digest::hash_bytes(b"");
-                    return Ok(self.unread(spec, none, self.key(spec, none), &why));
+                    return Ok(self.unreadable_tree_evidence(
+                        spec,
+                        none,
+                        self.evidence_cache_key(spec, none),
+                        &why,
+                    ));
                 }
             };
             let before = &look.reading;
@@ -174,12 +187,14 @@ impl<'a> Batch<'a> {
                 .fact
                 .acts
                 .map_or(0, |acts| acts.newest_voiding_act(spec));
-            let key = self.key(spec, subject);
+            let key = self.evidence_cache_key(spec, subject);
             let Some(claim) = &claim else {
-                match self.turn(spec, subject, key, acts, again)? {
-                    Turn::Known(done) | Turn::Given(done) => return Ok(*done),
+                match self.known_evidence_or_run_claim(spec, subject, key, acts, again)? {
+                    EvidenceOrCheckClaim::Known(done) | EvidenceOrCheckClaim::Unavailable(done) => {
+                        return Ok(*done);
+                    }
                     // The tree may have changed while another had it.
-                    Turn::Mine(mine) => claim = Some(mine),
+                    EvidenceOrCheckClaim::Claimed(mine) => claim = Some(mine),
                 }
                 waited = true;
                 continue;
@@ -187,24 +202,27 @@ impl<'a> Batch<'a> {
             let mut watch = before.watch_files(&self.runtime.place.root, &written);
             let ended = AtomicBool::new(false);
             let run = std::thread::scope(|scope| {
-                let threads = Threads::new(self.system(), scope);
-                threads.spawn(|| {
+                let threads = ScopedThreads::new(self.system_interface(), scope);
+                threads.spawn_scoped_thread(|| {
                     while !ended.load(Ordering::Relaxed) && !watch.is_empty() {
                         watch.poll_watched_files_once();
-                        self.system().sleep(BETWEEN_GLANCES);
+                        self.system_interface().sleep(WATCH_INTERVAL);
                     }
                 });
-                let run = self.run(spec, claim);
+                let run = self.run_check(spec, claim);
                 ended.store(true, Ordering::Relaxed);
                 run
             });
-            self.check_cancelled()?;
-            self.looks.found_out();
-            let after = match self.looks.next(|| self.read()) {
+            self.ensure_not_cancelled()?;
+            self.looks.record_evidence_time();
+            let after = match self
+                .looks
+                .read_fresh_tree_snapshot(|| self.read_current_tree_snapshot())
+            {
                 Ok(after) => after,
                 Err(why) => {
-                    self.check_cancelled()?;
-                    return Ok(self.unread(spec, subject, key, &why));
+                    self.ensure_not_cancelled()?;
+                    return Ok(self.unreadable_tree_evidence(spec, subject, key, &why));
                 }
             };
             let wrote = before.changed_or_rewritten_paths(&after.reading, &spec.name);
@@ -219,47 +237,66 @@ impl<'a> Batch<'a> {
                 written.extend(unseen);
                 continue;
             }
-            let lone = Lone {
+            let lone = FilesChangedDuringSoloCheck {
                 taken_away: watch.files_taken_away_during_check(),
                 wrote,
                 unseen,
             };
-            return self.keep(spec, run, &look, &after.reading, Ran::Alone(lone));
+            return self.record_check_run(
+                spec,
+                run,
+                &look,
+                &after.reading,
+                CheckRunInterference::Alone(lone),
+            );
         }
     }
 
     /// Of a check that ran alone and left its inputs as they were: whether they were so all the time.
-    pub(super) fn judge_writer(&self, spec: &VerifierSpec, evidence: &mut Evidence, lone: Lone) {
+    pub(super) fn note_check_writing_own_inputs(
+        &self,
+        spec: &VerifierSpec,
+        evidence: &mut Evidence,
+        lone: FilesChangedDuringSoloCheck,
+    ) {
         let place = &self.runtime.place;
         // What others wrote meanwhile is not its own.
-        let neighbours = neighbours::known(place);
+        let neighbours = neighbours::externally_written_files(place);
         let own = |paths: &[String]| -> Vec<String> {
             let own = paths.iter().filter(|path| !neighbours.contains(path));
             own.cloned().collect()
         };
         let restored = own(&lone.taken_away);
         if !restored.is_empty() {
-            if writers::known(place, spec).restores {
+            if writers::recorded_check_writes(place, spec).restores {
                 evidence.retryable = Retryability::No;
             }
-            writers::remember(place, spec, &restored, true);
-            return hold_up(evidence, InconclusiveCause::CheckRestores, restored);
+            writers::record_check_writes(place, spec, &restored, true);
+            return mark_evidence_inconclusive(
+                evidence,
+                InconclusiveCause::CheckRestores,
+                restored,
+            );
         }
         let wrote = own(&lone.wrote);
         if !wrote.is_empty() {
             evidence.check_writes = true;
-            writers::remember(place, spec, &wrote, false);
+            writers::record_check_writes(place, spec, &wrote, false);
         }
         // Others than those that were watched, or otherwise for longer than it takes to write one.
         let moved = [lone.unseen, lone.taken_away].concat();
         if !moved.is_empty() {
-            hold_up(evidence, InconclusiveCause::TreeMoving, moved);
+            mark_evidence_inconclusive(evidence, InconclusiveCause::TreeMoving, moved);
         }
     }
 }
 
 /// The verdict says nothing, since these were written meanwhile.
-pub(super) fn hold_up(evidence: &mut Evidence, cause: InconclusiveCause, moved: Vec<String>) {
+pub(super) fn mark_evidence_inconclusive(
+    evidence: &mut Evidence,
+    cause: InconclusiveCause,
+    moved: Vec<String>,
+) {
     evidence.verdict = Verdict::Inconclusive;
     evidence.cause = Some(evidence.cause.unwrap_or(cause));
     evidence.check_writes = false;

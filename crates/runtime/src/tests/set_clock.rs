@@ -13,8 +13,8 @@ use checkrein_core::digest::Digest;
 use checkrein_verifiers::file_system::{FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
-use crate::owner::ProcessId;
-use crate::system::{MayBlock, RealSystem, System};
+use crate::owner::UniqueProcessId;
+use crate::system::{RealSystem, System, ThreadBlockingPermission};
 
 /// Who waits looks again after so long.
 const AGAIN: Duration = Duration::from_millis(1);
@@ -84,51 +84,56 @@ impl FileSystem for SetClock {
 }
 
 impl System for SetClock {
-    fn wait(&self, ready: &mut dyn FnMut(MayBlock) -> bool) {
-        while !ready(MayBlock::No) {
+    fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
+        while !ready(ThreadBlockingPermission::No) {
             self.sleep(AGAIN);
         }
     }
 
-    fn thread_created(&self) -> u64 {
-        RealSystem.thread_created()
+    fn register_thread(&self) -> u64 {
+        RealSystem.register_thread()
     }
 
-    fn thread_started(&self, thread: u64) {
-        RealSystem.thread_started(thread);
+    fn mark_thread_started(&self, thread: u64) {
+        RealSystem.mark_thread_started(thread);
     }
 
-    fn thread_ended(&self, thread: u64) {
-        RealSystem.thread_ended(thread);
+    fn mark_thread_ended(&self, thread: u64) {
+        RealSystem.mark_thread_ended(thread);
     }
 
     fn wait_for_threads(&self, threads: &[u64]) {
         RealSystem.wait_for_threads(threads);
     }
 
-    fn verify(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
-        RealSystem.verify(verifier, job)
+    fn run_verifier(&self, verifier: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
+        RealSystem.run_verifier(verifier, job)
     }
 
-    fn programs(&self, script: &str, root: &Path, env: &BTreeMap<OsString, OsString>) -> Digest {
-        RealSystem.programs(script, root, env)
+    fn script_programs_digest(
+        &self,
+        script: &str,
+        root: &Path,
+        env: &BTreeMap<OsString, OsString>,
+    ) -> Digest {
+        RealSystem.script_programs_digest(script, root, env)
     }
 
     #[cfg(unix)]
-    fn agent(&self) -> Option<ProcessId> {
-        RealSystem.agent()
+    fn find_agent_process_above_hook(&self) -> Option<UniqueProcessId> {
+        RealSystem.find_agent_process_above_hook()
     }
 
     #[cfg(unix)]
-    fn lives(&self, process: ProcessId) -> bool {
-        RealSystem.lives(process)
+    fn is_process_alive(&self, process: UniqueProcessId) -> bool {
+        RealSystem.is_process_alive(process)
     }
 
     fn unique_name(&self) -> String {
         RealSystem.unique_name()
     }
 
-    fn keep_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
-        RealSystem.keep_locked(file)
+    fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
+        RealSystem.keep_file_locked(file)
     }
 }

@@ -33,7 +33,7 @@ pub(super) fn read(agent: &Agent, root: &Path, near: &Near) -> Configs {
         inline: Vec::new(),
     };
     for (scope, path) in own.into_iter().chain([repo]) {
-        let Ok(Some(text)) = whole::read_text(&path, whole::CONFIG) else {
+        let Ok(Some(text)) = whole::read_limited_text_file(&path, whole::MAX_CONFIG_BYTES) else {
             continue;
         };
         match codex_trust::read(&text) {

@@ -65,7 +65,7 @@ fn pipeline(root: &Path) -> Option<PathBuf> {
             vec![path]
         };
         files.into_iter().find(|file| {
-            let text = whole::read_text(file, whole::CONFIG);
+            let text = whole::read_limited_text_file(file, whole::MAX_CONFIG_BYTES);
             matches!(text, Ok(Some(text)) if text.contains("checkrein check"))
         })
     })

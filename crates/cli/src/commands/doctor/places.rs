@@ -155,7 +155,7 @@ impl Agent {
         own.into_iter()
             .chain(in_repo)
             .filter_map(|(scope, path)| {
-                let bytes = whole::read(&path, whole::CONFIG).ok()??;
+                let bytes = whole::read_regular_file(&path, whole::MAX_CONFIG_BYTES).ok()??;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
                 let reading = adapters::find(self.name)?.settings(&bytes)?;

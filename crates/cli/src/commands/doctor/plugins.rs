@@ -33,7 +33,7 @@ pub(super) fn look(agent: &Agent, settings: &[Settings], near: &Near) -> Plugins
         return plugins;
     }
     for file in MANAGED.iter().map(Path::new) {
-        let json: Value = whole::read(file, whole::CONFIG)
+        let json: Value = whole::read_regular_file(file, whole::MAX_CONFIG_BYTES)
             .ok()
             .flatten()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
@@ -64,9 +64,9 @@ pub(super) fn look(agent: &Agent, settings: &[Settings], near: &Near) -> Plugins
 
 /// Id and folder of each plug-in.
 fn installed(folder: &Path) -> Vec<(String, PathBuf)> {
-    let list: Value = whole::read(
+    let list: Value = whole::read_regular_file(
         &folder.join("plugins/installed_plugins.json"),
-        whole::CONFIG,
+        whole::MAX_CONFIG_BYTES,
     )
     .ok()
     .flatten()
@@ -97,7 +97,8 @@ fn one(
     let file = install.join(HOOKS);
     let named_us = id.contains("checkrein");
     let gone = || std::io::Error::from(std::io::ErrorKind::NotFound);
-    let read = whole::read(&file, whole::CONFIG).and_then(|bytes| bytes.ok_or_else(gone));
+    let read = whole::read_regular_file(&file, whole::MAX_CONFIG_BYTES)
+        .and_then(|bytes| bytes.ok_or_else(gone));
     let bytes = match read {
         Ok(bytes) => bytes,
         Err(error) if named_us => {

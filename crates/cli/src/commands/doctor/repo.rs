@@ -4,7 +4,7 @@ use std::path::Path;
 
 use checkrein_core::policy::Policy;
 use checkrein_execpolicy::RuleSet;
-use checkrein_runtime::config::Driver;
+use checkrein_runtime::config::TaskDriver;
 use checkrein_store::{SqliteStore, StoreError};
 
 use super::finding::Finding;
@@ -25,7 +25,7 @@ pub(super) struct Repo {
 pub(super) fn look(located: &Located, near: &Near) -> Repo {
     let mut findings = Vec::new();
     let place = located.repo.as_deref().map(|file| near.short(file));
-    let policy = match located.compile(Driver::Hook) {
+    let policy = match located.compile(TaskDriver::Hook) {
         Ok(compiled) => {
             let warnings = compiled.warnings.iter().map(ToString::to_string);
             // What is held is told below, with more.
@@ -107,7 +107,7 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
                 .mend("checkrein on"),
         );
     }
-    let large = located.place.large_files();
+    let large = located.place.files_too_large_to_read();
     if !large.is_empty() {
         findings.push(
             Finding::warning(
@@ -197,7 +197,7 @@ pub(super) fn trusted(agent: &Agent, installed: &[Installed<'_>], here: &Path) -
     )
     .ok()?;
     let now = sources::now(&located).ok()?.repo?;
-    if trust::approved(&located) == Some(now.digest()) {
+    if trust::approved(&located) == Some(now.config_digest()) {
         return Some(Finding::ok(
             agent.name,
             "trusted",

@@ -147,7 +147,7 @@ fn printer(said: &str) -> Option<String> {
         .chain(named.map(PathBuf::from))
         .filter(|_| !said.is_empty())
         .find_map(|file| {
-            let text = whole::read_text(&file, whole::CONFIG).ok()??;
+            let text = whole::read_limited_text_file(&file, whole::MAX_CONFIG_BYTES).ok()??;
             let line = text.lines().position(|line| line.contains(said))?;
             Some(format!("{}:{}", file.display(), line + 1))
         })

@@ -8,8 +8,8 @@ use std::path::Path;
 use checkrein_core::evidence::{Evidence, Verdict};
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::Policy;
-use checkrein_runtime::config::{self, Driver, Source};
-use checkrein_runtime::{Patience, Progress};
+use checkrein_runtime::config::{self, ConfigSource, TaskDriver};
+use checkrein_runtime::{Deadline, VerificationProgress};
 
 use super::Site;
 use super::write::Pen;
@@ -32,7 +32,7 @@ pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
     let site = pen.site;
     place(site)?;
     if let Some(file) = &site.located.repo {
-        let compiled = site.located.compile(Driver::Hook)?;
+        let compiled = site.located.compile(TaskDriver::Hook)?;
         for warning in &compiled.warnings {
             ui::say(&format!("checkrein: {warning}"));
         }
@@ -125,14 +125,14 @@ fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandEr
     let made = pen.reports()?;
     let mut located = site.located.clone();
     located.place.root.clone_from(&site.root);
-    let runtime = engine::runtime(&located, engine::store(&located.place)?, Driver::Hook);
+    let runtime = engine::runtime(&located, engine::store(&located.place)?, TaskDriver::Hook);
     let checks = Checks::of(Some(&policy));
-    let show = |progress: Progress| checks.show(progress);
-    let patience = Patience {
-        deadline: None,
+    let show = |progress: VerificationProgress| checks.show(progress);
+    let patience = Deadline {
+        due_at: None,
         cancelled: &signals::CANCELLED,
     };
-    let report = runtime.check(&policy, &able, true, patience, &show);
+    let report = runtime.run_checks_on_demand(&policy, &able, true, patience, &show);
     checks.clear();
     if report.is_err() {
         pen.no_reports(made)?;
@@ -188,11 +188,11 @@ fn why_not(evidence: &Evidence) -> Option<String> {
 }
 
 fn compile(file: &std::path::Path, text: &str) -> Result<Policy, CommandError> {
-    let source = Source {
+    let source = ConfigSource {
         name: file.to_owned(),
         text: text.to_owned(),
     };
-    Ok(config::compile(Some(&source), None, Driver::Hook)?.policy)
+    Ok(config::compile_config(Some(&source), None, TaskDriver::Hook)?.policy)
 }
 
 /// `tests, lint required; typecheck advisory`

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use checkrein_models::ModelError;
-use checkrein_runtime::config::Driver;
+use checkrein_runtime::config::TaskDriver;
 use checkrein_verifiers::judge::calibration::{
     self, CalibrationError, CalibrationQuestionTotals, CalibrationResult, CalibrationShortfall,
     JudgeCalibrationContext, LabelFile, RecordedReplies,
@@ -132,7 +132,7 @@ fn judge(args: &JudgeCalibrate) -> Result<Option<Chosen>, CommandError> {
         }));
     }
     let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
-    let compiled = located.settled()?.compile(Driver::Hook)?;
+    let compiled = located.settled()?.compile(TaskDriver::Hook)?;
     let judges = compiled.policy.verifiers.iter();
     let judges: Vec<_> = judges.filter(|spec| spec.kind == "judge").collect();
     let known = || {

@@ -14,7 +14,7 @@ use checkrein_core::input::{
 use checkrein_core::layers::MiddlewareStage;
 use checkrein_core::policy::{Stance, StancePolicy};
 use checkrein_runtime::{
-    Decided, Delivery, Patience, Returned, Runtime, RuntimeError, ToolFactsBuilder,
+    Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder, ToolResponse,
 };
 use checkrein_store::SqliteStore;
 use serde_json::Value;
@@ -87,7 +87,7 @@ impl Gate {
         }
         gate.rewrites = gate
             .runtime
-            .listens(&gate.session, &[MiddlewareStage::AfterTool])?;
+            .has_layers_at_stages(&gate.session, &[MiddlewareStage::AfterTool])?;
         Ok(gate)
     }
 
@@ -101,7 +101,7 @@ impl Gate {
     pub(super) fn judge(&self, call: mcp::ServerCall, against: Option<String>) -> Judged {
         if let Some(off) = off::in_force(&self.located.place.state) {
             ui::say(&off.words());
-            if let Err(error) = self.runtime.call_while_off(&self.session) {
+            if let Err(error) = self.runtime.record_call_while_switched_off(&self.session) {
                 ui::say(&format!(
                     "checkrein: a call while switched off could not be recorded: {error}"
                 ));
@@ -145,13 +145,13 @@ impl Gate {
         answer: Result<&Value, &Value>,
     ) -> Option<Value> {
         let (Ok(result) | Err(result)) = answer;
-        let returned = Returned {
+        let returned = ToolResponse {
             tool: call.tool(),
             args: call.args(),
             result,
         };
         match self.deliver(call.returned(answer), Some(returned)) {
-            Ok(decided) => decided.rewritten.given,
+            Ok(decided) => decided.rewritten.for_agent,
             Err(error) => {
                 ui::say(&format!(
                     "checkrein: a result could not be recorded: {error}"
@@ -198,7 +198,11 @@ impl Gate {
         ui::say(&format!("checkrein: {why}"));
         let sealed = match error {
             RuntimeError::Store(_) => None,
-            _ => self.runtime.peek(&self.session).ok().flatten(),
+            _ => self
+                .runtime
+                .load_session_state_and_policy(&self.session)
+                .ok()
+                .flatten(),
         };
         let stance = sealed
             .map_or_else(StancePolicy::default, |(_, policy)| policy.stance)
@@ -221,28 +225,32 @@ impl Gate {
         }
     }
 
-    fn take(&self, input: Input) -> Result<Decided, RuntimeError> {
+    fn take(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
         self.deliver(News::of(input), None)
     }
 
-    fn deliver(&self, news: News, returned: Option<Returned<'_>>) -> Result<Decided, RuntimeError> {
-        let delivery = Delivery {
+    fn deliver(
+        &self,
+        news: News,
+        returned: Option<ToolResponse<'_>>,
+    ) -> Result<DeliveryOutcome, RuntimeError> {
+        let delivery = EventDelivery {
             session: self.session.clone(),
             source: SourceName::new(mcp::AGENT),
             key: news.key,
             input: news.input,
             facts: ToolFactsBuilder::new(&news.action),
-            works_in: Some(&self.located.from),
+            working_folder: Some(&self.located.from),
             usage: None,
-            returned,
+            tool_response: returned,
             layers: Vec::new(),
             task_list: None,
-            runs: None,
+            required_runs: None,
         };
-        let patience = Patience {
-            deadline: Instant::now().checked_add(PATIENCE),
+        let patience = Deadline {
+            due_at: Instant::now().checked_add(PATIENCE),
             cancelled: &signals::CANCELLED,
         };
-        self.runtime.take(delivery, patience, &|_| {})
+        self.runtime.deliver_event(delivery, patience, &|_| {})
     }
 }

@@ -15,7 +15,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use checkrein_core::ids::SessionId;
-use checkrein_runtime::config::Span;
+use checkrein_runtime::config::ConfigDuration;
 use checkrein_verifiers::process::{self, ProcessExit, ProcessTreeKillHandle};
 use checkrein_verifiers::withheld;
 
@@ -47,7 +47,7 @@ enum News {
 
 pub(crate) fn run(args: &McpProxy) -> Result<ExitCode, CommandError> {
     signals::listen();
-    let start = Span::parse(&args.start).filter(|span| span.ms > 0);
+    let start = ConfigDuration::parse_time_span(&args.start).filter(|span| span.ms > 0);
     let start = start.ok_or_else(|| {
         CommandError::usage(
             format!("--start takes a span of time, not '{}'", args.start),

@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use checkrein_adapters::mcp;
-use checkrein_runtime::text_of;
+use checkrein_runtime::tool_result_text;
 use serde_json::{Map, Value};
 
 use super::declared::Declared;
@@ -370,7 +370,7 @@ impl Passing {
             Some(error) => {
                 let code = error.get("code").and_then(Value::as_i64);
                 // Of an error the words are what a model reads.
-                let said = text_of(given.as_ref().unwrap_or(&error));
+                let said = tool_result_text(given.as_ref().unwrap_or(&error));
                 let advice = passed.advice.as_deref().map(|advice| format!("\n{advice}"));
                 let text = said + &advice.unwrap_or_default();
                 up(&Message::failure(id, code.unwrap_or(SERVER_FAILED), &text));

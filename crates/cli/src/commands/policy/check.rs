@@ -7,7 +7,7 @@ use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFa
 use checkrein_execpolicy::{
     CodexFormatRuleMatch, MatchedRule, RuleSet, evaluate_argv, evaluate_script,
 };
-use checkrein_runtime::config::Driver;
+use checkrein_runtime::config::TaskDriver;
 use serde_json::{Value, json};
 
 use super::{paint, word};
@@ -57,7 +57,7 @@ fn rules(args: &PolicyCheck) -> Result<RuleSet, CommandError> {
         )?);
     }
     let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
-    let compiled = located.compile(Driver::Hook)?;
+    let compiled = located.compile(TaskDriver::Hook)?;
     for warning in &compiled.warnings {
         ui::say(&format!("checkrein: {warning}"));
     }

@@ -8,7 +8,7 @@ use checkrein_execpolicy::{
     EffectPolicy, ListedRule, ListedRulesFile, NetworkRule, RuleExample, RuleSet,
     RulesListingEntry, compile_and_list_rules,
 };
-use checkrein_runtime::config::{Driver, Sources};
+use checkrein_runtime::config::{PolicySources, TaskDriver};
 use serde_json::{Value, json};
 
 use super::{paint, word};
@@ -31,7 +31,7 @@ pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
     // What is sealed is more than the files: the config's other keys of [policy].
     let text = match &tested.config {
         Some((located, sources)) if failing == 0 => {
-            located.unguarded(sources, Driver::Hook)?.policy.rules
+            located.unguarded(sources, TaskDriver::Hook)?.policy.rules
         }
         Some(_) => rules.rules_to_json(),
         // As a config that names these files and says nothing else.
@@ -63,7 +63,7 @@ struct Tested {
     /// Name and text.
     files: Vec<(String, String)>,
     /// The config that names them, if none was named.
-    config: Option<(Located, Sources)>,
+    config: Option<(Located, PolicySources)>,
     /// Whether the config names the policy that is shipped, which has no file.
     shipped: bool,
 }
@@ -83,7 +83,7 @@ fn tested(args: &PolicyTest) -> Result<Tested, CommandError> {
         ui::say(&format!("checkrein: {note}"));
     }
     let files = located.rules_files(&sources.sources)?;
-    let policy = located.unguarded(&sources.sources, Driver::Hook);
+    let policy = located.unguarded(&sources.sources, TaskDriver::Hook);
     let sealed = policy.map(|compiled| RuleSet::deserialize_rule_set(&compiled.policy.rules));
     let shipped = matches!(sealed, Ok(Ok(rules)) if rules.asks_person_on_hazardous_commands());
     if files.is_empty() && !shipped {

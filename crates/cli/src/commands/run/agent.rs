@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use checkrein::{Decided, Engine, Progress, Session};
+use checkrein::{DeliveryOutcome, Engine, Session, VerificationProgress};
 use checkrein_adapters::headless::{Conversation, Ending, Facts, Launch, Usage};
 use checkrein_adapters::{self as adapters, Adapter, Headless};
 use checkrein_core::decision::{Decision, StopDecision};
@@ -155,7 +155,8 @@ pub(super) fn drive(
 ) -> Result<Outcome, CommandError> {
     let store = engine::store(&located.place)?;
     let show = checks.clone();
-    let show: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(move |news| show.show(news));
+    let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
+        Arc::new(move |news| show.show(news));
     let engine = engine::run(
         located,
         store.clone(),
@@ -533,7 +534,7 @@ impl<'a> Course<'a> {
         });
         let decided = self.session()?.take(failed)?;
         Ok(decided
-            .ending()
+            .task_transition()
             .unwrap_or_else(|| Transition::new(Reason::Error, "agent")))
     }
 
@@ -603,14 +604,14 @@ enum Step {
 }
 
 impl Step {
-    fn of(decided: Decided) -> Self {
+    fn of(decided: DeliveryOutcome) -> Self {
         match &decided.decision {
             Decision::Stop(StopDecision::Continue { .. }) => {
-                Step::SentBack(decided.text.unwrap_or_default())
+                Step::SentBack(decided.feedback_text.unwrap_or_default())
             }
             _ => Step::Ended(
                 decided
-                    .ending()
+                    .task_transition()
                     .unwrap_or_else(|| Transition::new(Reason::Error, "checkrein")),
             ),
         }

@@ -12,7 +12,7 @@ use checkrein_core::input::Input;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::config::{self, Goal};
-use checkrein_runtime::{Look, Seal, whole};
+use checkrein_runtime::{GuardedFilesReader, PolicyCompiler, whole};
 use checkrein_store::{EffectClaim, SqliteStore, Store as _};
 use serde_json::{Value, json};
 
@@ -56,7 +56,7 @@ impl Autopilot {
             )
         })?;
         Ok(Self {
-            goal: Goal::read(&source)?,
+            goal: Goal::parse_goal(&source)?,
             file: file.canonicalize().unwrap_or_else(|_| file.to_owned()),
         })
     }
@@ -139,11 +139,11 @@ impl Autopilot {
     }
 
     /// The guarded files of the place, and the goal with them: an edit is a finding.
-    pub(super) fn look(&self, located: &Located) -> Box<Look> {
+    pub(super) fn look(&self, located: &Located) -> Box<GuardedFilesReader> {
         let (located, file) = (located.clone(), self.file.clone());
         Box::new(move |root| {
             let mut seen = guarded::look(&located, root);
-            if let Ok(Some(bytes)) = whole::read(&file, whole::CONFIG) {
+            if let Ok(Some(bytes)) = whole::read_regular_file(&file, whole::MAX_CONFIG_BYTES) {
                 let name = file.strip_prefix(root).unwrap_or(&file);
                 let name = name.display().to_string();
                 seen.others.insert(name, Digest::hash_bytes(&bytes));
@@ -153,15 +153,15 @@ impl Autopilot {
     }
 
     /// The policy of the place, under which the goal is required too; its file is nobody's to change.
-    pub(super) fn seal(&self, located: &Located, attempts: Option<u32>) -> Box<Seal> {
+    pub(super) fn seal(&self, located: &Located, attempts: Option<u32>) -> Box<PolicyCompiler> {
         let (goal, located, file) = (self.goal.clone(), located.clone(), self.file.clone());
         let before = engine::seal(&located, attempts);
         Box::new(move || {
             let mut compiled = before()?;
-            goal.join(&mut compiled)?;
+            goal.add_to_policy(&mut compiled)?;
             let mut protected = guarded::protected(&located, &compiled.sources);
             protected.extend(file.to_str().map(str::to_owned));
-            config::protect(&mut compiled.policy, protected);
+            config::protect_paths_in_policy(&mut compiled.policy, protected);
             Ok(compiled)
         })
     }

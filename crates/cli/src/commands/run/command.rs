@@ -6,7 +6,7 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::mpsc::channel;
 
-use checkrein::{Decided, Progress, Session};
+use checkrein::{DeliveryOutcome, Session, VerificationProgress};
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::ids::{ScopeId, TaskId};
 use checkrein_core::input::{AgentProcessFailed, Input};
@@ -74,7 +74,7 @@ pub(crate) fn drive(
     located: &Located,
     plan: &Plan,
     say: &dyn Fn(&str),
-    progress: Arc<dyn Fn(Progress) + Send + Sync>,
+    progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
 ) -> Result<Outcome, CommandError> {
     let store = engine::store(&located.place)?;
     let engine = engine::run(
@@ -126,12 +126,12 @@ pub(crate) fn drive(
         notify::parked(&located.place.state, &decided);
         match &decided.decision {
             Decision::Stop(StopDecision::Continue { .. }) => {
-                feedback = decided.text.unwrap_or_default();
+                feedback = decided.feedback_text.unwrap_or_default();
                 say(&feedback);
             }
             _ => {
                 break decided
-                    .ending()
+                    .task_transition()
                     .unwrap_or_else(|| Transition::new(Reason::Error, "checkrein"));
             }
         }
@@ -156,7 +156,7 @@ enum AgentEnd {
     /// A person pressed Ctrl-C.
     Interrupted,
     /// The task was ended while it worked: by a hook, or by a cap.
-    Over(Box<Decided>),
+    Over(Box<DeliveryOutcome>),
 }
 
 /// The one session of this run.

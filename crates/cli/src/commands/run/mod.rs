@@ -19,8 +19,8 @@ use std::sync::Arc;
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{SessionId, TaskId};
 use checkrein_core::transition::{Reason, Transition};
-use checkrein_runtime::config::Driver;
-use checkrein_runtime::printed::announce;
+use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::printed::publish_own_output_files;
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
@@ -50,9 +50,9 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     let located = home::of_new(located, &SessionId::new("run"))?;
     let state = state_root(&located);
     confine::mend(&state);
-    let _printed = announce(&located.place.state);
+    let _printed = publish_own_output_files(&located.place.state);
     // What is wrong with the config is said by whoever needs it.
-    let policy = located.compile(Driver::Run).ok();
+    let policy = located.compile(TaskDriver::Run).ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);
     let capped = checks.is_some_and(|policy| policy.caps.cost.is_some());
     let checks = Arc::new(Checks::of(checks));
@@ -74,7 +74,7 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
             autopilot::show(&told.criteria);
         }
     }
-    let large = located.place.large_files();
+    let large = located.place.files_too_large_to_read();
     if !large.is_empty() {
         ui::say(&words::unread(&large));
     }

@@ -9,10 +9,11 @@ use std::time::Duration;
 
 use checkrein::models::{AnswerTokenUsage, ModelError, ModelRequestLimits, RemoteModel, block_on};
 use checkrein::{
-    AgentLoop, ApplyPatch, Engine, Happening, LoopError, LoopResult, Progress, Shell, conversation,
+    AgentLoop, ApplyPatch, Engine, Happening, LoopError, LoopResult, Shell, VerificationProgress,
+    conversation,
 };
 use checkrein_core::ids::SessionId;
-use checkrein_runtime::{Stages, whole};
+use checkrein_runtime::{FrontEndMiddlewareStages, whole};
 use checkrein_store::SqliteStore;
 
 use super::autopilot::{Autopilot, Criterion};
@@ -128,7 +129,11 @@ fn earlier(located: &Located, id: &str) -> Result<(SessionId, Option<String>), C
 
 /// A model that can be asked: its name is one, and its key is there.
 fn model(name: &str, located: &Located) -> Result<RemoteModel, CommandError> {
-    let model = RemoteModel::new(name, &located.place.models(), ModelRequestLimits::default());
+    let model = RemoteModel::new(
+        name,
+        &located.place.model_environment(),
+        ModelRequestLimits::default(),
+    );
     let ready = model.and_then(|model| {
         block_on(model.ensure_api_key())?;
         Ok(model)
@@ -149,7 +154,8 @@ pub(super) fn drive(
 ) -> Result<Outcome, CommandError> {
     let store = engine::store(&located.place)?;
     let show = checks.clone();
-    let show: Arc<dyn Fn(Progress) + Send + Sync> = Arc::new(move |news| show.show(news));
+    let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
+        Arc::new(move |news| show.show(news));
     // Until the end: two flights of one goal would work in one tree.
     let _alone = plan
         .goal
@@ -168,7 +174,7 @@ pub(super) fn drive(
         None => engine::seal(located, plan.attempts),
     };
     let engine = engine::run(located, store.clone(), seal, level(None), show);
-    let engine = engine.at_stages(Stages::OURS);
+    let engine = engine.at_stages(FrontEndMiddlewareStages::LIBRARY);
     let engine = match &plan.goal {
         Some(goal) => engine.guarding(goal.look(located)),
         None => engine,
@@ -265,7 +271,7 @@ fn system(root: &Path) -> String {
         root.display()
     );
     // What cannot be read, or is no file, is not told.
-    if let Ok(Some(rules)) = whole::read_text(&root.join("AGENTS.md"), LONGEST) {
+    if let Ok(Some(rules)) = whole::read_limited_text_file(&root.join("AGENTS.md"), LONGEST) {
         let end = rules.floor_char_boundary(MOST_RULES.min(rules.len()));
         let rules = rules.get(..end).unwrap_or_default();
         text.push_str("\nWhat this project says of itself (AGENTS.md):\n");

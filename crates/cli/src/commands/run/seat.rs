@@ -4,7 +4,7 @@
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use checkrein::{Decided, Session};
+use checkrein::{DeliveryOutcome, Session};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
@@ -26,7 +26,7 @@ pub(super) enum Watched {
     /// A person pressed Ctrl-C.
     Interrupted,
     /// The task was ended while it worked: by a hook, or by a cap.
-    Over(Box<Decided>),
+    Over(Box<DeliveryOutcome>),
     /// Its task had ended, and it did not.
     Lingered,
 }
@@ -34,7 +34,7 @@ pub(super) enum Watched {
 /// What is to be done about a process.
 pub(super) enum Look {
     GoOn,
-    Over(Box<Decided>),
+    Over(Box<DeliveryOutcome>),
     Lingers,
 }
 
@@ -97,7 +97,7 @@ impl Eye {
             let decided = session.take(Input::TimePassed)?;
             return Ok((Look::Over(Box::new(decided)), Some((state, policy))));
         }
-        if !ended && state.is_clock_turned_back(checkrein_runtime::now()) {
+        if !ended && state.is_clock_turned_back(checkrein_runtime::now_millis()) {
             // An agent that says nothing for long would have no time cap until the clock has caught up.
             session.take(Input::TimePassed)?;
             return Ok((Look::GoOn, Some((state, policy))));
@@ -113,7 +113,7 @@ impl Eye {
 }
 
 fn is_late(state: &SessionState, policy: &Policy) -> bool {
-    let now = checkrein_runtime::now();
+    let now = checkrein_runtime::now_millis();
     let busy = state.task.as_ref().map_or(0, |task| {
         let span = task
             .working_since

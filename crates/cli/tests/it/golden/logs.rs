@@ -31,7 +31,7 @@ impl Told {
 
     pub(super) fn in_store(store: &dyn Store, session: &SessionId) -> Self {
         for through_cache in [false, true] {
-            let replayed = replay::session(store, session, through_cache).unwrap();
+            let replayed = replay::replay_session(store, session, through_cache).unwrap();
             assert_eq!(replayed.differs_at, None);
         }
         let mut told = Self {

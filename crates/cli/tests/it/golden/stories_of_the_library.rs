@@ -8,8 +8,8 @@ use checkrein::models::{
     ModelRequest, RequestedToolCall, block_on,
 };
 use checkrein::{
-    AgentLoop, BeforeTool, CallSays, HardVerifier, Layer, Middleware, MiddlewareStage, ResultSays,
-    Shell, ToolResult,
+    AgentLoop, BeforeToolQuestion, HardVerifier, Middleware, MiddlewareLayer, MiddlewareStage,
+    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, Shell, ToolResult,
 };
 use checkrein_store::MemoryStore;
 use serde_json::json;
@@ -75,30 +75,30 @@ fn looped(replies: Vec<ModelReply>, with: impl FnOnce(AgentLoop) -> AgentLoop) -
 struct Cut;
 
 impl Middleware for Cut {
-    fn before_tool(&self, call: &BeforeTool) -> CallSays {
+    fn before_tool(&self, call: &BeforeToolQuestion) -> MiddlewareToolCallAnswer {
         match format!("{}", call.args).contains("forbidden") {
-            true => CallSays::Deny("not that".to_owned()),
-            false => CallSays::Pass,
+            true => MiddlewareToolCallAnswer::Deny("not that".to_owned()),
+            false => MiddlewareToolCallAnswer::Pass,
         }
     }
 
-    fn after_tool(&self, result: &ToolResult) -> ResultSays {
+    fn after_tool(&self, result: &ToolResult) -> MiddlewareToolResultAnswer {
         match result.text.contains("hunter") {
-            true => ResultSays::Text("[cut]".to_owned()),
-            false => ResultSays::Keep,
+            true => MiddlewareToolResultAnswer::Text("[cut]".to_owned()),
+            false => MiddlewareToolResultAnswer::Keep,
         }
     }
 
-    fn persist_result(&self, _: &ToolResult) -> ResultSays {
-        ResultSays::CannotTell("no room for it".to_owned())
+    fn rewrite_result_for_later_rounds(&self, _: &ToolResult) -> MiddlewareToolResultAnswer {
+        MiddlewareToolResultAnswer::CannotTell("no room for it".to_owned())
     }
 }
 
 pub(super) fn middleware() -> Told {
     let commands = [Some("echo forbidden"), Some("echo hunter"), None];
     looped(commands.map(reply).to_vec(), |agent| {
-        let layer = Layer::new("cut", MiddlewareStage::ALL, Cut).lets_pass();
-        agent.middleware().add(layer);
+        let layer = MiddlewareLayer::new("cut", MiddlewareStage::ALL, Cut).with_fail_open();
+        agent.middleware().register_middleware_layer(layer);
         agent.config("verify_on = \"always\"\n[[verifier]]\nname = \"ok\"\nrun = \"test -d .\"\n")
     })
 }

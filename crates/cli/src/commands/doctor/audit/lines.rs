@@ -106,7 +106,7 @@ pub(super) fn for_empty(root: &Path, found: &Found, empty: &[Tier]) -> Vec<Addit
         }
     }
     if let Some(setup) = program.filter(|_| hooked.is_none()) {
-        let text = whole::read_text(&root.join(&setup.file), whole::CONFIG);
+        let text = whole::read_limited_text_file(&root.join(&setup.file), whole::MAX_CONFIG_BYTES);
         let text = text.ok().flatten().unwrap_or_default();
         let inside = |tier| {
             inside(&setup.kind, &setup.file, &text, tier)
@@ -133,7 +133,7 @@ fn config(
     by_rules: bool,
     program: Option<&str>,
 ) -> Option<Addition> {
-    let there = whole::read_text(&root.join(CONFIG), whole::CONFIG);
+    let there = whole::read_limited_text_file(&root.join(CONFIG), whole::MAX_CONFIG_BYTES);
     let there = there.ok().flatten();
     let (mut tiers, mut text) = (Vec::new(), String::new());
     let has_check = found

@@ -13,7 +13,7 @@ mod walk;
 
 use std::path::Path;
 
-use checkrein_runtime::config::Driver;
+use checkrein_runtime::config::TaskDriver;
 use serde::Serialize;
 
 use crate::locate::Located;
@@ -159,7 +159,7 @@ impl Found {
 /// A config that cannot be used: advice on top of it would be about something else.
 pub(super) fn run(located: &Located, as_json: bool) -> Result<(), CommandError> {
     let root = &located.place.root;
-    let policy = match located.compile(Driver::Hook) {
+    let policy = match located.compile(TaskDriver::Hook) {
         Ok(compiled) => compiled.policy,
         Err(error) => return Err(CommandError::failed(format!("{error}; mend it first"))),
     };

@@ -47,7 +47,7 @@ pub(super) fn texts(root: &Path, endings: &[&str]) -> Vec<Text> {
         .filter_map(|file| {
             let name = file.strip_prefix(root).ok()?;
             let name = name.to_string_lossy().replace('\\', "/");
-            let text = whole::read_text(&file, MAX_BYTES).ok()??;
+            let text = whole::read_limited_text_file(&file, MAX_BYTES).ok()??;
             Some(Text { name, text })
         })
         .collect()
