@@ -1,16 +1,18 @@
 //! A trace file: read as a whole and line by line it gives the same items.
 #![no_main]
 
-use checkrein_adapters::generic::trace::{Item, Reader, items};
+use checkrein_adapters::generic::trace::{
+    AgentTraceLine, AgentTraceReader, read_generic_trace_items,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    let whole: Vec<Item> = items(bytes).collect();
-    let mut reader = Reader::default();
+    let whole: Vec<AgentTraceLine> = read_generic_trace_items(bytes).collect();
+    let mut reader = AgentTraceReader::default();
     let mut pieces = Vec::new();
     for line in bytes.split_inclusive(|byte| *byte == b'\n') {
-        reader.feed(line);
-        while let Some(item) = reader.next_item() {
+        reader.read_trace_line(line);
+        while let Some(item) = reader.next_trace_item() {
             pieces.push(item);
         }
     }

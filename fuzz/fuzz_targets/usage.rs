@@ -9,25 +9,25 @@ fuzz_target!(|bytes: &[u8]| {
         return;
     };
     for adapter in ALL {
-        let name = adapter.name();
+        let name = adapter.agent_name();
         let cut = transcript.len() * usize::from(*at) / 255;
-        let Some(whole) = adapter.usage(transcript, "") else {
+        let Some(whole) = adapter.transcript_usage(transcript, "") else {
             continue;
         };
-        let first = adapter.usage(&transcript[..cut], "");
+        let first = adapter.transcript_usage(&transcript[..cut], "");
         let (counted, cursor) = first.map_or((0, String::new()), |used| (used.output, used.cursor));
-        let next = usize::try_from(adapter.offset(&cursor)).unwrap_or(usize::MAX);
+        let next = usize::try_from(adapter.transcript_offset(&cursor)).unwrap_or(usize::MAX);
         assert!(next <= cut, "{name}: reads on behind what it was given");
         // A piece with nothing but responses of an unknown format is not known, and is read
         // again with the next: nothing is lost, but there is nothing to compare.
-        let Some(second) = adapter.usage(&transcript[next..], &cursor) else {
+        let Some(second) = adapter.transcript_usage(&transcript[next..], &cursor) else {
             continue;
         };
         let both = counted.saturating_add(second.output);
         assert_eq!(whole.output, both, "{name}: cut at {cut}");
         assert_eq!(
-            adapter.offset(&whole.cursor),
-            adapter.offset(&second.cursor),
+            adapter.transcript_offset(&whole.cursor),
+            adapter.transcript_offset(&second.cursor),
             "{name}: cut at {cut}"
         );
     }

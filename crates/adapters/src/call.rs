@@ -8,13 +8,13 @@ use checkrein_core::tool_action::{ToolAction, classify_call};
 use serde_json::Value;
 
 /// Digest of a tool's name and canonical arguments.
-pub(crate) fn call_digest(tool: &str, args: &Digest) -> EightByteDigest {
+pub(crate) fn tool_call_digest(tool: &str, args: &Digest) -> EightByteDigest {
     Digest::hash_parts([tool.as_bytes(), args.as_bytes().as_slice()]).to_short_digest()
 }
 
 /// Digest of what came back. Fields that only tell how long it took are left out: the same
 /// answer in another time is the same answer.
-pub(crate) fn outcome_digest(result: &Value) -> EightByteDigest {
+pub(crate) fn tool_outcome_digest(result: &Value) -> EightByteDigest {
     const TIMES: [&str; 6] = [
         "durationMs",
         "duration_ms",
@@ -35,27 +35,27 @@ pub(crate) fn outcome_digest(result: &Value) -> EightByteDigest {
 
 /// A tool call as an agent names it.
 #[derive(Debug)]
-pub(crate) struct Call<'a> {
+pub(crate) struct AgentToolCall<'a> {
     pub(crate) scope: ScopeId,
     pub(crate) id: Option<String>,
     pub(crate) tool: &'a str,
     pub(crate) args: &'a Value,
 }
 
-impl Call<'_> {
-    pub(crate) fn digest(&self) -> EightByteDigest {
-        call_digest(self.tool, &Digest::hash_json(self.args))
+impl AgentToolCall<'_> {
+    pub(crate) fn call_digest(&self) -> EightByteDigest {
+        tool_call_digest(self.tool, &Digest::hash_json(self.args))
     }
 
     /// What it does.
-    pub(crate) fn action(&self) -> ToolAction {
+    pub(crate) fn classify_tool_call_action(&self) -> ToolAction {
         classify_call(self.tool, self.args)
     }
 
     /// The request, without facts.
-    pub(crate) fn requested(self, action: &ToolAction) -> Input {
+    pub(crate) fn into_tool_request_input(self, action: &ToolAction) -> Input {
         Input::ToolRequested(ToolRequested {
-            call: self.digest(),
+            call: self.call_digest(),
             scope: self.scope,
             call_id: self.id,
             tool: self.tool.to_owned(),
@@ -70,10 +70,10 @@ impl Call<'_> {
     }
 
     /// What came back from it.
-    pub(crate) fn returned(self, outcome: EightByteDigest, error: bool) -> Input {
+    pub(crate) fn into_tool_returned_input(self, outcome: EightByteDigest, error: bool) -> Input {
         Input::ToolReturned(ToolReturned {
-            call: self.digest(),
-            wrote: self.action().kind == ToolKind::Write && !error,
+            call: self.call_digest(),
+            wrote: self.classify_tool_call_action().kind == ToolKind::Write && !error,
             scope: self.scope,
             call_id: self.id,
             outcome,
@@ -90,7 +90,7 @@ mod tests {
 
     #[test]
     fn the_same_answer_in_another_time_is_the_same_answer() {
-        let outcome = |value: Value| outcome_digest(&value);
+        let outcome = |value: Value| tool_outcome_digest(&value);
         assert_eq!(
             outcome(json!({"result": "ok", "durationMs": 3})),
             outcome(json!({"durationMs": 900, "result": "ok"}))
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn a_call_is_its_tool_and_its_arguments() {
-        let digest = |tool: &str, args: Value| call_digest(tool, &Digest::hash_json(&args));
+        let digest = |tool: &str, args: Value| tool_call_digest(tool, &Digest::hash_json(&args));
         assert_eq!(
             digest("a", json!({"x": 1, "y": 2})),
             digest("a", json!({"y": 2, "x": 1}))

@@ -1,10 +1,10 @@
 //! What an agent can be told. Other crates ask here instead of asking for a name.
 
-use crate::knock::EventKind;
+use crate::knock::AgentEventKind;
 
 /// What an agent obeys and shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Capabilities {
+pub struct AgentCapabilities {
     /// A stop can be refused, with a text that the model reads.
     pub block_stop: bool,
     /// A tool call can be refused, with a text that the model reads.
@@ -34,12 +34,12 @@ pub struct Capabilities {
     /// Its transcript tells token use.
     pub transcript_usage: bool,
     /// How long it waits for a hook that names no deadline of its own.
-    pub deadlines: Deadlines,
+    pub deadlines: ReplyDeadlines,
 }
 
 /// Default reply deadlines in seconds, rounded down.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Deadlines {
+pub struct ReplyDeadlines {
     /// At a stop.
     pub stop: u32,
     /// At a tool request.
@@ -52,19 +52,19 @@ pub struct Deadlines {
     pub other: u32,
 }
 
-impl Deadlines {
+impl ReplyDeadlines {
     /// The default for this kind of event.
-    pub fn of(&self, event: EventKind) -> u32 {
+    pub fn default_hook_deadline_for_event(&self, event: AgentEventKind) -> u32 {
         match event {
-            EventKind::Stop => self.stop,
-            EventKind::ToolRequest => self.tool,
-            EventKind::Prompt => self.prompt,
-            EventKind::SessionEnd => self.session_end,
-            EventKind::SessionStart
-            | EventKind::ToolResult
-            | EventKind::Round
-            | EventKind::StopFailure
-            | EventKind::Other => self.other,
+            AgentEventKind::Stop => self.stop,
+            AgentEventKind::ToolRequest => self.tool,
+            AgentEventKind::Prompt => self.prompt,
+            AgentEventKind::SessionEnd => self.session_end,
+            AgentEventKind::SessionStart
+            | AgentEventKind::ToolResult
+            | AgentEventKind::Round
+            | AgentEventKind::StopFailure
+            | AgentEventKind::Other => self.other,
         }
     }
 }

@@ -1,44 +1,47 @@
 //! Tolerant access to a message's fields: unknown ones are ignored, an optional one of the
-//! wrong type is a missing one, and what cannot be judged without is an [`Unreadable`].
+//! wrong type is a missing one, and what cannot be judged without is an [`AgentEventError`].
 
 use serde_json::{Map, Value};
 
-use crate::knock::{EventKind, ReplyForm, Unreadable};
+use crate::knock::{AgentEventError, AgentEventKind, ExpectedHookReplyKind};
 use crate::lenient;
 
 /// The fields of one message of one agent.
 #[derive(Debug)]
-pub(crate) struct Fields {
+pub(crate) struct HookMessageFields {
     pub(crate) agent: &'static str,
-    pub(crate) event: EventKind,
-    pub(crate) native: String,
+    pub(crate) event: AgentEventKind,
+    pub(crate) native_event: String,
     map: Map<String, Value>,
 }
 
-impl Fields {
+impl HookMessageFields {
     /// Reads one JSON object; `kind` translates the agent's name of the event, which stands
     /// in the field `name`.
-    pub(crate) fn read(
+    pub(crate) fn parse_hook_message(
         agent: &'static str,
         name: &'static str,
-        kind: fn(&str) -> EventKind,
+        kind: fn(&str) -> AgentEventKind,
         bytes: &[u8],
-    ) -> Result<Self, Unreadable> {
+    ) -> Result<Self, AgentEventError> {
         // What cannot be parsed often still shows which event it is.
-        let guess = || guess(bytes, name).map(|native| kind(&native));
+        let guess = || find_field_in_broken_json(bytes, name).map(|native| kind(&native));
         let unreadable = |what: String, place: String, hint: &'static str| {
             let event = guess();
-            let form = event.map_or(ReplyForm::Unknown, ReplyForm::of);
-            Unreadable {
+            let form = event.map_or(
+                ExpectedHookReplyKind::Unknown,
+                ExpectedHookReplyKind::reply_form_for_event,
+            );
+            AgentEventError {
                 agent,
                 event,
                 what,
                 place,
                 hint,
-                form,
+                reply_form: form,
             }
         };
-        let value = lenient::parse(bytes).map_err(|error| {
+        let value = lenient::parse_json_leniently(bytes).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             let (what, hint) = if bytes.iter().all(u8::is_ascii_whitespace) {
                 (
@@ -75,49 +78,50 @@ impl Fields {
         Ok(Self {
             agent,
             event: kind(&native),
-            native,
+            native_event: native,
             map,
         })
     }
 
     /// A text.
-    pub(crate) fn text(&self, field: &str) -> Option<&str> {
+    pub(crate) fn text_field(&self, field: &str) -> Option<&str> {
         self.map.get(field).and_then(Value::as_str)
     }
 
     /// A text that is not empty, as identifiers are.
-    pub(crate) fn id(&self, field: &str) -> Option<&str> {
-        self.text(field).filter(|text| !text.is_empty())
+    pub(crate) fn hook_message_id_field(&self, field: &str) -> Option<&str> {
+        self.text_field(field).filter(|text| !text.is_empty())
     }
 
     /// A text without which the message cannot be judged.
-    pub(crate) fn required(&self, field: &str) -> Result<&str, Unreadable> {
-        self.id(field).ok_or_else(|| Unreadable {
-            agent: self.agent,
-            event: Some(self.event),
-            what: if self.map.contains_key(field) {
-                "not a text, or an empty one".to_owned()
-            } else {
-                format!("{} cannot be judged without this", self.native)
-            },
-            place: format!("field {field:?}"),
-            hint: "a newer or older version of the agent? `checkrein doctor` compares",
-            form: ReplyForm::of(self.event),
-        })
+    pub(crate) fn required_id_field(&self, field: &str) -> Result<&str, AgentEventError> {
+        self.hook_message_id_field(field)
+            .ok_or_else(|| AgentEventError {
+                agent: self.agent,
+                event: Some(self.event),
+                what: if self.map.contains_key(field) {
+                    "not a text, or an empty one".to_owned()
+                } else {
+                    format!("{} cannot be judged without this", self.native_event)
+                },
+                place: format!("field {field:?}"),
+                hint: "a newer or older version of the agent? `checkrein doctor` compares",
+                reply_form: ExpectedHookReplyKind::reply_form_for_event(self.event),
+            })
     }
 
     /// A boolean.
-    pub(crate) fn flag(&self, field: &str) -> Option<bool> {
+    pub(crate) fn bool_field(&self, field: &str) -> Option<bool> {
         self.map.get(field).and_then(Value::as_bool)
     }
 
     /// Any value; `null` if it is missing.
-    pub(crate) fn value(&self, field: &str) -> &Value {
+    pub(crate) fn json_field(&self, field: &str) -> &Value {
         self.map.get(field).unwrap_or(&Value::Null)
     }
 
     /// A list; empty if it is missing.
-    pub(crate) fn list(&self, field: &str) -> &[Value] {
+    pub(crate) fn list_field(&self, field: &str) -> &[Value] {
         self.map
             .get(field)
             .and_then(Value::as_array)
@@ -125,13 +129,13 @@ impl Fields {
     }
 
     /// An own copy of an identifier.
-    pub(crate) fn owned(&self, field: &str) -> Option<String> {
-        self.id(field).map(str::to_owned)
+    pub(crate) fn owned_id_field(&self, field: &str) -> Option<String> {
+        self.hook_message_id_field(field).map(str::to_owned)
     }
 }
 
 /// The first text value of this field anywhere in the bytes, however broken they are.
-fn guess(bytes: &[u8], field: &str) -> Option<String> {
+fn find_field_in_broken_json(bytes: &[u8], field: &str) -> Option<String> {
     let text = String::from_utf8_lossy(bytes);
     let (_, after) = text.split_once(&format!("\"{field}\""))?;
     let value = after
@@ -147,20 +151,21 @@ fn guess(bytes: &[u8], field: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn kind(native: &str) -> EventKind {
+    fn kind(native: &str) -> AgentEventKind {
         if native == "Stop" {
-            EventKind::Stop
+            AgentEventKind::Stop
         } else {
-            EventKind::Other
+            AgentEventKind::Other
         }
     }
 
     #[test]
     fn what_cannot_be_read_still_says_what_it_seems_to_be() {
-        let check = |bytes: &[u8], what: &str, place: &str, form: ReplyForm| {
-            let error = Fields::read("agent", "name", kind, bytes).unwrap_err();
+        let check = |bytes: &[u8], what: &str, place: &str, form: ExpectedHookReplyKind| {
+            let error =
+                HookMessageFields::parse_hook_message("agent", "name", kind, bytes).unwrap_err();
             assert_eq!(
-                (error.what.as_str(), error.place.as_str(), error.form),
+                (error.what.as_str(), error.place.as_str(), error.reply_form),
                 (what, place, form)
             );
         };
@@ -168,38 +173,43 @@ mod tests {
             b" \n",
             "empty input",
             "line 2, column 0",
-            ReplyForm::Unknown,
+            ExpectedHookReplyKind::Unknown,
         );
         check(
             b"nonsense",
             "not JSON",
             "line 1, column 2",
-            ReplyForm::Unknown,
+            ExpectedHookReplyKind::Unknown,
         );
         check(
             br#"{"name" : "Stop", "x": "#,
             "the JSON ends in the middle",
             "line 1, column 23",
-            ReplyForm::Stop,
+            ExpectedHookReplyKind::Stop,
         );
         check(
             br#"{"name":"Other", nope"#,
             "not JSON",
             "line 1, column 18",
-            ReplyForm::Silent,
+            ExpectedHookReplyKind::Silent,
         );
         check(
             b"[1]",
             "not a JSON object",
             "line 1, column 1",
-            ReplyForm::Unknown,
+            ExpectedHookReplyKind::Unknown,
         );
-        check(b"{}", "no event name", "field \"name\"", ReplyForm::Unknown);
+        check(
+            b"{}",
+            "no event name",
+            "field \"name\"",
+            ExpectedHookReplyKind::Unknown,
+        );
     }
 
     #[test]
     fn an_optional_field_of_the_wrong_type_is_a_missing_one() {
-        let fields = Fields::read(
+        let fields = HookMessageFields::parse_hook_message(
             "agent",
             "name",
             kind,
@@ -208,18 +218,21 @@ mod tests {
         .unwrap();
         assert_eq!(
             (
-                fields.text("a"),
-                fields.text("b"),
-                fields.list("b").len(),
-                fields.list("c").len()
+                fields.text_field("a"),
+                fields.text_field("b"),
+                fields.list_field("b").len(),
+                fields.list_field("c").len()
             ),
             (None, Some("x"), 0, 1)
         );
-        assert_eq!((fields.flag("b"), fields.flag("d")), (None, Some(true)));
-        let error = fields.required("a").unwrap_err();
         assert_eq!(
-            (error.form, error.place.as_str()),
-            (ReplyForm::Stop, "field \"a\"")
+            (fields.bool_field("b"), fields.bool_field("d")),
+            (None, Some(true))
+        );
+        let error = fields.required_id_field("a").unwrap_err();
+        assert_eq!(
+            (error.reply_form, error.place.as_str()),
+            (ExpectedHookReplyKind::Stop, "field \"a\"")
         );
     }
 }

@@ -5,52 +5,52 @@
 use checkrein_core::transition::{Reason, Transition};
 
 /// What an agent can be started with.
-pub trait Headless: Sync {
+pub trait HeadlessAgent: Sync {
     /// The program's usual name.
-    fn program(&self) -> &'static str;
+    fn agent_program_name(&self) -> &'static str;
 
     /// Whether a new conversation can be given an id by us.
-    fn takes_id(&self) -> bool;
+    fn agent_accepts_our_session_id(&self) -> bool;
 
     /// How it is started. What it is asked to do comes on its stdin.
-    fn launch(&self, launch: &Launch<'_>) -> Launched;
+    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> LaunchPlan;
 
     /// The first of these arguments that would get in the way: those that `run` needs for
     /// itself, or with which hooks do not fire.
-    fn in_the_way<'a>(&self, arguments: &'a [String]) -> Option<&'a str>;
+    fn argument_conflicting_with_run<'a>(&self, arguments: &'a [String]) -> Option<&'a str>;
 
     /// Reads what it prints, line by line.
-    fn reader(&self) -> Box<dyn Output + Send>;
+    fn agent_output_reader(&self) -> Box<dyn AgentOutputReader + Send>;
 
     /// Where it keeps its conversations, if one has to be read before it is taken up.
-    fn transcripts(&self) -> Option<Transcripts>;
+    fn agent_transcripts_folder(&self) -> Option<TranscriptLocation>;
 
     /// What a conversation had used so far, by its transcript; `None` where the output of a
     /// resumed one says what was used since.
-    fn used_before(&self, transcript: &[u8]) -> Option<Usage>;
+    fn prior_usage(&self, transcript: &[u8]) -> Option<AgentTokensAndCost>;
 }
 
 /// A folder of conversations: files that end with the id and `.jsonl`, in folders by date.
 #[derive(Debug, Clone, Copy)]
-pub struct Transcripts {
+pub struct TranscriptLocation {
     /// The variable that names the agent's own folder.
-    pub variable: &'static str,
+    pub home_variable: &'static str,
     /// That folder, below the home folder, without the variable.
-    pub home: &'static str,
+    pub default_home: &'static str,
     /// The conversations, below it.
-    pub below: &'static str,
+    pub subfolder: &'static str,
 }
 
 /// What to start it with.
 #[derive(Debug)]
-pub struct Launch<'a> {
+pub struct AgentLaunchRequest<'a> {
     /// Which conversation.
-    pub conversation: Conversation<'a>,
+    pub conversation: LaunchConversation<'a>,
     /// The program that is called as a hook.
     pub hook: &'a str,
     /// Its arguments, without the deadline.
     pub arguments: &'a [String],
-    /// Where [`Launched::settings`] will be.
+    /// Where [`LaunchPlan::settings`] will be.
     pub settings: &'a str,
     /// What the person wants the agent to get as well.
     pub extra: &'a [String],
@@ -58,7 +58,7 @@ pub struct Launch<'a> {
 
 /// Which conversation an agent is started in.
 #[derive(Debug, Clone, Copy)]
-pub enum Conversation<'a> {
+pub enum LaunchConversation<'a> {
     /// A new one; an id, if the agent takes one.
     New(Option<&'a str>),
     /// One that is there, by the agent's id.
@@ -67,7 +67,7 @@ pub enum Conversation<'a> {
 
 /// How it is started.
 #[derive(Debug)]
-pub struct Launched {
+pub struct LaunchPlan {
     /// The arguments.
     pub arguments: Vec<String>,
     /// The contents of the settings file, if it needs one.
@@ -75,17 +75,17 @@ pub struct Launched {
 }
 
 /// Reads an agent's output.
-pub trait Output {
+pub trait AgentOutputReader {
     /// Takes a line in. Whatever it is, this never fails.
-    fn line(&mut self, line: &[u8]) -> Option<Said>;
+    fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem>;
 
     /// What is known so far.
-    fn facts(&self) -> &Facts;
+    fn agent_output_facts(&self) -> &AgentOutputSummary;
 }
 
 /// Something in the output that a person may want to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Said {
+pub enum AgentOutputItem {
     /// A message of the agent.
     Message(String),
     /// It calls a tool.
@@ -94,7 +94,7 @@ pub enum Said {
 
 /// What an agent's output has told.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct AgentOutputSummary {
     /// The agent's id of the conversation.
     pub session: Option<String>,
     /// Its last message, bounded.
@@ -102,28 +102,28 @@ pub struct Facts {
     /// Tool calls seen.
     pub calls: u64,
     /// What was used, if it said.
-    pub usage: Option<Spent>,
+    pub usage: Option<RunOrConversationUsage>,
     /// How it ended, if it said.
-    pub ending: Option<Ending>,
+    pub ending: Option<ReportedAgentEnding>,
 }
 
 /// What a count of tokens is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spent {
+pub enum RunOrConversationUsage {
     /// This run of the program; with sub-agents, unless `partial`.
-    Here {
+    ThisRun {
         /// What was used.
-        usage: Usage,
+        usage: AgentTokensAndCost,
         /// Something is known to be missing.
         partial: bool,
     },
     /// The whole conversation so far.
-    SoFar(Usage),
+    Cumulative(AgentTokensAndCost),
 }
 
 /// Tokens and money.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct AgentTokensAndCost {
     /// Everything that went in, what was cached included.
     pub input: u64,
     /// The part of it that came from a cache.
@@ -136,10 +136,10 @@ pub struct Usage {
     pub cost: Option<u64>,
 }
 
-impl Usage {
+impl AgentTokensAndCost {
     /// Both together.
     #[must_use]
-    pub fn plus(self, other: Self) -> Self {
+    pub fn saturating_add_usage(self, other: Self) -> Self {
         let cost = match (self.cost, other.cost) {
             (Some(one), Some(two)) => Some(one.saturating_add(two)),
             (one, two) => one.or(two),
@@ -155,7 +155,7 @@ impl Usage {
 
     /// What is left of it without `before`.
     #[must_use]
-    pub fn without(self, before: Self) -> Self {
+    pub fn subtract_earlier_usage(self, before: Self) -> Self {
         Self {
             input: self.input.saturating_sub(before.input),
             cached: self.cached.saturating_sub(before.cached),
@@ -170,19 +170,23 @@ impl Usage {
 
 /// How an agent's program says that it ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Ending {
+pub enum ReportedAgentEnding {
     /// In order: a claim of done, no more.
     Claimed,
     /// Something failed that may work the next time; this if it does not.
     Failed(Transition),
     /// For good: it would end so again, or somebody wants it so.
-    Over(Transition),
+    Final(Transition),
     /// A person interrupted it.
     Interrupted(Transition),
 }
 
 /// An ending with the vendor's word for it.
-pub(crate) fn native(reason: Reason, detail: Option<&str>, word: &str) -> Transition {
+pub(crate) fn transition_with_vendor_word(
+    reason: Reason,
+    detail: Option<&str>,
+    word: &str,
+) -> Transition {
     Transition {
         reason,
         detail: detail.map(str::to_owned),
@@ -191,7 +195,7 @@ pub(crate) fn native(reason: Reason, detail: Option<&str>, word: &str) -> Transi
 }
 
 /// A decimal number in billionths. The text is what JSON has for a number.
-pub(crate) fn billionths(text: &str) -> Option<u64> {
+pub(crate) fn parse_billionths(text: &str) -> Option<u64> {
     let (mantissa, exponent) = match text.split_once(['e', 'E']) {
         Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
         None => (text, 0),
@@ -240,7 +244,7 @@ mod tests {
             ("x", None),
             ("1e99", None),
         ] {
-            assert_eq!(billionths(text), expected, "{text}");
+            assert_eq!(parse_billionths(text), expected, "{text}");
         }
     }
 }

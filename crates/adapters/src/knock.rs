@@ -8,32 +8,32 @@ use checkrein_core::tool_action::ToolAction;
 /// An agent's message, translated. What only the runtime can know is empty in the inputs:
 /// facts of a tool, the tree, token use.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Knock {
+pub struct AgentEvent {
     /// The conversation it belongs to.
     pub session: SessionId,
     /// The folder the session is about: the project's, or where the agent says that it works.
     pub cwd: Option<String>,
     /// What kind of event it is.
-    pub event: EventKind,
+    pub event: AgentEventKind,
     /// The agent's own name of the event.
-    pub native: String,
+    pub native_event: String,
     /// Native id with the event's name, where there is one. Stops and prompts never have one:
     /// they are counted per installed entry, and the two ways of telling must not be mixed.
     pub key: Option<String>,
     /// What it means; `None` = nothing that we take an interest in.
     pub input: Option<Input>,
     /// What it means as well, after `input`: a call that came with its result.
-    pub then: Option<Input>,
+    pub result_input: Option<Input>,
     /// The key of `then`.
-    pub then_key: Option<String>,
+    pub result_key: Option<String>,
     /// What a tool call does.
     pub action: ToolAction,
     /// The folder in which its tools work at the moment, if the agent says so.
-    pub works_in: Option<String>,
+    pub working_folder: Option<String>,
     /// Where token use can be read.
-    pub transcript: Option<Transcript>,
+    pub transcript: Option<TranscriptFile>,
     /// What the agent waits for.
-    pub form: ReplyForm,
+    pub reply_form: ExpectedHookReplyKind,
     /// At a stop: whether the agent says that it is the first of its turn. Without a store
     /// nothing else bounds the continuations (law 2).
     pub first_stop: Option<bool>,
@@ -41,22 +41,22 @@ pub struct Knock {
     pub can_ask: bool,
 }
 
-impl Knock {
+impl AgentEvent {
     /// A message that means nothing to the core.
-    pub(crate) fn new(session: SessionId, event: EventKind, native: &str) -> Self {
+    pub(crate) fn new(session: SessionId, event: AgentEventKind, native: &str) -> Self {
         Self {
             session,
             cwd: None,
             event,
-            native: native.to_owned(),
+            native_event: native.to_owned(),
             key: None,
             input: None,
-            then: None,
-            then_key: None,
+            result_input: None,
+            result_key: None,
             action: ToolAction::default(),
-            works_in: None,
+            working_folder: None,
             transcript: None,
-            form: ReplyForm::of(event),
+            reply_form: ExpectedHookReplyKind::reply_form_for_event(event),
             first_stop: None,
             can_ask: false,
         }
@@ -65,7 +65,7 @@ impl Knock {
 
 /// A file in which the agent writes what it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Transcript {
+pub struct TranscriptFile {
     /// Where it is.
     pub path: String,
     /// Whose tokens it tells.
@@ -74,7 +74,7 @@ pub struct Transcript {
 
 /// What kind of event an agent's message is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum EventKind {
+pub enum AgentEventKind {
     /// A conversation begins.
     SessionStart,
     /// A prompt, whoever wrote it.
@@ -97,7 +97,7 @@ pub enum EventKind {
 
 /// What the agent waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReplyForm {
+pub enum ExpectedHookReplyKind {
     /// The answer to a tool request.
     Tool,
     /// The answer to a stop.
@@ -108,27 +108,27 @@ pub enum ReplyForm {
     Unknown,
 }
 
-impl ReplyForm {
+impl ExpectedHookReplyKind {
     /// Every form, for tests that walk them.
-    pub const ALL: [ReplyForm; 4] = [
-        ReplyForm::Tool,
-        ReplyForm::Stop,
-        ReplyForm::Silent,
-        ReplyForm::Unknown,
+    pub const ALL: [ExpectedHookReplyKind; 4] = [
+        ExpectedHookReplyKind::Tool,
+        ExpectedHookReplyKind::Stop,
+        ExpectedHookReplyKind::Silent,
+        ExpectedHookReplyKind::Unknown,
     ];
 
     /// The form that goes with this kind of event.
-    pub(crate) fn of(event: EventKind) -> Self {
+    pub(crate) fn reply_form_for_event(event: AgentEventKind) -> Self {
         match event {
-            EventKind::ToolRequest => ReplyForm::Tool,
-            EventKind::Stop => ReplyForm::Stop,
-            EventKind::SessionStart
-            | EventKind::Prompt
-            | EventKind::ToolResult
-            | EventKind::Round
-            | EventKind::StopFailure
-            | EventKind::SessionEnd
-            | EventKind::Other => ReplyForm::Silent,
+            AgentEventKind::ToolRequest => ExpectedHookReplyKind::Tool,
+            AgentEventKind::Stop => ExpectedHookReplyKind::Stop,
+            AgentEventKind::SessionStart
+            | AgentEventKind::Prompt
+            | AgentEventKind::ToolResult
+            | AgentEventKind::Round
+            | AgentEventKind::StopFailure
+            | AgentEventKind::SessionEnd
+            | AgentEventKind::Other => ExpectedHookReplyKind::Silent,
         }
     }
 }
@@ -136,11 +136,11 @@ impl ReplyForm {
 /// A message that cannot be judged. It carries what is needed to answer all the same.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read the message of {agent}: {what} ({place})")]
-pub struct Unreadable {
+pub struct AgentEventError {
     /// Whose message it is.
     pub agent: &'static str,
     /// What kind of event it seems to be.
-    pub event: Option<EventKind>,
+    pub event: Option<AgentEventKind>,
     /// What is wrong.
     pub what: String,
     /// Where: `line 1, column 7` or `field "tool_name"`.
@@ -148,5 +148,5 @@ pub struct Unreadable {
     /// What to do about it.
     pub hint: &'static str,
     /// What the agent seems to wait for.
-    pub form: ReplyForm,
+    pub reply_form: ExpectedHookReplyKind,
 }

@@ -4,11 +4,11 @@
 use serde::{Deserialize, Serialize};
 
 /// How many messages are remembered: rows of one message may stand apart, but not far.
-const REMEMBERED: usize = 4;
+const MAX_COUNTED_MESSAGES: usize = 4;
 
 /// What a cursor holds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Ledger {
+pub(crate) struct UsageCursor {
     /// Bytes read so far, complete lines only.
     #[serde(rename = "o")]
     offset: u64,
@@ -17,14 +17,14 @@ pub(crate) struct Ledger {
     counted: Vec<(String, u64, u64)>,
 }
 
-impl Ledger {
+impl UsageCursor {
     /// Reads a cursor; an unknown one begins anew.
-    pub(crate) fn read(cursor: &str) -> Self {
+    pub(crate) fn parse_cursor(cursor: &str) -> Self {
         serde_json::from_str(cursor).unwrap_or_default()
     }
 
     /// The cursor as text.
-    pub(crate) fn write(&self) -> String {
+    pub(crate) fn cursor_to_text(&self) -> String {
         // Strings and integers only: serialising cannot fail.
         serde_json::to_string(self).unwrap_or_default()
     }
@@ -35,7 +35,11 @@ impl Ledger {
     }
 
     /// Calls `row` for every complete line and moves on by them.
-    pub(crate) fn lines(&mut self, bytes: &[u8], mut row: impl FnMut(&mut Self, &[u8])) {
+    pub(crate) fn for_each_complete_line(
+        &mut self,
+        bytes: &[u8],
+        mut row: impl FnMut(&mut Self, &[u8]),
+    ) {
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             if !line.ends_with(b"\n") {
                 break;
@@ -46,14 +50,14 @@ impl Ledger {
     }
 
     /// Notes what a message has used by now; the answer is what that adds.
-    pub(crate) fn note(&mut self, id: &str, output: u64, input: u64) -> (u64, u64) {
+    pub(crate) fn record_message_usage(&mut self, id: &str, output: u64, input: u64) -> (u64, u64) {
         if let Some((_, out, inp)) = self.counted.iter_mut().find(|(known, ..)| known == id) {
             let added = (output.saturating_sub(*out), input.saturating_sub(*inp));
             *out = output.max(*out);
             *inp = input.max(*inp);
             return added;
         }
-        if self.counted.len() >= REMEMBERED {
+        if self.counted.len() >= MAX_COUNTED_MESSAGES {
             self.counted.remove(0);
         }
         self.counted.push((id.to_owned(), output, input));
@@ -61,7 +65,7 @@ impl Ledger {
     }
 
     /// What was last noted for this id.
-    pub(crate) fn noted(&self, id: &str) -> Option<(u64, u64)> {
+    pub(crate) fn noted_usage_for_message(&self, id: &str) -> Option<(u64, u64)> {
         self.counted
             .iter()
             .find(|(known, ..)| known == id)
@@ -69,14 +73,14 @@ impl Ledger {
     }
 
     /// Forgets what was noted for this id.
-    pub(crate) fn forget(&mut self, id: &str) {
+    pub(crate) fn forget_usage(&mut self, id: &str) {
         self.counted.retain(|(known, ..)| known != id);
     }
 }
 
 /// Where the next reading begins.
-pub(crate) fn offset(cursor: &str) -> u64 {
-    Ledger::read(cursor).offset
+pub(crate) fn parse_transcript_read_offset(cursor: &str) -> u64 {
+    UsageCursor::parse_cursor(cursor).offset
 }
 
 #[cfg(test)]
@@ -85,19 +89,19 @@ mod tests {
 
     #[test]
     fn a_message_counts_once_and_growth_is_added() {
-        let mut ledger = Ledger::default();
-        assert_eq!(ledger.note("a", 10, 100), (10, 100));
-        assert_eq!(ledger.note("a", 10, 100), (0, 0));
-        let mut later = Ledger::read(&ledger.write());
+        let mut ledger = UsageCursor::default();
+        assert_eq!(ledger.record_message_usage("a", 10, 100), (10, 100));
+        assert_eq!(ledger.record_message_usage("a", 10, 100), (0, 0));
+        let mut later = UsageCursor::parse_cursor(&ledger.cursor_to_text());
         assert_eq!(later, ledger);
-        assert_eq!(later.note("a", 12, 100), (2, 0));
-        assert_eq!(later.note("a", 1, 1), (0, 0));
+        assert_eq!(later.record_message_usage("a", 12, 100), (2, 0));
+        assert_eq!(later.record_message_usage("a", 1, 1), (0, 0));
     }
 
     #[test]
     fn a_foreign_cursor_begins_anew() {
-        assert_eq!(offset("nonsense"), 0);
-        assert_eq!(offset(""), 0);
-        assert_eq!(offset(r#"{"o":12}"#), 12);
+        assert_eq!(parse_transcript_read_offset("nonsense"), 0);
+        assert_eq!(parse_transcript_read_offset(""), 0);
+        assert_eq!(parse_transcript_read_offset(r#"{"o":12}"#), 12);
     }
 }

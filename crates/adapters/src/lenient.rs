@@ -7,13 +7,13 @@ use serde_json::Value;
 
 /// A JSON value of these bytes. `serde_json` limits the nesting depth, so nothing recurses
 /// without bound.
-pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+pub(crate) fn parse_json_leniently(bytes: &[u8]) -> Result<Value, serde_json::Error> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     match serde_json::from_slice(bytes) {
         Ok(value) => Ok(value),
         Err(first) => {
             let text = String::from_utf8_lossy(bytes);
-            let mended = whole_surrogates(&text);
+            let mended = replace_lone_surrogates(&text);
             if let (Cow::Borrowed(_), Cow::Borrowed(_)) = (&text, &mended) {
                 return Err(first);
             }
@@ -23,14 +23,17 @@ pub(crate) fn parse(bytes: &[u8]) -> Result<Value, serde_json::Error> {
 }
 
 /// Replaces every `\uD8xx` escape without its other half by `\ufffd`.
-fn whole_surrogates(text: &str) -> Cow<'_, str> {
+fn replace_lone_surrogates(text: &str) -> Cow<'_, str> {
     let mut out = String::new();
     let mut rest = text;
     while let Some(at) = rest.find('\\') {
         let (before, escape) = rest.split_at(at);
-        let (keep, len) = match unit(escape) {
+        let (keep, len) = match escaped_code_unit(escape) {
             Some(0xD800..=0xDBFF)
-                if matches!(escape.get(6..).and_then(unit), Some(0xDC00..=0xDFFF)) =>
+                if matches!(
+                    escape.get(6..).and_then(escaped_code_unit),
+                    Some(0xDC00..=0xDFFF)
+                ) =>
             {
                 (true, 12)
             }
@@ -62,7 +65,7 @@ fn whole_surrogates(text: &str) -> Cow<'_, str> {
 }
 
 /// The code unit of a `\uXXXX` escape at the beginning of `text`.
-fn unit(text: &str) -> Option<u16> {
+fn escaped_code_unit(text: &str) -> Option<u16> {
     let digits = text.strip_prefix("\\u")?.get(..4)?;
     u16::from_str_radix(digits, 16).ok()
 }
@@ -76,7 +79,7 @@ mod tests {
     fn mends_cut_characters_and_nothing_else() {
         let check = |bytes: &[u8], expected: Option<Value>| {
             assert_eq!(
-                parse(bytes).ok(),
+                parse_json_leniently(bytes).ok(),
                 expected,
                 "{}",
                 String::from_utf8_lossy(bytes)

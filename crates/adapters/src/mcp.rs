@@ -1,5 +1,5 @@
 //! Tool calls of the Model Context Protocol, as whoever stands between a client and a server sees
-//! them: arguments → [`News`], decision → the text that the model reads. Not in [`crate::ALL`]:
+//! them: arguments → [`McpInputAndAction`], decision → the text that the model reads. Not in [`crate::ALL`]:
 //! nobody hooks this, the messages themselves pass by.
 
 use checkrein_core::decision::ToolDecision;
@@ -9,18 +9,18 @@ use checkrein_core::input::Input;
 use checkrein_core::tool_action::ToolAction;
 use serde_json::{Map, Value};
 
-use crate::call::{Call, outcome_digest};
-use crate::wording::{awaits, instead};
+use crate::call::{AgentToolCall, tool_outcome_digest};
+use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
 
 /// The agent's name of such sessions: who is behind the client is not told.
 pub const AGENT: &str = "mcp";
 
 /// Goes with the reason of a halt.
-const HALTED: &str = "checkrein: this task is over and no further tool of this server will run. Stop now and say what is left to do.";
+const HALT_NOTE: &str = "checkrein: this task is over and no further tool of this server will run. Stop now and say what is left to do.";
 
 /// One call of a server's tool.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ServerCall {
+pub struct McpToolCall {
     /// The tool as logs, rules and approvals know it.
     tool: String,
     /// What this call is known by: a number of whoever counts, not the client's own.
@@ -30,7 +30,7 @@ pub struct ServerCall {
 
 /// What it means to the core, and what the runtime needs to find out the facts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct News {
+pub struct McpInputAndAction {
     /// The same for everyone who tells of it.
     pub key: Option<String>,
     /// What happened.
@@ -39,9 +39,9 @@ pub struct News {
     pub action: ToolAction,
 }
 
-impl News {
+impl McpInputAndAction {
     /// With nothing to find out.
-    pub fn of(input: Input) -> Self {
+    pub fn mcp_event_from_input(input: Input) -> Self {
         Self {
             key: None,
             input,
@@ -51,7 +51,7 @@ impl News {
 }
 
 /// `mcp__SERVER__TOOL`, as Claude Code and Codex call the tool of a server.
-pub fn tool_name(server: &str, tool: &str) -> String {
+pub fn qualify_tool_name_with_server(server: &str, tool: &str) -> String {
     let plain = |c: char| match c {
         'a'..='z' | 'A'..='Z' | '0'..='9' | '_' | '-' => c,
         _ => '_',
@@ -60,18 +60,18 @@ pub fn tool_name(server: &str, tool: &str) -> String {
     format!("mcp__{server}__{tool}")
 }
 
-impl ServerCall {
+impl McpToolCall {
     /// The `nth` call of a connection.
     pub fn new(server: &str, tool: &str, args: Value, nth: u64) -> Self {
         Self {
-            tool: tool_name(server, tool),
+            tool: qualify_tool_name_with_server(server, tool),
             id: nth.to_string(),
             args,
         }
     }
 
-    fn call(&self) -> Call<'_> {
-        Call {
+    fn as_agent_call(&self) -> AgentToolCall<'_> {
+        AgentToolCall {
             scope: ScopeId::main_scope(),
             id: Some(self.id.clone()),
             tool: &self.tool,
@@ -80,14 +80,14 @@ impl ServerCall {
     }
 
     /// That it is asked for.
-    pub fn requested(&self) -> News {
-        let action = self.call().action();
-        let mut input = self.call().requested(&action);
+    pub fn mcp_call_request_event(&self) -> McpInputAndAction {
+        let action = self.as_agent_call().classify_tool_call_action();
+        let mut input = self.as_agent_call().into_tool_request_input(&action);
         if let Input::ToolRequested(request) = &mut input {
             // Each answer of the server passes by, and that it gave none is told, too.
             request.reports_outcome = true;
         }
-        News {
+        McpInputAndAction {
             key: Some(format!("tools/call:{}", self.id)),
             input,
             action,
@@ -95,60 +95,66 @@ impl ServerCall {
     }
 
     /// The tool as logs, rules and approvals know it.
-    pub fn tool(&self) -> &str {
+    pub fn mcp_tool_name(&self) -> &str {
         &self.tool
     }
 
     /// Its tool and arguments, as detectors tell calls apart.
-    pub fn digest(&self) -> EightByteDigest {
-        self.call().digest()
+    pub fn call_digest(&self) -> EightByteDigest {
+        self.as_agent_call().call_digest()
     }
 
     /// What it was called with.
-    pub fn args(&self) -> &Value {
+    pub fn tool_call_arguments(&self) -> &Value {
         &self.args
     }
 
     /// What came back: the `result` of the answer, or its `error`.
-    pub fn returned(&self, answer: Result<&Value, &Value>) -> News {
+    pub fn mcp_call_result_event(&self, answer: Result<&Value, &Value>) -> McpInputAndAction {
         match answer {
             Ok(result) => {
                 let failed = result.get("isError").and_then(Value::as_bool);
-                self.came(outcome_digest(&said(result)), failed.unwrap_or(false))
+                self.tool_call_outcome_event(
+                    tool_outcome_digest(&mcp_result_without_meta(result)),
+                    failed.unwrap_or(false),
+                )
             }
-            Err(error) => self.came(outcome_digest(error), true),
+            Err(error) => self.tool_call_outcome_event(tool_outcome_digest(error), true),
         }
     }
 
     /// That it came to nothing, for this reason.
-    pub fn failed(&self, why: &str) -> News {
-        self.came(Digest::hash_bytes(why.as_bytes()).to_short_digest(), true)
+    pub fn failed_tool_call_event(&self, why: &str) -> McpInputAndAction {
+        self.tool_call_outcome_event(Digest::hash_bytes(why.as_bytes()).to_short_digest(), true)
     }
 
-    fn came(&self, outcome: EightByteDigest, error: bool) -> News {
-        News {
+    fn tool_call_outcome_event(&self, outcome: EightByteDigest, error: bool) -> McpInputAndAction {
+        McpInputAndAction {
             key: Some(format!("tools/call result:{}", self.id)),
-            ..News::of(self.call().returned(outcome, error))
+            ..McpInputAndAction::mcp_event_from_input(
+                self.as_agent_call()
+                    .into_tool_returned_input(outcome, error),
+            )
         }
     }
 }
 
 /// What the model is told of a call that must not run; `None` if it may.
-pub fn refusal(decision: &ToolDecision) -> Option<String> {
+pub fn refused_call_message(decision: &ToolDecision) -> Option<String> {
     match decision {
         ToolDecision::Allow | ToolDecision::Nudge { .. } => None,
         // The client sent these arguments: others would be ours, not the agent's.
-        ToolDecision::Rewrite { args, reason } => Some(instead(reason, args)),
+        ToolDecision::Rewrite { args, reason } => Some(refusal_with_rewritten_call(reason, args)),
         ToolDecision::Ask {
             reason, approval, ..
-        } => Some(awaits(reason, approval)),
+        } => Some(awaiting_approval_text(reason, approval)),
         ToolDecision::Deny { reason } => Some(reason.clone()),
-        ToolDecision::Halt { reason } => Some(format!("{reason}\n{HALTED}")),
+        ToolDecision::Halt { reason } => Some(format!("{reason}\n{HALT_NOTE}")),
     }
 }
 
 /// A result that says this and nothing else, for a request with these `_meta`.
-pub fn refused(text: &str, meta: &Value) -> Value {
+pub fn refusal_result(text: &str, meta: &Value) -> Value {
     let mut result = serde_json::json!({
         "content": [{ "type": "text", "text": text }],
         "isError": true,
@@ -165,7 +171,7 @@ pub fn refused(text: &str, meta: &Value) -> Value {
 }
 
 /// Puts a word of advice behind what a tool said.
-pub fn nudged(result: &mut Value, text: &str) {
+pub fn append_nudge_to_tool_result(result: &mut Value, text: &str) {
     let word = serde_json::json!({ "type": "text", "text": text });
     let Value::Object(result) = result else {
         return;
@@ -180,7 +186,7 @@ pub fn nudged(result: &mut Value, text: &str) {
 
 /// A result in whose place this comes: a text takes the place of all that it says, whatever its
 /// form, and nothing else of it stays but whether it failed; an object is the result itself.
-pub fn rewritten(result: &Value, given: &Value) -> Value {
+pub fn rewrite_tool_result(result: &Value, given: &Value) -> Value {
     if given.is_object() {
         return given.clone();
     }
@@ -202,7 +208,7 @@ pub fn rewritten(result: &Value, given: &Value) -> Value {
 }
 
 /// What a result says: without what is new in each answer.
-fn said(result: &Value) -> Value {
+fn mcp_result_without_meta(result: &Value) -> Value {
     let Value::Object(result) = result else {
         return result.clone();
     };
@@ -220,17 +226,24 @@ mod tests {
 
     #[test]
     fn a_tool_is_named_as_agents_name_it() {
-        assert_eq!(tool_name("files", "read"), "mcp__files__read");
-        assert_eq!(tool_name("a/b c.d", "x"), "mcp__a_b_c_d__x");
+        assert_eq!(
+            qualify_tool_name_with_server("files", "read"),
+            "mcp__files__read"
+        );
+        assert_eq!(
+            qualify_tool_name_with_server("a/b c.d", "x"),
+            "mcp__a_b_c_d__x"
+        );
     }
 
     #[test]
     fn the_same_answer_is_the_same_outcome() {
-        let call = ServerCall::new("s", "t", json!({}), 1);
-        let outcome = |result: Result<&Value, &Value>| match call.returned(result).input {
-            Input::ToolReturned(returned) => (returned.outcome, returned.error),
-            other => panic!("{other:?}"),
-        };
+        let call = McpToolCall::new("s", "t", json!({}), 1);
+        let outcome =
+            |result: Result<&Value, &Value>| match call.mcp_call_result_event(result).input {
+                Input::ToolReturned(returned) => (returned.outcome, returned.error),
+                other => panic!("{other:?}"),
+            };
         let one = json!({"content": [{"type": "text", "text": "x"}], "_meta": {"n": 1}});
         let two = json!({"content": [{"type": "text", "text": "x"}], "_meta": {"n": 2}});
         assert_eq!(outcome(Ok(&one)), outcome(Ok(&two)));
@@ -241,7 +254,11 @@ mod tests {
     #[test]
     fn a_text_takes_the_place_of_all_of_a_result() {
         let check = |result: Value, expected: Value| {
-            assert_eq!(rewritten(&result, &json!("cut")), expected, "{result}");
+            assert_eq!(
+                rewrite_tool_result(&result, &json!("cut")),
+                expected,
+                "{result}"
+            );
         };
         let cut = json!([{"type": "text", "text": "cut"}]);
         check(
@@ -258,21 +275,21 @@ mod tests {
         );
         check(json!("x"), json!({"content": cut, "isError": false}));
         let whole = json!({"content": [], "_meta": {}});
-        assert_eq!(rewritten(&json!({"d": 1}), &whole), whole);
+        assert_eq!(rewrite_tool_result(&json!({"d": 1}), &whole), whole);
     }
 
     #[test]
     fn advice_stands_behind_what_the_tool_said() {
         let mut result =
             json!({"content": [{"type": "text", "text": "x"}], "structuredContent": {}});
-        nudged(&mut result, "stop");
+        append_nudge_to_tool_result(&mut result, "stop");
         assert_eq!(
             result,
             json!({"content": [{"type": "text", "text": "x"}, {"type": "text", "text": "stop"}],
                    "structuredContent": {}})
         );
         let mut result = json!({"toolResult": 1});
-        nudged(&mut result, "stop");
+        append_nudge_to_tool_result(&mut result, "stop");
         assert_eq!(result["content"][0]["text"], "stop");
     }
 }

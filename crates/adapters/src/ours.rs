@@ -2,39 +2,39 @@
 //! of the guards that we write ourselves. Whatever else stands in the line makes it somebody
 //! else's: what is ours is taken out again, reviewed in a person's name, and tried out.
 
-use crate::settings::Call;
+use crate::settings::HookHandlerAction;
 
 /// In front of an entry that is committed: where there is no checkrein, the agent goes on.
-pub const IF_THERE: &str = "command -v checkrein >/dev/null 2>&1 || exit 0; exec ";
+pub const SKIP_IF_MISSING: &str = "command -v checkrein >/dev/null 2>&1 || exit 0; exec ";
 /// In front of `hook ...`; `$0` is the program, `$1` what is said if it is gone. What was asked
 /// is refused then.
-pub const MUST_BE_THERE: &str = "test -x \"$0\" || { echo \"$1\" >&2; exit 2; }; exec \"$0\" ";
+pub const REFUSE_IF_MISSING: &str = "test -x \"$0\" || { echo \"$1\" >&2; exit 2; }; exec \"$0\" ";
 
-/// [`IF_THERE`] for the beginning of a session, at which a person is told that it is missing.
+/// [`SKIP_IF_MISSING`] for the beginning of a session, at which a person is told that it is missing.
 /// `None` if the message could be more than a message to a shell.
-pub fn told_if_not_there(message: &str) -> Option<String> {
+pub fn missing_checkrein_warning_script(message: &str) -> Option<String> {
     let plain = |c: char| !c.is_control() && !"\"'$`\\!".contains(c);
     message
         .chars()
         .all(plain)
-        .then(|| format!("{TOLD_FROM}{message}{TOLD_TO}"))
+        .then(|| format!("{NOTICE_GUARD_START}{message}{NOTICE_GUARD_END}"))
 }
 
-const TOLD_FROM: &str = "command -v checkrein >/dev/null 2>&1 || { grep -q \"source.*startup\" && echo \"{\\\"systemMessage\\\":\\\"";
-const TOLD_TO: &str = "\\\"}\"; exit 0; }; exec ";
+const NOTICE_GUARD_START: &str = "command -v checkrein >/dev/null 2>&1 || { grep -q \"source.*startup\" && echo \"{\\\"systemMessage\\\":\\\"";
+const NOTICE_GUARD_END: &str = "\\\"}\"; exit 0; }; exec ";
 
 /// The one call of an entry of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Ours {
+pub struct CheckreinHook {
     /// The program, `hook`, the agent, and all that follows.
     pub words: Vec<String>,
-    around: Around,
+    wrapper: HookWrapper,
 }
 
 /// What a call stands in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Around {
-    Nothing,
+enum HookWrapper {
+    Bare,
     /// `sh -c GUARD...`, in which the call is spelled out.
     Guard {
         shell: String,
@@ -47,55 +47,59 @@ enum Around {
     },
 }
 
-impl Ours {
+impl CheckreinHook {
     /// `None` if this is anything else, or anything more.
-    pub fn of(call: &Call) -> Option<Self> {
+    pub fn recognize_hook_command(call: &HookHandlerAction) -> Option<Self> {
         let words = match call {
-            Call::Command {
+            HookHandlerAction::Command {
                 command,
                 args: Some(args),
             } => std::iter::once(command).chain(args).cloned().collect(),
-            Call::Command {
+            HookHandlerAction::Command {
                 command,
                 args: None,
-            } => simple(command)?,
-            Call::Other(_) => return None,
+            } => split_simple_command(command)?,
+            HookHandlerAction::Other(_) => return None,
         };
         match words.as_slice() {
             [shell, flag, script, rest @ ..]
                 if flag == "-c" && matches!(shell.as_str(), "sh" | "/bin/sh") =>
             {
-                guarded(shell, script, rest)
+                parse_guarded_hook_script(shell, script, rest)
             }
-            _ => is_a_call(&words).then_some(Self {
+            _ => is_hook_command(&words).then_some(Self {
                 words,
-                around: Around::Nothing,
+                wrapper: HookWrapper::Bare,
             }),
         }
     }
 
     /// The same entry with these words in the place of its own, in the form of `like`.
-    pub fn with(&self, words: &[String], like: &Call) -> Call {
+    pub fn hook_with_replaced_command(
+        &self,
+        words: &[String],
+        like: &HookHandlerAction,
+    ) -> HookHandlerAction {
         let spelled = |words: &[String]| {
-            let quoted: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+            let quoted: Vec<String> = words.iter().map(|word| quote_shell_word(word)).collect();
             quoted.join(" ")
         };
-        let all = match &self.around {
-            Around::Nothing => words.to_vec(),
-            Around::Guard { shell, guard } => {
+        let all = match &self.wrapper {
+            HookWrapper::Bare => words.to_vec(),
+            HookWrapper::Guard { shell, guard } => {
                 vec![
                     shell.clone(),
                     "-c".to_owned(),
                     format!("{guard}{}", spelled(words)),
                 ]
             }
-            Around::Note { shell, note } => {
+            HookWrapper::Note { shell, note } => {
                 let (program, rest) = words
                     .split_first()
                     .map_or((String::new(), &[][..]), |(program, rest)| {
                         (program.clone(), rest)
                     });
-                let script = format!("{MUST_BE_THERE}{}", spelled(rest));
+                let script = format!("{REFUSE_IF_MISSING}{}", spelled(rest));
                 vec![
                     shell.clone(),
                     "-c".to_owned(),
@@ -106,11 +110,13 @@ impl Ours {
             }
         };
         match (like, all.split_first()) {
-            (Call::Command { args: Some(_), .. }, Some((program, rest))) => Call::Command {
-                command: program.clone(),
-                args: Some(rest.to_vec()),
-            },
-            _ => Call::Command {
+            (HookHandlerAction::Command { args: Some(_), .. }, Some((program, rest))) => {
+                HookHandlerAction::Command {
+                    command: program.clone(),
+                    args: Some(rest.to_vec()),
+                }
+            }
+            _ => HookHandlerAction::Command {
                 command: spelled(&all),
                 args: None,
             },
@@ -118,31 +124,34 @@ impl Ours {
     }
 }
 
-fn guarded(shell: &str, script: &str, rest: &[String]) -> Option<Ours> {
+fn parse_guarded_hook_script(shell: &str, script: &str, rest: &[String]) -> Option<CheckreinHook> {
     let shell = shell.to_owned();
-    if let (Some(call), [program, note]) = (script.strip_prefix(MUST_BE_THERE), rest) {
+    if let (Some(call), [program, note]) = (script.strip_prefix(REFUSE_IF_MISSING), rest) {
         let mut words = vec![program.clone()];
-        words.extend(simple(call)?);
-        let around = Around::Note {
+        words.extend(split_simple_command(call)?);
+        let around = HookWrapper::Note {
             shell,
             note: note.clone(),
         };
-        return is_a_call(&words).then_some(Ours { words, around });
+        return is_hook_command(&words).then_some(CheckreinHook {
+            words,
+            wrapper: around,
+        });
     }
-    let guard = match script.strip_prefix(TOLD_FROM) {
-        Some(told) => told_if_not_there(told.split_once(TOLD_TO)?.0)?,
-        None => IF_THERE.to_owned(),
+    let guard = match script.strip_prefix(NOTICE_GUARD_START) {
+        Some(told) => missing_checkrein_warning_script(told.split_once(NOTICE_GUARD_END)?.0)?,
+        None => SKIP_IF_MISSING.to_owned(),
     };
-    let words = simple(script.strip_prefix(&guard)?)?;
+    let words = split_simple_command(script.strip_prefix(&guard)?)?;
     let named = words.first().is_some_and(|program| program == "checkrein");
-    (rest.is_empty() && named && is_a_call(&words)).then_some(Ours {
+    (rest.is_empty() && named && is_hook_command(&words)).then_some(CheckreinHook {
         words,
-        around: Around::Guard { shell, guard },
+        wrapper: HookWrapper::Guard { shell, guard },
     })
 }
 
 /// `checkrein hook AGENT ...`. A binary by another name is known by what `init` writes behind it.
-fn is_a_call(words: &[String]) -> bool {
+fn is_hook_command(words: &[String]) -> bool {
     let [program, hook, agent, rest @ ..] = words else {
         return false;
     };
@@ -153,11 +162,11 @@ fn is_a_call(words: &[String]) -> bool {
             && program.len() > name.len()
     };
     let agent_named = agent.starts_with(|c: char| c.is_ascii_alphabetic());
-    hook == "hook" && agent_named && (named || written()) && !assigns(program)
+    hook == "hook" && agent_named && (named || written()) && !is_assignment(program)
 }
 
 /// `NAME=...` before a command is no program.
-fn assigns(word: &str) -> bool {
+fn is_assignment(word: &str) -> bool {
     word.split_once('=').is_some_and(|(name, _)| {
         name.starts_with(|c: char| c == '_' || c.is_ascii_alphabetic())
             && name
@@ -167,7 +176,7 @@ fn assigns(word: &str) -> bool {
 }
 
 /// The words of one simple command in which a shell has nothing to expand; `None` for all else.
-fn simple(text: &str) -> Option<Vec<String>> {
+fn split_simple_command(text: &str) -> Option<Vec<String>> {
     let mut words = Vec::new();
     let (mut word, mut begun, mut quote) = (String::new(), false, None);
     let mut chars = text.chars().peekable();
@@ -195,7 +204,7 @@ fn simple(text: &str) -> Option<Vec<String>> {
                 }
                 begun = false;
             }
-            (None, c) if is_plain(c) => {
+            (None, c) if is_shell_plain_char(c) => {
                 word.push(c);
                 begun = true;
             }
@@ -209,12 +218,12 @@ fn simple(text: &str) -> Option<Vec<String>> {
 }
 
 /// Nothing to any shell, wherever it stands in a word.
-fn is_plain(c: char) -> bool {
+fn is_shell_plain_char(c: char) -> bool {
     c.is_alphanumeric() || "/._-+:=@%,".contains(c)
 }
 
-fn quoted(word: &str) -> String {
-    if !word.is_empty() && word.chars().all(is_plain) {
+fn quote_shell_word(word: &str) -> String {
+    if !word.is_empty() && word.chars().all(is_shell_plain_char) {
         word.to_owned()
     } else {
         format!("'{}'", word.replace('\'', "'\\''"))
@@ -225,15 +234,15 @@ fn quoted(word: &str) -> String {
 mod tests {
     use super::*;
 
-    fn shell(command: &str) -> Call {
-        Call::Command {
+    fn shell(command: &str) -> HookHandlerAction {
+        HookHandlerAction::Command {
             command: command.to_owned(),
             args: None,
         }
     }
 
-    fn direct(command: &str, args: &[&str]) -> Call {
-        Call::Command {
+    fn direct(command: &str, args: &[&str]) -> HookHandlerAction {
+        HookHandlerAction::Command {
             command: command.to_owned(),
             args: Some(args.iter().map(|arg| (*arg).to_owned()).collect()),
         }
@@ -241,12 +250,13 @@ mod tests {
 
     #[test]
     fn our_entries_are_known_in_every_form_we_write() {
-        let shared = format!("{IF_THERE}checkrein hook codex --source project --deadline 10");
+        let shared =
+            format!("{SKIP_IF_MISSING}checkrein hook codex --source project --deadline 10");
         let told = format!(
             "{}checkrein hook codex",
-            told_if_not_there("It is gone (.codex/hooks.json).").unwrap()
+            missing_checkrein_warning_script("It is gone (.codex/hooks.json).").unwrap()
         );
-        let must = format!("{MUST_BE_THERE}hook codex --source user");
+        let must = format!("{REFUSE_IF_MISSING}hook codex --source user");
         for ours in [
             direct("checkrein", &["hook", "claude-code"]),
             direct("/opt/my tools/checkrein", &["hook", "codex"]),
@@ -258,17 +268,22 @@ mod tests {
             shell("'/opt/it'\\''s/checkrein' hook codex"),
             shell("\"C:\\\\x\\\\checkrein.exe\" hook codex"),
             shell("'/opt/a=b/rein 2' hook codex --source user --deadline 3 --state '/a b'"),
-            shell(&format!("sh -c {}", quoted(&shared))),
-            shell(&format!("sh -c {}", quoted(&told))),
+            shell(&format!("sh -c {}", quote_shell_word(&shared))),
+            shell(&format!("sh -c {}", quote_shell_word(&told))),
             shell(&format!(
                 "sh -c {} /x/checkrein 'gone; see $HOME'",
-                quoted(&must)
+                quote_shell_word(&must)
             )),
             direct("sh", &["-c", &shared]),
         ] {
-            let known = Ours::of(&ours).unwrap_or_else(|| panic!("{ours:?}"));
-            let again = known.with(&known.words, &ours);
-            assert_eq!(Ours::of(&again), Some(known), "{ours:?} {again:?}");
+            let known =
+                CheckreinHook::recognize_hook_command(&ours).unwrap_or_else(|| panic!("{ours:?}"));
+            let again = known.hook_with_replaced_command(&known.words, &ours);
+            assert_eq!(
+                CheckreinHook::recognize_hook_command(&again),
+                Some(known),
+                "{ours:?} {again:?}"
+            );
         }
     }
 
@@ -313,21 +328,33 @@ mod tests {
         ] {
             let line =
                 format!("{before}checkrein hook codex --source project --deadline 3{behind}");
-            assert_eq!(Ours::of(&shell(&line)), None, "{line}");
-            let nested = format!("sh -c {}", quoted(&line));
-            assert_eq!(Ours::of(&shell(&nested)), None, "{nested}");
-            assert_eq!(Ours::of(&direct("sh", &["-c", &line])), None, "{line}");
-            let guarded = format!("{IF_THERE}{line}");
+            assert_eq!(
+                CheckreinHook::recognize_hook_command(&shell(&line)),
+                None,
+                "{line}"
+            );
+            let nested = format!("sh -c {}", quote_shell_word(&line));
+            assert_eq!(
+                CheckreinHook::recognize_hook_command(&shell(&nested)),
+                None,
+                "{nested}"
+            );
+            assert_eq!(
+                CheckreinHook::recognize_hook_command(&direct("sh", &["-c", &line])),
+                None,
+                "{line}"
+            );
+            let guarded = format!("{SKIP_IF_MISSING}{line}");
             if !before.is_empty() || !behind.is_empty() {
                 assert_eq!(
-                    Ours::of(&direct("sh", &["-c", &guarded])),
+                    CheckreinHook::recognize_hook_command(&direct("sh", &["-c", &guarded])),
                     None,
                     "{guarded}"
                 );
             }
         }
-        let good = format!("{IF_THERE}checkrein hook codex");
-        let must = format!("{MUST_BE_THERE}hook codex");
+        let good = format!("{SKIP_IF_MISSING}checkrein hook codex");
+        let must = format!("{REFUSE_IF_MISSING}hook codex");
         for other in [
             direct("checkrein", &["check"]),
             direct("checkrein", &["hook"]),
@@ -351,12 +378,21 @@ mod tests {
             shell("mycheckrein hook codex"),
             shell("checkrein-wrapper hook codex"),
             shell("hook checkrein"),
-            Call::Other("http".to_owned()),
+            HookHandlerAction::Other("http".to_owned()),
         ] {
-            assert_eq!(Ours::of(&other), None, "{other:?}");
+            assert_eq!(
+                CheckreinHook::recognize_hook_command(&other),
+                None,
+                "{other:?}"
+            );
         }
-        assert_eq!(told_if_not_there("\"; touch x; \""), None);
-        let told = format!("{TOLD_FROM}\\\"}}\"; touch x; echo \"{TOLD_TO}checkrein hook codex");
-        assert_eq!(Ours::of(&direct("sh", &["-c", &told])), None);
+        assert_eq!(missing_checkrein_warning_script("\"; touch x; \""), None);
+        let told = format!(
+            "{NOTICE_GUARD_START}\\\"}}\"; touch x; echo \"{NOTICE_GUARD_END}checkrein hook codex"
+        );
+        assert_eq!(
+            CheckreinHook::recognize_hook_command(&direct("sh", &["-c", &told])),
+            None
+        );
     }
 }

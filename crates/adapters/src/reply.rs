@@ -4,7 +4,7 @@ use checkrein_core::decision::Decision;
 
 /// A decision with the words that go with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub struct HookDecisionWithTexts {
     /// What was decided.
     pub decision: Decision,
     /// The rendered feedback of a refused stop.
@@ -15,7 +15,7 @@ pub struct Answer {
     pub can_ask: bool,
 }
 
-impl Answer {
+impl HookDecisionWithTexts {
     /// A decision without further words.
     pub fn new(decision: Decision) -> Self {
         Self {
@@ -29,7 +29,7 @@ impl Answer {
 
 /// Bytes and exit status that the agent obeys. stdout is one JSON object or nothing.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct HookReply {
     /// Standard output.
     pub stdout: Vec<u8>,
     /// Standard error.
@@ -38,14 +38,14 @@ pub struct Reply {
     pub exit_code: u8,
 }
 
-impl Reply {
+impl HookReply {
     /// No opinion.
-    pub fn nothing() -> Self {
+    pub fn empty_reply() -> Self {
         Self::default()
     }
 
     /// One JSON object and exit status 0.
-    pub(crate) fn json(value: &serde_json::Value) -> Self {
+    pub(crate) fn printing_json(value: &serde_json::Value) -> Self {
         Self {
             stdout: format!("{value}\n").into_bytes(),
             ..Self::default()
@@ -53,7 +53,7 @@ impl Reply {
     }
 
     /// A text on stderr with exit status 2, which both agents take for "no".
-    pub(crate) fn refuse(text: &str) -> Self {
+    pub(crate) fn refusal_on_stderr(text: &str) -> Self {
         Self {
             stderr: text.as_bytes().to_vec(),
             exit_code: 2,

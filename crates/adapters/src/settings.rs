@@ -4,35 +4,37 @@
 
 use serde_json::Value;
 
-use crate::ours::Ours;
+use crate::ours::CheckreinHook;
 
 /// What an agent makes of one settings file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reading {
+pub struct ParsedHookSettings {
     /// Handlers of the right form, in the file's order, whatever becomes of the file.
-    pub hooks: Vec<Hook>,
+    pub hooks: Vec<HookHandler>,
     /// What is wrong.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<SettingsFault>,
     /// The switch for all hooks, where the file sets it.
-    pub all_off: Option<bool>,
+    pub hooks_disabled: Option<bool>,
 }
 
-impl Reading {
+impl ParsedHookSettings {
     /// The agent ignores the file as a whole.
-    pub fn is_dropped(&self) -> bool {
-        self.faults.iter().any(|fault| fault.effect == Effect::File)
+    pub fn agent_ignores_settings_file(&self) -> bool {
+        self.faults
+            .iter()
+            .any(|fault| fault.effect == SettingsLostByFault::File)
     }
 
     /// Handlers that the agent would call, as far as this file is concerned.
-    pub fn in_force(&self) -> impl Iterator<Item = &Hook> {
-        let dropped = self.is_dropped();
+    pub fn active_hooks(&self) -> impl Iterator<Item = &HookHandler> {
+        let dropped = self.agent_ignores_settings_file();
         self.hooks.iter().filter(move |hook| !dropped && hook.fires)
     }
 }
 
 /// One handler.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hook {
+pub struct HookHandler {
     /// The agent's name of the event.
     pub event: String,
     /// Its group's place in the event's list, from 0.
@@ -42,7 +44,7 @@ pub struct Hook {
     /// Which tools or sources it is for; none = all.
     pub matcher: Option<String>,
     /// What is called.
-    pub call: Call,
+    pub call: HookHandlerAction,
     /// Seconds that the agent waits for it, its own default included.
     pub timeout: u64,
     /// A failure of the hook blocks what it was asked about.
@@ -59,7 +61,7 @@ pub struct Hook {
 
 /// What a handler calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Call {
+pub enum HookHandlerAction {
     /// A shell command, or with `args` a program that is started directly.
     Command {
         /// The command, or the program.
@@ -71,31 +73,31 @@ pub enum Call {
     Other(String),
 }
 
-impl Call {
+impl HookHandlerAction {
     /// Whether this is an entry of ours, and nothing else beside it.
-    pub fn is_ours(&self) -> bool {
-        Ours::of(self).is_some()
+    pub fn is_checkrein_hook(&self) -> bool {
+        CheckreinHook::recognize_hook_command(self).is_some()
     }
 }
 
 /// A mistake in a settings file, and what the agent really does with it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct SettingsFault {
     /// What kind of mistake.
-    pub kind: FaultKind,
+    pub kind: SettingsFaultKind,
     /// Where: `hooks.PreToolUse[0].matcher`, or line and column of what is no JSON.
     pub place: String,
     /// What becomes of it.
-    pub effect: Effect,
+    pub effect: SettingsLostByFault,
     /// The mistake, in words.
     pub what: String,
     /// What to do about it.
-    pub mend: String,
+    pub fix: String,
 }
 
-/// See [`Fault`].
+/// See [`SettingsFault`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum FaultKind {
+pub enum SettingsFaultKind {
     /// No JSON, or no TOML.
     Malformed,
     /// JSON with comments, which the agent does not read.
@@ -128,7 +130,7 @@ pub enum FaultKind {
 
 /// How much a mistake takes with it. None of it is reliably said by the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effect {
+pub enum SettingsLostByFault {
     /// Nothing is lost.
     Nothing,
     /// This handler or group does nothing.
@@ -141,30 +143,30 @@ pub enum Effect {
 
 /// Gathers what a reader finds.
 #[derive(Debug, Default)]
-pub(crate) struct Gathered {
-    pub(crate) reading: Reading,
+pub(crate) struct HookSettingsCollector {
+    pub(crate) settings: ParsedHookSettings,
 }
 
-impl Gathered {
-    pub(crate) fn fault(
+impl HookSettingsCollector {
+    pub(crate) fn push_settings_fault(
         &mut self,
-        kind: FaultKind,
-        effect: Effect,
+        kind: SettingsFaultKind,
+        effect: SettingsLostByFault,
         place: impl Into<String>,
         what: impl Into<String>,
         mend: impl Into<String>,
     ) {
-        self.reading.faults.push(Fault {
+        self.settings.faults.push(SettingsFault {
             kind,
             place: place.into(),
             effect,
             what: what.into(),
-            mend: mend.into(),
+            fix: mend.into(),
         });
     }
 
     /// What is no JSON at all.
-    pub(crate) fn malformed(&mut self, bytes: &[u8], error: &serde_json::Error) {
+    pub(crate) fn add_invalid_json_fault(&mut self, bytes: &[u8], error: &serde_json::Error) {
         let place = format!("line {}, column {}", error.line(), error.column());
         let text = String::from_utf8_lossy(bytes);
         let at = text
@@ -173,9 +175,9 @@ impl Gathered {
             .and_then(|line| line.get(error.column().saturating_sub(1)..))
             .unwrap_or_default();
         if at.starts_with('/') {
-            self.fault(
-                FaultKind::Comment,
-                Effect::File,
+            self.push_settings_fault(
+                SettingsFaultKind::Comment,
+                SettingsLostByFault::File,
                 place,
                 "a comment: this agent reads JSON without any",
                 "take the comments out",
@@ -183,9 +185,9 @@ impl Gathered {
         } else {
             let said = error.to_string();
             let said = said.split(" at line ").next().unwrap_or_default();
-            self.fault(
-                FaultKind::Malformed,
-                Effect::File,
+            self.push_settings_fault(
+                SettingsFaultKind::Malformed,
+                SettingsLostByFault::File,
                 place,
                 format!("not JSON: {said}"),
                 "mend the JSON there",
@@ -195,7 +197,7 @@ impl Gathered {
 }
 
 /// What kind of JSON value this is, in words.
-pub(crate) fn kind_of(value: &Value) -> &'static str {
+pub(crate) fn json_kind(value: &Value) -> &'static str {
     match value {
         Value::Null => "null",
         Value::Bool(_) => "true or false",
@@ -207,7 +209,7 @@ pub(crate) fn kind_of(value: &Value) -> &'static str {
 }
 
 /// Only exact names, split at `|` and, where the agent does, at commas.
-pub(crate) fn alternatives(matcher: &str, commas: bool) -> Option<Vec<&str>> {
+pub(crate) fn exact_matcher_names(matcher: &str, commas: bool) -> Option<Vec<&str>> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '|');
     let plain = |c: char| plain(c) || (commas && matches!(c, ',' | ' ' | '-'));
     matcher.chars().all(plain).then(|| {

@@ -9,7 +9,7 @@ use checkrein_core::transition::Transition;
 pub(crate) const CANNOT_JUDGE: &str = "checkrein: cannot judge this";
 
 /// The text itself, or a fixed line if there is none.
-pub(crate) fn or_cannot_judge(text: &str) -> &str {
+pub(crate) fn text_or_cannot_judge_line(text: &str) -> &str {
     if text.trim().is_empty() {
         CANNOT_JUDGE
     } else {
@@ -18,19 +18,19 @@ pub(crate) fn or_cannot_judge(text: &str) -> &str {
 }
 
 /// A refusal that waits for a person, naming the approval.
-pub(crate) fn awaits(reason: &str, approval: &str) -> String {
+pub(crate) fn awaiting_approval_text(reason: &str, approval: &str) -> String {
     format!(
         "{reason}\ncheckrein: refused until a person approves exactly this call in a terminal of their own: checkrein approve {approval}. Say so and go on with what does not need it; do not try another way to the same end. Once it is approved, make the same call again."
     )
 }
 
 /// A refusal with the call to make instead.
-pub(crate) fn instead(reason: &str, args: &str) -> String {
+pub(crate) fn refusal_with_rewritten_call(reason: &str, args: &str) -> String {
     format!("{reason}\ncheckrein: call the tool with these arguments instead: {args}")
 }
 
 /// Which checks did not pass, in one line.
-pub(crate) fn not_done(feedback: &StopFeedback) -> String {
+pub(crate) fn unmet_checks_line(feedback: &StopFeedback) -> String {
     let names = |wanted: fn(Verdict) -> bool| {
         let names: Vec<&str> = feedback
             .checks
@@ -51,7 +51,7 @@ pub(crate) fn not_done(feedback: &StopFeedback) -> String {
 }
 
 /// How a task ended, in one line.
-pub(crate) fn ended(transition: &Transition) -> String {
+pub(crate) fn ending_line(transition: &Transition) -> String {
     match &transition.detail {
         Some(detail) => format!("checkrein: {} ({detail})", transition.reason.as_str()),
         None => format!("checkrein: {}", transition.reason.as_str()),

@@ -263,8 +263,12 @@ impl Stage {
             cancelled: &cancelled,
         };
         let env: &dyn Fn(&str) -> Option<String> = &|_| None;
-        let adapter = checkrein_adapters::find("generic");
-        let read = adapter.and_then(|adapter| adapter.read(line.to_string().as_bytes(), env).ok());
+        let adapter = checkrein_adapters::find_adapter("generic");
+        let read = adapter.and_then(|adapter| {
+            adapter
+                .parse_agent_event(line.to_string().as_bytes(), env)
+                .ok()
+        });
         let Some(knock) = read else {
             self.world.violation("the line of a hook cannot be read");
             return None;

@@ -2,17 +2,20 @@
 
 use serde_json::{Map, Value, json};
 
-use super::stream::Stream;
+use super::stream::ClaudeOutputReader;
 use crate::Adapter as _;
-use crate::headless::{Conversation, Headless, Launch, Launched, Output, Transcripts, Usage};
+use crate::headless::{
+    AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent, LaunchConversation,
+    LaunchPlan, TranscriptLocation,
+};
 
 /// Seconds that a stop may take: the longest there is, since whoever runs it has a clock.
-const STOP: u32 = 3600;
+const STOP_TIMEOUT: u32 = 3600;
 /// Seconds for any other event.
-const OTHER: u32 = 60;
+const OTHER_TIMEOUT: u32 = 60;
 
 /// Arguments that take part in what `run` does, or switch hooks off.
-const OURS: &[&str] = &[
+const RESERVED_ARGUMENTS: &[&str] = &[
     "-p",
     "--print",
     "--output-format",
@@ -29,20 +32,20 @@ const OURS: &[&str] = &[
     "--safe-mode",
 ];
 
-impl Headless for super::ClaudeCode {
-    fn program(&self) -> &'static str {
+impl HeadlessAgent for super::ClaudeCodeAdapter {
+    fn agent_program_name(&self) -> &'static str {
         "claude"
     }
 
-    fn takes_id(&self) -> bool {
+    fn agent_accepts_our_session_id(&self) -> bool {
         true
     }
 
-    fn launch(&self, launch: &Launch<'_>) -> Launched {
+    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> LaunchPlan {
         let hooks: Map<String, Value> = self
-            .events()
+            .hook_events()
             .iter()
-            .map(|event| ((*event).to_owned(), entry(launch, event)))
+            .map(|event| ((*event).to_owned(), hook_entry_json(launch, event)))
             .collect();
         let mut arguments: Vec<String> = [
             "-p",
@@ -55,42 +58,44 @@ impl Headless for super::ClaudeCode {
         .map(str::to_owned)
         .into();
         match launch.conversation {
-            Conversation::New(Some(id)) => arguments.extend(["--session-id".into(), id.into()]),
-            Conversation::New(None) => {}
-            Conversation::Resumed(id) => arguments.extend(["--resume".into(), id.into()]),
+            LaunchConversation::New(Some(id)) => {
+                arguments.extend(["--session-id".into(), id.into()])
+            }
+            LaunchConversation::New(None) => {}
+            LaunchConversation::Resumed(id) => arguments.extend(["--resume".into(), id.into()]),
         }
         arguments.extend(launch.extra.iter().cloned());
-        Launched {
+        LaunchPlan {
             arguments,
             settings: Some(json!({ "hooks": hooks }).to_string().into_bytes()),
         }
     }
 
-    fn in_the_way<'a>(&self, arguments: &'a [String]) -> Option<&'a str> {
+    fn argument_conflicting_with_run<'a>(&self, arguments: &'a [String]) -> Option<&'a str> {
         arguments
             .iter()
             .map(|argument| argument.split('=').next().unwrap_or(argument))
-            .find(|flag| OURS.contains(flag))
+            .find(|flag| RESERVED_ARGUMENTS.contains(flag))
     }
 
-    fn reader(&self) -> Box<dyn Output + Send> {
-        Box::new(Stream::default())
+    fn agent_output_reader(&self) -> Box<dyn AgentOutputReader + Send> {
+        Box::new(ClaudeOutputReader::default())
     }
 
-    fn transcripts(&self) -> Option<Transcripts> {
+    fn agent_transcripts_folder(&self) -> Option<TranscriptLocation> {
         None
     }
 
-    fn used_before(&self, _transcript: &[u8]) -> Option<Usage> {
+    fn prior_usage(&self, _transcript: &[u8]) -> Option<AgentTokensAndCost> {
         None
     }
 }
 
-fn entry(launch: &Launch<'_>, event: &str) -> Value {
+fn hook_entry_json(launch: &AgentLaunchRequest<'_>, event: &str) -> Value {
     let timeout = if matches!(event, "Stop" | "SubagentStop") {
-        STOP
+        STOP_TIMEOUT
     } else {
-        OTHER
+        OTHER_TIMEOUT
     };
     let mut arguments = vec!["hook".to_owned(), super::NAME.to_owned()];
     arguments.extend(launch.arguments.iter().cloned());
@@ -110,10 +115,10 @@ fn entry(launch: &Launch<'_>, event: &str) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::claude_code::ClaudeCode;
+    use crate::claude_code::ClaudeCodeAdapter;
 
-    fn launched(conversation: Conversation<'_>) -> Launched {
-        ClaudeCode.launch(&Launch {
+    fn launched(conversation: LaunchConversation<'_>) -> LaunchPlan {
+        ClaudeCodeAdapter.launch_plan(&AgentLaunchRequest {
             conversation,
             hook: "/opt/my tools/checkrein",
             arguments: &["--source".to_owned(), "run".to_owned()],
@@ -124,13 +129,13 @@ mod tests {
 
     #[test]
     fn hooks_are_in_a_file_of_the_run() {
-        let launched = launched(Conversation::New(Some("u-u")));
+        let launched = launched(LaunchConversation::New(Some("u-u")));
         assert_eq!(
             launched.arguments.join(" "),
             "-p --output-format stream-json --verbose --settings /s/settings.json --session-id u-u --model opus"
         );
         let settings: Value = serde_json::from_slice(&launched.settings.unwrap()).unwrap();
-        for event in ClaudeCode.events() {
+        for event in ClaudeCodeAdapter.hook_events() {
             let handler = &settings["hooks"][event][0]["hooks"][0];
             assert_eq!(handler["command"], "/opt/my tools/checkrein", "{event}");
             assert_eq!(handler["args"][0], "hook");
@@ -146,7 +151,9 @@ mod tests {
 
     #[test]
     fn a_conversation_is_taken_up_by_its_id() {
-        let arguments = launched(Conversation::Resumed("abc")).arguments.join(" ");
+        let arguments = launched(LaunchConversation::Resumed("abc"))
+            .arguments
+            .join(" ");
         assert!(arguments.contains("--resume abc"), "{arguments}");
         assert!(!arguments.contains("--session-id"), "{arguments}");
     }
@@ -155,7 +162,11 @@ mod tests {
     fn what_run_needs_for_itself_is_named() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(ClaudeCode.in_the_way(&words(text)), expected, "{text}");
+            assert_eq!(
+                ClaudeCodeAdapter.argument_conflicting_with_run(&words(text)),
+                expected,
+                "{text}"
+            );
         };
         check("--model opus --max-turns 4", None);
         check("--model opus --settings x.json", Some("--settings"));

@@ -15,28 +15,30 @@ use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
-use crate::capabilities::{Capabilities, Deadlines};
-use crate::fields::Fields;
-use crate::headless::Headless;
-use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
-use crate::reply::{Answer, Reply};
-use crate::settings::Reading;
-use crate::wording::or_cannot_judge;
-use crate::{Adapter, Env};
+use crate::capabilities::{AgentCapabilities, ReplyDeadlines};
+use crate::fields::HookMessageFields;
+use crate::headless::HeadlessAgent;
+use crate::knock::{
+    AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
+};
+use crate::reply::{HookDecisionWithTexts, HookReply};
+use crate::settings::ParsedHookSettings;
+use crate::wording::text_or_cannot_judge_line;
+use crate::{Adapter, EnvLookup};
 
 const NAME: &str = "claude-code";
 
 /// The adapter.
 #[derive(Debug)]
-pub(crate) struct ClaudeCode;
+pub(crate) struct ClaudeCodeAdapter;
 
-impl Adapter for ClaudeCode {
-    fn name(&self) -> &'static str {
+impl Adapter for ClaudeCodeAdapter {
+    fn agent_name(&self) -> &'static str {
         NAME
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
+    fn agent_capabilities(&self) -> AgentCapabilities {
+        AgentCapabilities {
             block_stop: true,
             deny_tool: true,
             ask_person: true,
@@ -51,7 +53,7 @@ impl Adapter for ClaudeCode {
             tool_outcomes: true,
             tool_errors: true,
             transcript_usage: true,
-            deadlines: Deadlines {
+            deadlines: ReplyDeadlines {
                 stop: 600,
                 tool: 600,
                 prompt: 30,
@@ -61,7 +63,7 @@ impl Adapter for ClaudeCode {
         }
     }
 
-    fn events(&self) -> &'static [&'static str] {
+    fn hook_events(&self) -> &'static [&'static str] {
         &[
             "PostToolBatch",
             "PostToolUse",
@@ -76,9 +78,18 @@ impl Adapter for ClaudeCode {
         ]
     }
 
-    fn read(&self, bytes: &[u8], env: Env<'_>) -> Result<Knock, Unreadable> {
-        let fields = Fields::read(NAME, "hook_event_name", kind, bytes)?;
-        let mut knock = begin(&fields)?;
+    fn parse_agent_event(
+        &self,
+        bytes: &[u8],
+        env: EnvLookup<'_>,
+    ) -> Result<AgentEvent, AgentEventError> {
+        let fields = HookMessageFields::parse_hook_message(
+            NAME,
+            "hook_event_name",
+            event_kind_from_hook_name,
+            bytes,
+        )?;
+        let mut knock = agent_event_with_common_fields(&fields)?;
         // `cwd` follows the agent's `cd`: a session must not leave its repo's policy by leaving
         // the folder.
         if let Some(project) = env("CLAUDE_PROJECT_DIR").filter(|folder| !folder.is_empty()) {
@@ -86,102 +97,126 @@ impl Adapter for ClaudeCode {
         }
         // Attended, and not told to refuse instead of asking.
         knock.can_ask = env("CLAUDE_CODE_SESSION_ATTENDED").as_deref() != Some("0")
-            && fields.owned("permission_mode").as_deref() != Some("dontAsk");
-        match fields.native.as_str() {
-            "PreToolUse" => tool::requested(&fields, &mut knock)?,
-            "PostToolUse" => tool::returned(&fields, &mut knock)?,
-            "PostToolUseFailure" => tool::failed(&fields, &mut knock)?,
-            "PostToolBatch" => tool::round(&fields, &mut knock),
-            "Stop" => stop::requested(&fields, env, &mut knock),
-            "SubagentStop" => stop::subagent(&fields, env, &mut knock),
-            "StopFailure" => stop::failed(&fields, &mut knock),
-            "SessionStart" => session::started(&fields, &mut knock),
-            "SessionEnd" => session::ended(&fields, &mut knock),
-            "UserPromptSubmit" => session::prompt(&fields, &mut knock),
+            && fields.owned_id_field("permission_mode").as_deref() != Some("dontAsk");
+        match fields.native_event.as_str() {
+            "PreToolUse" => tool::read_claude_tool_request(&fields, &mut knock)?,
+            "PostToolUse" => tool::read_tool_result_event(&fields, &mut knock)?,
+            "PostToolUseFailure" => tool::read_tool_failure(&fields, &mut knock)?,
+            "PostToolBatch" => tool::parse_round_end_hook(&fields, &mut knock),
+            "Stop" => stop::read_stop(&fields, env, &mut knock),
+            "SubagentStop" => stop::read_subagent_stop(&fields, env, &mut knock),
+            "StopFailure" => stop::read_stop_failure(&fields, &mut knock),
+            "SessionStart" => session::read_session_start(&fields, &mut knock),
+            "SessionEnd" => session::parse_session_end_hook(&fields, &mut knock),
+            "UserPromptSubmit" => session::read_prompt_hook_event(&fields, &mut knock),
             _ => {}
         }
         Ok(knock)
     }
 
-    fn reply(&self, form: ReplyForm, answer: &Answer) -> Reply {
+    fn render_decision_reply(
+        &self,
+        form: ExpectedHookReplyKind,
+        answer: &HookDecisionWithTexts,
+    ) -> HookReply {
         match &answer.decision {
             // A decision is only ever said where the agent waits for one of its kind.
-            Decision::Tool(decision) if matches!(form, ReplyForm::Tool | ReplyForm::Unknown) => {
-                tool::reply(decision, answer.can_ask, answer.notice.as_deref())
+            Decision::Tool(decision)
+                if matches!(
+                    form,
+                    ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown
+                ) =>
+            {
+                tool::render_tool_decision_reply(decision, answer.can_ask, answer.notice.as_deref())
             }
-            Decision::Stop(decision) if matches!(form, ReplyForm::Stop | ReplyForm::Unknown) => {
-                stop::reply(decision, answer.text.as_deref(), answer.notice.as_deref())
+            Decision::Stop(decision)
+                if matches!(
+                    form,
+                    ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown
+                ) =>
+            {
+                stop::render_stop_reply(decision, answer.text.as_deref(), answer.notice.as_deref())
             }
-            Decision::Noted if form == ReplyForm::Silent => {
-                answer.notice.as_deref().map_or_else(Reply::nothing, said)
-            }
-            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => Reply::nothing(),
+            Decision::Noted if form == ExpectedHookReplyKind::Silent => answer
+                .notice
+                .as_deref()
+                .map_or_else(HookReply::empty_reply, reply_shown_to_person),
+            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => HookReply::empty_reply(),
         }
     }
 
-    fn stance(&self, form: ReplyForm, stance: Stance, text: &str) -> Reply {
-        let text = or_cannot_judge(text);
+    fn stance_as_hook_reply(
+        &self,
+        form: ExpectedHookReplyKind,
+        stance: Stance,
+        text: &str,
+    ) -> HookReply {
+        let text = text_or_cannot_judge_line(text);
         match (form, stance) {
-            (ReplyForm::Silent, _) => Reply::nothing(),
-            (ReplyForm::Tool, Stance::Block) => tool::deny(text),
+            (ExpectedHookReplyKind::Silent, _) => HookReply::empty_reply(),
+            (ExpectedHookReplyKind::Tool, Stance::Block) => tool::deny_reply(text),
             // Headless, `ask` is a refusal with this text.
-            (ReplyForm::Tool, Stance::Ask) => tool::ask(text),
-            (ReplyForm::Stop | ReplyForm::Unknown, Stance::Block)
-            | (ReplyForm::Unknown, Stance::Ask) => Reply::refuse(text),
-            (_, Stance::Allow) | (ReplyForm::Stop, Stance::Ask) => said(text),
+            (ExpectedHookReplyKind::Tool, Stance::Ask) => tool::ask_reply(text),
+            (ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown, Stance::Block)
+            | (ExpectedHookReplyKind::Unknown, Stance::Ask) => HookReply::refusal_on_stderr(text),
+            (_, Stance::Allow) | (ExpectedHookReplyKind::Stop, Stance::Ask) => {
+                reply_shown_to_person(text)
+            }
         }
     }
 
-    fn settings(&self, bytes: &[u8]) -> Option<Reading> {
-        Some(settings::read(bytes))
+    fn parse_hook_settings(&self, bytes: &[u8]) -> Option<ParsedHookSettings> {
+        Some(settings::parse_claude_settings(bytes))
     }
 
-    fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
-        transcript::usage(bytes, cursor)
+    fn transcript_usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
+        transcript::transcript_usage(bytes, cursor)
     }
 
-    fn headless(&self) -> Option<&dyn Headless> {
+    fn headless_agent_if_supported(&self) -> Option<&dyn HeadlessAgent> {
         Some(self)
     }
 }
 
 /// What kind of event goes by this name.
-fn kind(native: &str) -> EventKind {
+fn event_kind_from_hook_name(native: &str) -> AgentEventKind {
     match native {
-        "PreToolUse" => EventKind::ToolRequest,
-        "PostToolUse" | "PostToolUseFailure" => EventKind::ToolResult,
-        "PostToolBatch" => EventKind::Round,
-        "Stop" | "SubagentStop" => EventKind::Stop,
-        "StopFailure" => EventKind::StopFailure,
-        "SessionStart" => EventKind::SessionStart,
-        "SessionEnd" => EventKind::SessionEnd,
-        "UserPromptSubmit" => EventKind::Prompt,
-        _ => EventKind::Other,
+        "PreToolUse" => AgentEventKind::ToolRequest,
+        "PostToolUse" | "PostToolUseFailure" => AgentEventKind::ToolResult,
+        "PostToolBatch" => AgentEventKind::Round,
+        "Stop" | "SubagentStop" => AgentEventKind::Stop,
+        "StopFailure" => AgentEventKind::StopFailure,
+        "SessionStart" => AgentEventKind::SessionStart,
+        "SessionEnd" => AgentEventKind::SessionEnd,
+        "UserPromptSubmit" => AgentEventKind::Prompt,
+        _ => AgentEventKind::Other,
     }
 }
 
 /// What every message carries.
-fn begin(fields: &Fields) -> Result<Knock, Unreadable> {
-    let session = SessionId::new(fields.required("session_id")?);
-    let mut knock = Knock::new(session, fields.event, &fields.native);
-    knock.cwd = fields.owned("cwd");
-    knock.works_in = knock.cwd.clone();
-    let scope = scope(fields);
+fn agent_event_with_common_fields(
+    fields: &HookMessageFields,
+) -> Result<AgentEvent, AgentEventError> {
+    let session = SessionId::new(fields.required_id_field("session_id")?);
+    let mut knock = AgentEvent::new(session, fields.event, &fields.native_event);
+    knock.cwd = fields.owned_id_field("cwd");
+    knock.working_folder = knock.cwd.clone();
+    let scope = event_scope(fields);
     knock.transcript = fields
-        .id("transcript_path")
-        .and_then(|path| transcript::path(path, &scope))
-        .map(|path| Transcript { path, scope });
+        .hook_message_id_field("transcript_path")
+        .and_then(|path| transcript::scope_transcript_path(path, &scope))
+        .map(|path| TranscriptFile { path, scope });
     Ok(knock)
 }
 
 /// `agent_id` is there only inside a sub-agent.
-fn scope(fields: &Fields) -> ScopeId {
+fn event_scope(fields: &HookMessageFields) -> ScopeId {
     fields
-        .id("agent_id")
+        .hook_message_id_field("agent_id")
         .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 
 /// One line for the person. The model never sees it.
-fn said(text: &str) -> Reply {
-    Reply::json(&serde_json::json!({ "systemMessage": text }))
+fn reply_shown_to_person(text: &str) -> HookReply {
+    HookReply::printing_json(&serde_json::json!({ "systemMessage": text }))
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// What is done about a call that a rule fits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum List {
+pub enum PermissionList {
     /// It runs.
     Allow,
     /// A person is asked.
@@ -14,9 +14,9 @@ pub enum List {
     Deny,
 }
 
-impl List {
+impl PermissionList {
     /// Its key in the settings.
-    pub fn key(self) -> &'static str {
+    pub fn json_key(self) -> &'static str {
         match self {
             Self::Allow => "allow",
             Self::Ask => "ask",
@@ -27,9 +27,9 @@ impl List {
 
 /// One rule.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Permission {
+pub struct PermissionRule {
     /// Where it stands.
-    pub list: List,
+    pub list: PermissionList,
     /// As it is written.
     pub text: String,
     /// The tool's name.
@@ -43,7 +43,7 @@ pub struct Permission {
 ///
 /// # Errors
 /// If it is no JSON object, or its permissions are none, with their place.
-pub fn read(bytes: &[u8]) -> Result<Vec<Permission>, String> {
+pub fn read_permission_rules(bytes: &[u8]) -> Result<Vec<PermissionRule>, String> {
     let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let settings: Value = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     let settings = settings.as_object().ok_or("not a JSON object")?;
@@ -53,8 +53,12 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Permission>, String> {
         Some(_) => return Err("`permissions` is not an object".to_owned()),
     };
     let mut found = Vec::new();
-    for list in [List::Deny, List::Ask, List::Allow] {
-        let key = list.key();
+    for list in [
+        PermissionList::Deny,
+        PermissionList::Ask,
+        PermissionList::Allow,
+    ] {
+        let key = list.json_key();
         let rules = match permissions.and_then(|permissions| permissions.get(key)) {
             None => continue,
             Some(Value::Array(rules)) => rules,
@@ -64,13 +68,13 @@ pub fn read(bytes: &[u8]) -> Result<Vec<Permission>, String> {
             let text = rule
                 .as_str()
                 .ok_or_else(|| format!("`permissions.{key}[{at}]` is not a text"))?;
-            found.push(permission(list, text));
+            found.push(parse_claude_permission(list, text));
         }
     }
     Ok(found)
 }
 
-fn permission(list: List, text: &str) -> Permission {
+fn parse_claude_permission(list: PermissionList, text: &str) -> PermissionRule {
     let inner = text
         .split_once('(')
         .and_then(|(tool, rest)| Some((tool, rest.strip_suffix(')')?)));
@@ -78,7 +82,7 @@ fn permission(list: List, text: &str) -> Permission {
         Some((tool, inner)) => (tool, Some(inner.to_owned())),
         None => (text, None),
     };
-    Permission {
+    PermissionRule {
         list,
         text: text.to_owned(),
         tool: tool.trim().to_owned(),
@@ -94,10 +98,16 @@ mod tests {
     fn rules_are_read_deny_first() {
         let text = r#"{"permissions":{"defaultMode":"plan","allow":["Bash(npm run test:*)","Read"],
             "deny":["Bash(rm (x))","mcp__db__drop"],"ask":["Edit(src/**)"]},"model":"x"}"#;
-        let read = read(text.as_bytes()).unwrap();
+        let read = read_permission_rules(text.as_bytes()).unwrap();
         let seen: Vec<(&str, &str, Option<&str>)> = read
             .iter()
-            .map(|one| (one.list.key(), one.tool.as_str(), one.specifier.as_deref()))
+            .map(|one| {
+                (
+                    one.list.json_key(),
+                    one.tool.as_str(),
+                    one.specifier.as_deref(),
+                )
+            })
             .collect();
         assert_eq!(
             seen,
@@ -115,10 +125,14 @@ mod tests {
     #[test]
     fn what_is_no_settings() {
         for text in ["", "[]", "{", "null"] {
-            assert!(read(text.as_bytes()).is_err(), "{text}");
+            assert!(read_permission_rules(text.as_bytes()).is_err(), "{text}");
         }
         for text in ["{}", "\u{feff}{}", r#"{"permissions":{"deny":[]}}"#] {
-            assert_eq!(read(text.as_bytes()), Ok(Vec::new()), "{text}");
+            assert_eq!(
+                read_permission_rules(text.as_bytes()),
+                Ok(Vec::new()),
+                "{text}"
+            );
         }
         for (text, place) in [
             (r#"{"permissions":[]}"#, "`permissions` is not an object"),
@@ -132,7 +146,11 @@ mod tests {
                 "`permissions.ask[1]` is not a text",
             ),
         ] {
-            assert_eq!(read(text.as_bytes()), Err(place.to_owned()), "{text}");
+            assert_eq!(
+                read_permission_rules(text.as_bytes()),
+                Err(place.to_owned()),
+                "{text}"
+            );
         }
     }
 }

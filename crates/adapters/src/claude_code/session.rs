@@ -6,11 +6,11 @@ use checkrein_core::input::{
 };
 
 use crate::Adapter as _;
-use crate::fields::Fields;
-use crate::knock::Knock;
+use crate::fields::HookMessageFields;
+use crate::knock::AgentEvent;
 
-pub(super) fn started(fields: &Fields, knock: &mut Knock) {
-    let how = match fields.text("source") {
+pub(super) fn read_session_start(fields: &HookMessageFields, knock: &mut AgentEvent) {
+    let how = match fields.text_field("source") {
         Some("startup") => SessionStartKind::Startup,
         Some("resume") => SessionStartKind::Resume,
         Some("clear") => SessionStartKind::Clear,
@@ -28,14 +28,14 @@ pub(super) fn started(fields: &Fields, knock: &mut Knock) {
     }));
 }
 
-pub(super) fn ended(fields: &Fields, knock: &mut Knock) {
-    let native_reason = fields.text("reason").unwrap_or("unknown").to_owned();
+pub(super) fn parse_session_end_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
+    let native_reason = fields.text_field("reason").unwrap_or("unknown").to_owned();
     knock.input = Some(Input::SessionEnded(SessionEnded { native_reason }));
 }
 
-pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
-    let text = fields.text("prompt").unwrap_or_default();
-    if !by_a_person(fields.text("source"), text) {
+pub(super) fn read_prompt_hook_event(fields: &HookMessageFields, knock: &mut AgentEvent) {
+    let text = fields.text_field("prompt").unwrap_or_default();
+    if !is_from_person(fields.text_field("source"), text) {
         return;
     }
     let text = text.to_owned();
@@ -43,7 +43,7 @@ pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
         text,
         tree: None,
         tokens: None,
-        tells_calls: super::ClaudeCode.capabilities().tool_requests,
+        tells_calls: super::ClaudeCodeAdapter.agent_capabilities().tool_requests,
         acts: None,
     }));
 }
@@ -51,19 +51,19 @@ pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
 /// The event also fires for what the program says to itself, such as the end of a background
 /// task. That must not open a task: it would reset every cap. A scheduled prompt is one that a
 /// person wrote for that time. Our own feedback, handed back as a prompt, is told by what we said.
-fn by_a_person(source: Option<&str>, text: &str) -> bool {
+fn is_from_person(source: Option<&str>, text: &str) -> bool {
     !matches!(source, Some("system" | "poll_event" | "loop_wakeup"))
         && !text.trim_start().starts_with("<task-notification>")
 }
 
 #[cfg(test)]
 mod tests {
-    use super::by_a_person;
+    use super::is_from_person;
 
     #[test]
     fn only_a_persons_prompt_opens_a_task() {
         let check = |source: Option<&str>, text: &str, expected: bool| {
-            assert_eq!(by_a_person(source, text), expected, "{source:?} {text}");
+            assert_eq!(is_from_person(source, text), expected, "{source:?} {text}");
         };
         check(None, "fix the tests", true);
         check(Some("user"), "fix the tests", true);

@@ -4,11 +4,14 @@
 
 use serde_json::{Map, Value};
 
-use super::ClaudeCode;
+use super::ClaudeCodeAdapter;
 use crate::Adapter as _;
-use crate::knock::EventKind;
+use crate::knock::AgentEventKind;
 use crate::lenient;
-use crate::settings::{Call, Effect, FaultKind, Gathered, Hook, Reading, alternatives, kind_of};
+use crate::settings::{
+    HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultKind,
+    SettingsLostByFault, exact_matcher_names, json_kind,
+};
 
 /// Every event of 2.1.330.
 const EVENTS: &[&str] = &[
@@ -96,7 +99,7 @@ pub(super) const TOOLS: &[&str] = &[
 const SOURCES: &[&str] = &["clear", "compact", "fork", "resume", "startup"];
 
 /// Fields of a handler that it does not run without, by type.
-const TYPES: &[(&str, &[&str])] = &[
+const HANDLER_TYPES: &[(&str, &[&str])] = &[
     ("agent", &["prompt"]),
     ("command", &["command"]),
     ("http", &["url"]),
@@ -105,36 +108,36 @@ const TYPES: &[(&str, &[&str])] = &[
 ];
 
 /// Reads a settings file. An empty one sets nothing.
-pub(super) fn read(bytes: &[u8]) -> Reading {
-    let mut found = Gathered::default();
+pub(super) fn parse_claude_settings(bytes: &[u8]) -> ParsedHookSettings {
+    let mut found = HookSettingsCollector::default();
     if bytes.iter().all(u8::is_ascii_whitespace) {
-        return found.reading;
+        return found.settings;
     }
-    match lenient::parse(bytes) {
+    match lenient::parse_json_leniently(bytes) {
         Ok(Value::Object(top)) => {
-            general(&top, &mut found);
-            hooks(&top, &mut found);
+            check_settings_beside_hooks(&top, &mut found);
+            collect_hooks(&top, &mut found);
         }
-        Ok(other) => found.fault(
-            FaultKind::WrongShape,
-            Effect::File,
+        Ok(other) => found.push_settings_fault(
+            SettingsFaultKind::WrongShape,
+            SettingsLostByFault::File,
             "line 1, column 1",
-            format!("{}, where settings are one object", kind_of(&other)),
+            format!("{}, where settings are one object", json_kind(&other)),
             "begin the file with {",
         ),
-        Err(error) => found.malformed(bytes, &error),
+        Err(error) => found.add_invalid_json_fault(bytes, &error),
     }
-    found.reading
+    found.settings
 }
 
 /// Settings beside the hooks that take the hooks with them when they are wrong.
-fn general(top: &Map<String, Value>, found: &mut Gathered) {
-    let wrong = |place: String, value: &Value, wanted: &str, found: &mut Gathered| {
-        found.fault(
-            FaultKind::WrongShape,
-            Effect::File,
+fn check_settings_beside_hooks(top: &Map<String, Value>, found: &mut HookSettingsCollector) {
+    let wrong = |place: String, value: &Value, wanted: &str, found: &mut HookSettingsCollector| {
+        found.push_settings_fault(
+            SettingsFaultKind::WrongShape,
+            SettingsLostByFault::File,
             place,
-            format!("{}, where {wanted} belongs", kind_of(value)),
+            format!("{}, where {wanted} belongs", json_kind(value)),
             format!("make it {wanted}"),
         );
     };
@@ -144,11 +147,11 @@ fn general(top: &Map<String, Value>, found: &mut Gathered) {
     match top.get("disableAllHooks") {
         None => {}
         Some(Value::Bool(off)) => {
-            found.reading.all_off = Some(*off);
+            found.settings.hooks_disabled = Some(*off);
             if *off {
-                found.fault(
-                    FaultKind::HooksOff,
-                    Effect::Hooks,
+                found.push_settings_fault(
+                    SettingsFaultKind::HooksOff,
+                    SettingsLostByFault::Hooks,
                     "disableAllHooks",
                     "all hooks are switched off, those of other files as well",
                     "take the line out",
@@ -157,10 +160,10 @@ fn general(top: &Map<String, Value>, found: &mut Gathered) {
         }
         Some(other) => wrong("disableAllHooks".to_owned(), other, "true or false", found),
     }
-    permissions(top, found);
+    validate_permission_rule_lists(top, found);
 }
 
-fn permissions(top: &Map<String, Value>, found: &mut Gathered) {
+fn validate_permission_rule_lists(top: &Map<String, Value>, found: &mut HookSettingsCollector) {
     let Some(Value::Object(permissions)) = top.get("permissions") else {
         return;
     };
@@ -168,34 +171,34 @@ fn permissions(top: &Map<String, Value>, found: &mut Gathered) {
         let Some(rules) = permissions.get(name) else {
             continue;
         };
-        if !is_list_of_texts(rules) {
-            found.fault(
-                FaultKind::WrongShape,
-                Effect::File,
+        if !is_text_list(rules) {
+            found.push_settings_fault(
+                SettingsFaultKind::WrongShape,
+                SettingsLostByFault::File,
                 format!("permissions.{name}"),
-                format!("{}, where a list of texts belongs", kind_of(rules)),
+                format!("{}, where a list of texts belongs", json_kind(rules)),
                 "make it a list of rules",
             );
         }
     }
 }
 
-fn is_list_of_texts(value: &Value) -> bool {
+fn is_text_list(value: &Value) -> bool {
     value
         .as_array()
         .is_some_and(|list| list.iter().all(Value::is_string))
 }
 
-fn hooks(top: &Map<String, Value>, found: &mut Gathered) {
+fn collect_hooks(top: &Map<String, Value>, found: &mut HookSettingsCollector) {
     let events = match top.get("hooks") {
         None => return,
         Some(Value::Object(events)) => events,
         Some(other) => {
-            return found.fault(
-                FaultKind::WrongShape,
-                Effect::Hooks,
+            return found.push_settings_fault(
+                SettingsFaultKind::WrongShape,
+                SettingsLostByFault::Hooks,
                 "hooks",
-                format!("{}, where an object belongs", kind_of(other)),
+                format!("{}, where an object belongs", json_kind(other)),
                 "write it as { EVENT: [ { \"hooks\": [ ... ] } ] }",
             );
         }
@@ -205,9 +208,9 @@ fn hooks(top: &Map<String, Value>, found: &mut Gathered) {
             let near = EVENTS
                 .iter()
                 .find(|known| known.eq_ignore_ascii_case(event));
-            found.fault(
-                FaultKind::UnknownEvent,
-                Effect::Entry,
+            found.push_settings_fault(
+                SettingsFaultKind::UnknownEvent,
+                SettingsLostByFault::Entry,
                 format!("hooks.{event}"),
                 "no event has this name",
                 near.map_or_else(
@@ -217,98 +220,99 @@ fn hooks(top: &Map<String, Value>, found: &mut Gathered) {
             );
             continue;
         }
-        let mut event = Event {
+        let mut event = EventHookListReader {
             name: event,
-            found: &mut *found,
+            collector: &mut *found,
         };
-        event.groups(groups);
+        event.read_matcher_groups(groups);
     }
 }
 
 /// One event's list.
-struct Event<'a> {
+struct EventHookListReader<'a> {
     name: &'a str,
-    found: &'a mut Gathered,
+    collector: &'a mut HookSettingsCollector,
 }
 
-impl Event<'_> {
+impl EventHookListReader<'_> {
     /// What a malformed entry takes with it.
-    fn loss(&self) -> Effect {
+    fn malformed_hook_loss_extent(&self) -> SettingsLostByFault {
         match self.name {
-            "PreToolUse" | "PermissionRequest" => Effect::File,
-            _ => Effect::Entry,
+            "PreToolUse" | "PermissionRequest" => SettingsLostByFault::File,
+            _ => SettingsLostByFault::Entry,
         }
     }
 
-    fn wrong(&mut self, kind: FaultKind, place: String, what: String, mend: &str) {
-        let loss = self.loss();
-        self.found.fault(kind, loss, place, what, mend);
+    fn push_fault(&mut self, kind: SettingsFaultKind, place: String, what: String, mend: &str) {
+        let loss = self.malformed_hook_loss_extent();
+        self.collector
+            .push_settings_fault(kind, loss, place, what, mend);
     }
 
-    fn groups(&mut self, groups: &Value) {
+    fn read_matcher_groups(&mut self, groups: &Value) {
         let Value::Array(groups) = groups else {
             let place = format!("hooks.{}", self.name);
-            let what = format!("{}, where a list of groups belongs", kind_of(groups));
-            return self.wrong(
-                FaultKind::WrongShape,
+            let what = format!("{}, where a list of groups belongs", json_kind(groups));
+            return self.push_fault(
+                SettingsFaultKind::WrongShape,
                 place,
                 what,
                 "put [ ] around the group",
             );
         };
         for (at, group) in groups.iter().enumerate() {
-            self.group(at, group);
+            self.read_matcher_group(at, group);
         }
     }
 
-    fn group(&mut self, at: usize, group: &Value) {
+    fn read_matcher_group(&mut self, at: usize, group: &Value) {
         let place = format!("hooks.{}[{at}]", self.name);
         let Some(Value::Array(handlers)) = group.get("hooks") else {
             let flat = group.get("command").is_some() || group.get("type").is_some();
             return if flat {
                 let what = "a handler without the group around it".to_owned();
                 let mend = "write { \"hooks\": [ { \"type\": \"command\", ... } ] }";
-                self.wrong(FaultKind::FlatHandler, place, what, mend)
+                self.push_fault(SettingsFaultKind::FlatHandler, place, what, mend)
             } else {
                 let what = "a group without a list named hooks".to_owned();
                 let mend = "write { \"hooks\": [ ... ] }";
-                self.wrong(FaultKind::WrongShape, place, what, mend)
+                self.push_fault(SettingsFaultKind::WrongShape, place, what, mend)
             };
         };
         let matcher = match group.get("matcher") {
             None => None,
             Some(Value::String(text)) => Some(text.as_str()),
             Some(other) => {
-                let what = format!("{}, where a text belongs", kind_of(other));
+                let what = format!("{}, where a text belongs", json_kind(other));
                 let mend = "put it in quotes, or take it out for all tools";
-                return self.wrong(
-                    FaultKind::BadMatcher,
+                return self.push_fault(
+                    SettingsFaultKind::BadMatcher,
                     format!("{place}.matcher"),
                     what,
                     mend,
                 );
             }
         };
-        let fires = self.matcher(&place, matcher);
+        let fires = self.check_matcher(&place, matcher);
         for (handler, value) in handlers.iter().enumerate() {
-            if let Some(mut hook) = self.handler(format!("{place}.hooks[{handler}]"), value) {
+            if let Some(mut hook) = self.read_handler(format!("{place}.hooks[{handler}]"), value) {
                 hook.group = at;
                 hook.handler = handler;
                 hook.matcher = matcher.map(str::to_owned);
                 hook.fires &= fires;
-                self.found.reading.hooks.push(hook);
+                self.collector.settings.hooks.push(hook);
             }
         }
     }
 
-    fn handler(&mut self, place: String, value: &Value) -> Option<Hook> {
+    fn read_handler(&mut self, place: String, value: &Value) -> Option<HookHandler> {
         let Value::Object(fields) = value else {
-            let what = format!("{}, where a handler belongs", kind_of(value));
-            self.wrong(FaultKind::WrongShape, place, what, "take it out");
+            let what = format!("{}, where a handler belongs", json_kind(value));
+            self.push_fault(SettingsFaultKind::WrongShape, place, what, "take it out");
             return None;
         };
         let named = fields.get("type").and_then(Value::as_str);
-        let Some((kind, needs)) = TYPES
+        let Some((kind, needs)) = HANDLER_TYPES
             .iter()
             .find(|(known, _)| named == Some(*known))
             .copied()
@@ -318,7 +322,12 @@ impl Event<'_> {
                 Some(other) => format!("no type of handler is named {other}"),
             };
             let mend = "write \"type\": \"command\"";
-            self.wrong(FaultKind::UnknownType, format!("{place}.type"), what, mend);
+            self.push_fault(
+                SettingsFaultKind::UnknownType,
+                format!("{place}.type"),
+                what,
+                mend,
+            );
             return None;
         };
         if let Some(missing) = needs
@@ -326,19 +335,24 @@ impl Event<'_> {
             .find(|name| !fields.get(**name).is_some_and(Value::is_string))
         {
             let what = format!("a {kind} handler without a text named {missing}");
-            self.wrong(FaultKind::NoCommand, place, what, "say what to call");
+            self.push_fault(
+                SettingsFaultKind::NoCommand,
+                place,
+                what,
+                "say what to call",
+            );
             return None;
         }
-        self.optional(&place, fields)?;
-        let timeout = self.timeout(&place, fields.get("timeout"))?;
+        self.check_optional_handler_fields(&place, fields)?;
+        let timeout = self.read_hook_timeout(&place, fields.get("timeout"))?;
         let text = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
         let flag = |name: &str| fields.get(name).and_then(Value::as_bool) == Some(true);
         let command = text("command").unwrap_or_default();
         let empty = kind == "command" && command.trim().is_empty();
         if empty {
-            self.found.fault(
-                FaultKind::NoCommand,
-                Effect::Entry,
+            self.collector.push_settings_fault(
+                SettingsFaultKind::NoCommand,
+                SettingsLostByFault::Entry,
                 format!("{place}.command"),
                 "an empty command",
                 "say what to call",
@@ -353,15 +367,15 @@ impl Event<'_> {
             self.name,
             "Stop" | "SubagentStop" | "TaskCompleted" | "TeammateIdle"
         );
-        Some(Hook {
+        Some(HookHandler {
             event: self.name.to_owned(),
             group: 0,
             handler: 0,
             matcher: None,
             call: if kind == "command" {
-                Call::Command { command, args }
+                HookHandlerAction::Command { command, args }
             } else {
-                Call::Other(kind.to_owned())
+                HookHandlerAction::Other(kind.to_owned())
             },
             timeout,
             blocks_on_failure: can_block
@@ -375,11 +389,15 @@ impl Event<'_> {
     }
 
     /// `None` if an optional field has a type that makes the handler invalid.
-    fn optional(&mut self, place: &str, fields: &Map<String, Value>) -> Option<()> {
-        type Fits = fn(&Value) -> bool;
-        let failing: Fits = |value| matches!(value.as_str(), Some("block" | "continue"));
-        let known: [(&str, Fits, &str); 7] = [
-            ("args", is_list_of_texts, "a list of texts"),
+    fn check_optional_handler_fields(
+        &mut self,
+        place: &str,
+        fields: &Map<String, Value>,
+    ) -> Option<()> {
+        type FieldTypeCheck = fn(&Value) -> bool;
+        let failing: FieldTypeCheck = |value| matches!(value.as_str(), Some("block" | "continue"));
+        let known: [(&str, FieldTypeCheck, &str); 7] = [
+            ("args", is_text_list, "a list of texts"),
             ("statusMessage", Value::is_string, "a text"),
             ("if", Value::is_string, "a text"),
             ("onFailure", failing, "\"block\" or \"continue\""),
@@ -391,8 +409,8 @@ impl Event<'_> {
             if let Some(value) = fields.get(name).filter(|value| !fits(value)) {
                 let what = format!("{value}, where {wanted} belongs");
                 let mend = format!("make it {wanted}");
-                self.wrong(
-                    FaultKind::WrongShape,
+                self.push_fault(
+                    SettingsFaultKind::WrongShape,
                     format!("{place}.{name}"),
                     what,
                     &mend,
@@ -404,10 +422,12 @@ impl Event<'_> {
     }
 
     /// Seconds, the default included.
-    fn timeout(&mut self, place: &str, value: Option<&Value>) -> Option<u64> {
+    fn read_hook_timeout(&mut self, place: &str, value: Option<&Value>) -> Option<u64> {
         let Some(value) = value else {
-            let deadlines = ClaudeCode.capabilities().deadlines;
-            return Some(u64::from(deadlines.of(super::kind(self.name))));
+            let deadlines = ClaudeCodeAdapter.agent_capabilities().deadlines;
+            return Some(u64::from(deadlines.default_hook_deadline_for_event(
+                super::event_kind_from_hook_name(self.name),
+            )));
         };
         let written = value.to_string();
         let whole = written.split(['.', 'e', 'E']).next().unwrap_or_default();
@@ -417,8 +437,8 @@ impl Event<'_> {
         if !above_zero {
             let what = format!("{value}, where a number of seconds above 0 belongs");
             let mend = "write it as a number, without quotes";
-            self.wrong(
-                FaultKind::BadTimeout,
+            self.push_fault(
+                SettingsFaultKind::BadTimeout,
                 format!("{place}.timeout"),
                 what,
                 mend,
@@ -434,17 +454,17 @@ impl Event<'_> {
     }
 
     /// Whether the matcher can ever match.
-    fn matcher(&mut self, place: &str, matcher: Option<&str>) -> bool {
-        let Some(subjects) = subjects(self.name) else {
+    fn check_matcher(&mut self, place: &str, matcher: Option<&str>) -> bool {
+        let Some(subjects) = matcher_subjects(self.name) else {
             return true;
         };
         let Some(matcher) = matcher.filter(|matcher| !matches!(*matcher, "" | "*")) else {
             return true;
         };
         let place = format!("{place}.matcher");
-        let (matches, why): (bool, String) = match alternatives(matcher, true) {
+        let (matches, why): (bool, String) = match exact_matcher_names(matcher, true) {
             Some(names) => {
-                let known = |name: &&str| subjects.contains(name) || is_foreign(self.name, name);
+                let known = |name: &&str| subjects.contains(name) || is_mcp_tool(self.name, name);
                 let near = subjects
                     .iter()
                     .find(|subject| names.iter().any(|name| name.eq_ignore_ascii_case(subject)));
@@ -467,9 +487,9 @@ impl Event<'_> {
                     (known || foreign, why.to_owned())
                 }
                 Err(error) => {
-                    self.found.fault(
-                        FaultKind::BadMatcher,
-                        Effect::Entry,
+                    self.collector.push_settings_fault(
+                        SettingsFaultKind::BadMatcher,
+                        SettingsLostByFault::Entry,
                         place,
                         format!("not a pattern: {error}; its hooks never fire"),
                         "mend the pattern, or take it out for all tools",
@@ -479,9 +499,9 @@ impl Event<'_> {
             },
         };
         if !matches {
-            self.found.fault(
-                FaultKind::NeverMatches,
-                Effect::Entry,
+            self.collector.push_settings_fault(
+                SettingsFaultKind::NeverMatches,
+                SettingsLostByFault::Entry,
                 place,
                 why,
                 "mend it, or take it out for all",
@@ -493,18 +513,18 @@ impl Event<'_> {
 
 fn is_tool_event(event: &str) -> bool {
     matches!(
-        super::kind(event),
-        EventKind::ToolRequest | EventKind::ToolResult
+        super::event_kind_from_hook_name(event),
+        AgentEventKind::ToolRequest | AgentEventKind::ToolResult
     ) || matches!(event, "PermissionRequest" | "PermissionDenied")
 }
 
 /// Names of tools that come from elsewhere.
-fn is_foreign(event: &str, name: &str) -> bool {
+fn is_mcp_tool(event: &str, name: &str) -> bool {
     is_tool_event(event) && name.starts_with("mcp__")
 }
 
 /// What an event's matcher is compared with; `None` = it takes none, or nobody can list it.
-fn subjects(event: &str) -> Option<&'static [&'static str]> {
+fn matcher_subjects(event: &str) -> Option<&'static [&'static str]> {
     match event {
         "SessionStart" => Some(SOURCES),
         "PreCompact" | "PostCompact" => Some(&["auto", "manual"]),

@@ -6,29 +6,34 @@ use checkrein_core::digest::Digest;
 use checkrein_core::input::{AgentAnswerFlags, Input, StopFailed, StopRequested, TreeReadError};
 use serde_json::{Value, json};
 
-use crate::Env;
-use crate::fields::Fields;
-use crate::knock::{Knock, Transcript};
-use crate::reply::Reply;
-use crate::wording::{ended, not_done};
+use crate::EnvLookup;
+use crate::fields::HookMessageFields;
+use crate::knock::{AgentEvent, TranscriptFile};
+use crate::reply::HookReply;
+use crate::wording::{ending_line, unmet_checks_line};
 
 /// Refused stops in a row after which the agent stops anyway.
 pub(super) const DEFAULT_BLOCK_CAP: u32 = 8;
 
-pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
-    let message = fields.text("last_assistant_message").unwrap_or_default();
-    knock.first_stop = fields.flag("stop_hook_active").map(|active| !active);
+pub(super) fn read_stop(fields: &HookMessageFields, env: EnvLookup<'_>, knock: &mut AgentEvent) {
+    let message = fields
+        .text_field("last_assistant_message")
+        .unwrap_or_default();
+    knock.first_stop = fields.bool_field("stop_hook_active").map(|active| !active);
     knock.input = Some(Input::StopRequested(StopRequested {
-        scope: super::scope(fields),
+        scope: super::event_scope(fields),
         message: message.to_owned(),
         message_digest: Digest::hash_bytes(message.as_bytes()),
         tree: Err(TreeReadError {
             why: "not read".to_owned(),
             cut: false,
         }),
-        block_cap: block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
+        block_cap: parse_block_cap(env("CLAUDE_CODE_STOP_HOOK_BLOCK_CAP").as_deref()),
         truncated: false,
-        background: running(fields.list("background_tasks"), fields.id("agent_id")),
+        background: running_background_tasks(
+            fields.list_field("background_tasks"),
+            fields.hook_message_id_field("agent_id"),
+        ),
         agent_ending: None,
         answer: AgentAnswerFlags::default(),
         judges: Box::default(),
@@ -36,46 +41,58 @@ pub(super) fn requested(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
     }));
 }
 
-pub(super) fn subagent(fields: &Fields, env: Env<'_>, knock: &mut Knock) {
-    if let Some(path) = fields.id("agent_transcript_path") {
-        knock.transcript = Some(Transcript {
+pub(super) fn read_subagent_stop(
+    fields: &HookMessageFields,
+    env: EnvLookup<'_>,
+    knock: &mut AgentEvent,
+) {
+    if let Some(path) = fields.hook_message_id_field("agent_transcript_path") {
+        knock.transcript = Some(TranscriptFile {
             path: path.to_owned(),
-            scope: super::scope(fields),
+            scope: super::event_scope(fields),
         });
     }
     // Without a type it is the summariser of `/compact`: refused, it could never compact.
-    if fields.id("agent_type").is_some() {
-        requested(fields, env, knock);
+    if fields.hook_message_id_field("agent_type").is_some() {
+        read_stop(fields, env, knock);
     }
 }
 
-pub(super) fn failed(fields: &Fields, knock: &mut Knock) {
-    let native_reason = fields.text("error").unwrap_or("unknown").to_owned();
+pub(super) fn read_stop_failure(fields: &HookMessageFields, knock: &mut AgentEvent) {
+    let native_reason = fields.text_field("error").unwrap_or("unknown").to_owned();
     let truncated = native_reason == "max_output_tokens";
     knock.input = Some(Input::StopFailed(StopFailed {
-        scope: super::scope(fields),
+        scope: super::event_scope(fields),
         native_reason,
         truncated,
     }));
 }
 
-pub(super) fn reply(decision: &StopDecision, text: Option<&str>, notice: Option<&str>) -> Reply {
+pub(super) fn render_stop_reply(
+    decision: &StopDecision,
+    text: Option<&str>,
+    notice: Option<&str>,
+) -> HookReply {
     match decision {
-        StopDecision::Accept { .. } => notice.map_or_else(Reply::nothing, super::said),
+        StopDecision::Accept { .. } => {
+            notice.map_or_else(HookReply::empty_reply, super::reply_shown_to_person)
+        }
         StopDecision::Continue { feedback } => match text {
-            Some(text) if !text.trim().is_empty() => Reply::refuse(text),
+            Some(text) if !text.trim().is_empty() => HookReply::refusal_on_stderr(text),
             // An empty refusal reaches the model as "No stderr output".
-            _ => Reply::refuse(&not_done(feedback)),
+            _ => HookReply::refusal_on_stderr(&unmet_checks_line(feedback)),
         },
         StopDecision::Halt { transition } => {
-            let line = notice.map_or_else(|| ended(transition), str::to_owned);
-            Reply::json(&json!({ "continue": false, "stopReason": line, "systemMessage": line }))
+            let line = notice.map_or_else(|| ending_line(transition), str::to_owned);
+            HookReply::printing_json(
+                &json!({ "continue": false, "stopReason": line, "systemMessage": line }),
+            )
         }
     }
 }
 
 /// The agent's own cap: 0 = none, unreadable = the default.
-fn block_cap(variable: Option<&str>) -> Option<u32> {
+fn parse_block_cap(variable: Option<&str>) -> Option<u32> {
     match variable.map(|text| text.trim().parse::<u32>()) {
         Some(Ok(0)) => None,
         Some(Ok(cap)) => Some(cap),
@@ -84,7 +101,7 @@ fn block_cap(variable: Option<&str>) -> Option<u32> {
 }
 
 /// Background tasks still at work; a sub-agent is listed among them while it stops.
-fn running(tasks: &[Value], agent: Option<&str>) -> u32 {
+fn running_background_tasks(tasks: &[Value], agent: Option<&str>) -> u32 {
     let text = |task: &Value, field: &str| {
         task.get(field)
             .and_then(Value::as_str)
@@ -106,7 +123,7 @@ mod tests {
     #[test]
     fn the_agents_own_cap() {
         let check = |variable: Option<&str>, expected: Option<u32>| {
-            assert_eq!(block_cap(variable), expected, "{variable:?}");
+            assert_eq!(parse_block_cap(variable), expected, "{variable:?}");
         };
         check(None, Some(8));
         check(Some("2"), Some(2));
@@ -123,7 +140,7 @@ mod tests {
             json!({"id": "c"}),
             json!(7),
         ];
-        assert_eq!(running(&tasks, None), 3);
-        assert_eq!(running(&tasks, Some("a")), 2);
+        assert_eq!(running_background_tasks(&tasks, None), 3);
+        assert_eq!(running_background_tasks(&tasks, Some("a")), 2);
     }
 }

@@ -5,7 +5,10 @@
 use checkrein_core::transition::{Reason, Transition};
 use serde_json::Value;
 
-use crate::headless::{Ending, Facts, Output, Said, Spent, Usage, billionths, native};
+use crate::headless::{
+    AgentOutputItem, AgentOutputReader, AgentOutputSummary, AgentTokensAndCost,
+    ReportedAgentEnding, RunOrConversationUsage, parse_billionths, transition_with_vendor_word,
+};
 use crate::lenient;
 
 /// How Claude Code says, in the user's name, that it was interrupted.
@@ -13,204 +16,219 @@ const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
-    facts: Facts,
+pub(super) struct ClaudeOutputReader {
+    facts: AgentOutputSummary,
 }
 
-impl Output for Stream {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
-        let row = lenient::parse(line).ok()?;
-        match text(&row, "/type")? {
+impl AgentOutputReader for ClaudeOutputReader {
+    fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
+        let row = lenient::parse_json_leniently(line).ok()?;
+        match text_at_pointer(&row, "/type")? {
             "system" => {
-                self.name(&row);
+                self.read_stream_row_session_id(&row);
                 None
             }
             // A sub-agent's words are not the agent's.
             "assistant" if row.get("parent_tool_use_id").is_none_or(Value::is_null) => {
-                self.name(&row);
-                self.assistant(&row)
+                self.read_stream_row_session_id(&row);
+                self.read_assistant_output_row(&row)
             }
             "assistant" => {
-                self.facts.calls += calls(&row).count() as u64;
+                self.facts.calls += called_tools(&row).count() as u64;
                 None
             }
             // An interruption may come too early for a result to be printed.
             "user" => {
-                let said = blocks(&row).find_map(|block| text(block, "/text"));
+                let said = content_blocks(&row).find_map(|block| text_at_pointer(block, "/text"));
                 if said.is_some_and(|said| said.starts_with(INTERRUPTED)) {
-                    let word = native(Reason::UserInterrupt, None, "interrupted");
-                    self.facts.ending = Some(Ending::Interrupted(word));
+                    let word =
+                        transition_with_vendor_word(Reason::UserInterrupt, None, "interrupted");
+                    self.facts.ending = Some(ReportedAgentEnding::Interrupted(word));
                 }
                 None
             }
             "result" => {
-                self.name(&row);
-                self.result(&row);
+                self.read_stream_row_session_id(&row);
+                self.read_stream_result_row(&row);
                 None
             }
             _ => None,
         }
     }
 
-    fn facts(&self) -> &Facts {
+    fn agent_output_facts(&self) -> &AgentOutputSummary {
         &self.facts
     }
 }
 
-impl Stream {
-    fn name(&mut self, row: &Value) {
-        if let Some(id) = text(row, "/session_id").filter(|id| !id.is_empty()) {
+impl ClaudeOutputReader {
+    fn read_stream_row_session_id(&mut self, row: &Value) {
+        if let Some(id) = text_at_pointer(row, "/session_id").filter(|id| !id.is_empty()) {
             self.facts.session = Some(id.to_owned());
         }
     }
 
-    fn assistant(&mut self, row: &Value) -> Option<Said> {
-        let called = calls(row).next().map(str::to_owned);
-        self.facts.calls += calls(row).count() as u64;
+    fn read_assistant_output_row(&mut self, row: &Value) -> Option<AgentOutputItem> {
+        let called = called_tools(row).next().map(str::to_owned);
+        self.facts.calls += called_tools(row).count() as u64;
         if let Some(tool) = called {
-            return Some(Said::Call(tool));
+            return Some(AgentOutputItem::Call(tool));
         }
-        let said = blocks(row)
-            .filter(|block| text(block, "/type") == Some("text"))
-            .filter_map(|block| text(block, "/text"))
+        let said = content_blocks(row)
+            .filter(|block| text_at_pointer(block, "/type") == Some("text"))
+            .filter_map(|block| text_at_pointer(block, "/text"))
             .find(|said| !said.trim().is_empty())
             .map(str::to_owned)?;
         self.facts.message = Some(said.clone());
-        Some(Said::Message(said))
+        Some(AgentOutputItem::Message(said))
     }
 
-    fn result(&mut self, row: &Value) {
-        if let Some(said) = text(row, "/result").filter(|said| !said.trim().is_empty()) {
+    fn read_stream_result_row(&mut self, row: &Value) {
+        if let Some(said) = text_at_pointer(row, "/result").filter(|said| !said.trim().is_empty()) {
             self.facts.message = Some(said.to_owned());
         }
-        if let Some((usage, partial)) = used(row) {
+        if let Some((usage, partial)) = parse_claude_result_usage(row) {
             // One program may give several results, each about what came since the last.
             let (before, missing) = match self.facts.usage {
-                Some(Spent::Here { usage, partial }) => (usage, partial),
-                Some(Spent::SoFar(_)) | None => (Usage::default(), false),
+                Some(RunOrConversationUsage::ThisRun { usage, partial }) => (usage, partial),
+                Some(RunOrConversationUsage::Cumulative(_)) | None => {
+                    (AgentTokensAndCost::default(), false)
+                }
             };
-            self.facts.usage = Some(Spent::Here {
-                usage: before.plus(usage),
+            self.facts.usage = Some(RunOrConversationUsage::ThisRun {
+                usage: before.saturating_add_usage(usage),
                 partial: partial || missing,
             });
         }
-        self.facts.ending = Some(ending(row));
+        self.facts.ending = Some(parse_claude_run_ending(row));
     }
 }
 
-fn ending(row: &Value) -> Ending {
-    let subtype = text(row, "/subtype").unwrap_or_default();
+fn parse_claude_run_ending(row: &Value) -> ReportedAgentEnding {
+    let subtype = text_at_pointer(row, "/subtype").unwrap_or_default();
     let failed = row
         .get("is_error")
         .and_then(Value::as_bool)
         .unwrap_or(false)
         || subtype.starts_with("error");
     // Older versions give no terminal reason; their subtypes say the same about caps.
-    let word = text(row, "/terminal_reason").unwrap_or(subtype);
-    let error = |detail: Option<&str>| native(Reason::Error, detail, word);
+    let word = text_at_pointer(row, "/terminal_reason").unwrap_or(subtype);
+    let error = |detail: Option<&str>| transition_with_vendor_word(Reason::Error, detail, word);
     match word {
-        "max_turns" | "error_max_turns" => {
-            Ending::Over(native(Reason::HardCap, Some("iterations"), word))
-        }
-        "budget_exhausted" | "error_max_budget_usd" => {
-            Ending::Over(native(Reason::HardCap, Some("cost"), word))
-        }
-        "tool_deferred" => Ending::Over(native(Reason::AwaitingHuman, None, word)),
+        "max_turns" | "error_max_turns" => ReportedAgentEnding::Final(transition_with_vendor_word(
+            Reason::HardCap,
+            Some("iterations"),
+            word,
+        )),
+        "budget_exhausted" | "error_max_budget_usd" => ReportedAgentEnding::Final(
+            transition_with_vendor_word(Reason::HardCap, Some("cost"), word),
+        ),
+        "tool_deferred" => ReportedAgentEnding::Final(transition_with_vendor_word(
+            Reason::AwaitingHuman,
+            None,
+            word,
+        )),
         // Somebody else's hook: it is not for us to go on in spite of it.
-        "hook_stopped" | "stop_hook_prevented" => Ending::Over(error(Some("agent"))),
+        "hook_stopped" | "stop_hook_prevented" => ReportedAgentEnding::Final(error(Some("agent"))),
         // The same conversation would end so again.
-        "prompt_too_long" | "image_error" | "blocking_limit" => Ending::Over(error(Some("agent"))),
-        _ if word.starts_with("aborted") => {
-            Ending::Interrupted(native(Reason::UserInterrupt, None, word))
+        "prompt_too_long" | "image_error" | "blocking_limit" => {
+            ReportedAgentEnding::Final(error(Some("agent")))
         }
-        _ if text(row, "/stop_reason") == Some("max_tokens") => {
-            Ending::Over(native(Reason::Truncated, None, "max_tokens"))
+        _ if word.starts_with("aborted") => ReportedAgentEnding::Interrupted(
+            transition_with_vendor_word(Reason::UserInterrupt, None, word),
+        ),
+        _ if text_at_pointer(row, "/stop_reason") == Some("max_tokens") => {
+            ReportedAgentEnding::Final(transition_with_vendor_word(
+                Reason::Truncated,
+                None,
+                "max_tokens",
+            ))
         }
         _ if failed => {
-            let said = text(row, "/result")
-                .or_else(|| text(row, "/errors/0"))
+            let said = text_at_pointer(row, "/result")
+                .or_else(|| text_at_pointer(row, "/errors/0"))
                 .map(|said| format!("{word}: {said}"));
-            Ending::Failed(Transition {
-                native_reason: Some(short(said.as_deref().unwrap_or(word))),
+            ReportedAgentEnding::Failed(Transition {
+                native_reason: Some(truncate_first_line(said.as_deref().unwrap_or(word))),
                 ..error(Some("agent"))
             })
         }
-        _ => Ending::Claimed,
+        _ => ReportedAgentEnding::Claimed,
     }
 }
 
 /// One line, of a length for listings.
-fn short(text: &str) -> String {
+fn truncate_first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     line.chars().take(200).collect()
 }
 
 /// What this result says was used, and whether sub-agents are missing from it.
-fn used(row: &Value) -> Option<(Usage, bool)> {
+fn parse_claude_result_usage(row: &Value) -> Option<(AgentTokensAndCost, bool)> {
     if let Some(models) = row
         .get("model_usage_since_last_result")
         .and_then(Value::as_object)
     {
         let of_model = |model: &Value| {
-            let cached = count(model, "/cacheReadInputTokens");
-            let cache_write = count(model, "/cacheCreationInputTokens");
-            Usage {
-                input: count(model, "/inputTokens")
+            let cached = count_at_pointer(model, "/cacheReadInputTokens");
+            let cache_write = count_at_pointer(model, "/cacheCreationInputTokens");
+            AgentTokensAndCost {
+                input: count_at_pointer(model, "/inputTokens")
                     .saturating_add(cached)
                     .saturating_add(cache_write),
                 cached,
                 cache_write,
-                output: count(model, "/outputTokens"),
-                cost: money(model, "/costUSD"),
+                output: count_at_pointer(model, "/outputTokens"),
+                cost: cost_at_pointer(model, "/costUSD"),
             }
         };
-        let sum = models
-            .values()
-            .map(of_model)
-            .fold(Usage::default(), Usage::plus);
+        let sum = models.values().map(of_model).fold(
+            AgentTokensAndCost::default(),
+            AgentTokensAndCost::saturating_add_usage,
+        );
         return Some((sum, false));
     }
     // `modelUsage` is the conversation's since its beginning, this is the run's, without
     // sub-agents.
     let usage = row.get("usage").filter(|usage| usage.is_object())?;
-    let cached = count(usage, "/cache_read_input_tokens");
-    let cache_write = count(usage, "/cache_creation_input_tokens");
-    let usage = Usage {
-        input: count(usage, "/input_tokens")
+    let cached = count_at_pointer(usage, "/cache_read_input_tokens");
+    let cache_write = count_at_pointer(usage, "/cache_creation_input_tokens");
+    let usage = AgentTokensAndCost {
+        input: count_at_pointer(usage, "/input_tokens")
             .saturating_add(cached)
             .saturating_add(cache_write),
         cached,
         cache_write,
-        output: count(usage, "/output_tokens"),
+        output: count_at_pointer(usage, "/output_tokens"),
         cost: None,
     };
     Some((usage, true))
 }
 
-fn blocks(row: &Value) -> impl Iterator<Item = &Value> {
+fn content_blocks(row: &Value) -> impl Iterator<Item = &Value> {
     row.pointer("/message/content")
         .and_then(Value::as_array)
         .into_iter()
         .flatten()
 }
 
-fn calls(row: &Value) -> impl Iterator<Item = &str> {
-    blocks(row)
-        .filter(|block| text(block, "/type") == Some("tool_use"))
-        .filter_map(|block| text(block, "/name"))
+fn called_tools(row: &Value) -> impl Iterator<Item = &str> {
+    content_blocks(row)
+        .filter(|block| text_at_pointer(block, "/type") == Some("tool_use"))
+        .filter_map(|block| text_at_pointer(block, "/name"))
 }
 
-fn text<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
+fn text_at_pointer<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
     row.pointer(place).and_then(Value::as_str)
 }
 
-fn count(row: &Value, place: &str) -> u64 {
+fn count_at_pointer(row: &Value, place: &str) -> u64 {
     row.pointer(place).and_then(Value::as_u64).unwrap_or(0)
 }
 
-fn money(row: &Value, place: &str) -> Option<u64> {
+fn cost_at_pointer(row: &Value, place: &str) -> Option<u64> {
     match row.pointer(place)? {
-        Value::Number(number) => billionths(&number.to_string()),
+        Value::Number(number) => parse_billionths(&number.to_string()),
         _ => None,
     }
 }
@@ -219,10 +237,10 @@ fn money(row: &Value, place: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Facts {
-        let mut stream = Stream::default();
+    fn read(text: &str) -> AgentOutputSummary {
+        let mut stream = ClaudeOutputReader::default();
         for line in text.lines() {
-            let _ = stream.line(line.as_bytes());
+            let _ = stream.read_agent_output_line(line.as_bytes());
         }
         stream.facts
     }
@@ -237,15 +255,21 @@ mod tests {
         };
     }
 
-    fn here(input: u64, cached: u64, cache_write: u64, output: u64, cost: u64) -> Option<Spent> {
-        let usage = Usage {
+    fn here(
+        input: u64,
+        cached: u64,
+        cache_write: u64,
+        output: u64,
+        cost: u64,
+    ) -> Option<RunOrConversationUsage> {
+        let usage = AgentTokensAndCost {
             input,
             cached,
             cache_write,
             output,
             cost: Some(cost),
         };
-        Some(Spent::Here {
+        Some(RunOrConversationUsage::ThisRun {
             usage,
             partial: false,
         })
@@ -254,7 +278,7 @@ mod tests {
     #[test]
     fn an_orderly_end_is_a_claim_and_counts_as_scripted() {
         let facts = recorded!("completed");
-        assert_eq!(facts.ending, Some(Ending::Claimed));
+        assert_eq!(facts.ending, Some(ReportedAgentEnding::Claimed));
         // Scripted: 100 + 200 in, 7 + 7 read from the cache, 3 + 3 written to it, 11 + 22 out.
         assert_eq!(facts.usage, here(320, 14, 6, 33, 947_800));
         assert_eq!(facts.calls, 1);
@@ -274,18 +298,18 @@ mod tests {
     #[test]
     fn a_cap_of_its_own_is_the_end() {
         let facts = recorded!("max-turns");
-        let over = native(Reason::HardCap, Some("iterations"), "max_turns");
-        assert_eq!(facts.ending, Some(Ending::Over(over)));
+        let over = transition_with_vendor_word(Reason::HardCap, Some("iterations"), "max_turns");
+        assert_eq!(facts.ending, Some(ReportedAgentEnding::Final(over)));
         assert_eq!(facts.usage, here(400, 0, 0, 44, 1_240_000));
         let facts = recorded!("budget");
-        let over = native(Reason::HardCap, Some("cost"), "budget_exhausted");
-        assert_eq!(facts.ending, Some(Ending::Over(over)));
+        let over = transition_with_vendor_word(Reason::HardCap, Some("cost"), "budget_exhausted");
+        assert_eq!(facts.ending, Some(ReportedAgentEnding::Final(over)));
     }
 
     #[test]
     fn an_api_error_is_no_success() {
         let facts = recorded!("api-error");
-        let Some(Ending::Failed(transition)) = facts.ending else {
+        let Some(ReportedAgentEnding::Failed(transition)) = facts.ending else {
             panic!("{facts:?}");
         };
         assert_eq!(transition.reason, Reason::Error);
@@ -296,7 +320,7 @@ mod tests {
     #[test]
     fn an_interruption_is_said_though_the_exit_status_is_0() {
         for facts in [recorded!("sigint"), recorded!("sigint-early")] {
-            let Some(Ending::Interrupted(transition)) = facts.ending else {
+            let Some(ReportedAgentEnding::Interrupted(transition)) = facts.ending else {
                 panic!("{facts:?}");
             };
             assert_eq!(transition.reason, Reason::UserInterrupt);
@@ -308,9 +332,10 @@ mod tests {
         let facts = read(
             "{\"type\":\"result\",\"subtype\":\"error_max_turns\",\"is_error\":true,\"usage\":{\"input_tokens\":5,\"output_tokens\":2}}\n",
         );
-        let over = native(Reason::HardCap, Some("iterations"), "error_max_turns");
-        assert_eq!(facts.ending, Some(Ending::Over(over)));
-        let Some(Spent::Here { usage, partial }) = facts.usage else {
+        let over =
+            transition_with_vendor_word(Reason::HardCap, Some("iterations"), "error_max_turns");
+        assert_eq!(facts.ending, Some(ReportedAgentEnding::Final(over)));
+        let Some(RunOrConversationUsage::ThisRun { usage, partial }) = facts.usage else {
             panic!("{facts:?}");
         };
         assert_eq!((usage.input, usage.output, partial), (5, 2, true));
@@ -318,6 +343,9 @@ mod tests {
 
     #[test]
     fn what_is_no_row_says_nothing() {
-        assert_eq!(read("not json\n{}\n[]\n{\"type\":7}\n"), Facts::default());
+        assert_eq!(
+            read("not json\n{}\n[]\n{\"type\":7}\n"),
+            AgentOutputSummary::default()
+        );
     }
 }

@@ -6,88 +6,104 @@ use checkrein_core::input::{Input, RoundEnded};
 use serde_json::{Value, json};
 
 use crate::Adapter as _;
-use crate::call::{Call, outcome_digest};
-use crate::fields::Fields;
-use crate::knock::{Knock, Unreadable};
-use crate::reply::Reply;
-use crate::wording::{awaits, instead};
+use crate::call::{AgentToolCall, tool_outcome_digest};
+use crate::fields::HookMessageFields;
+use crate::knock::{AgentEvent, AgentEventError};
+use crate::reply::HookReply;
+use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
 
-fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
-    let tool = fields.required("tool_name")?;
-    let args = fields.value("tool_input");
-    Ok(Call {
-        scope: super::scope(fields),
-        id: fields.owned("tool_use_id"),
+fn parse_hook_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>, AgentEventError> {
+    let tool = fields.required_id_field("tool_name")?;
+    let args = fields.json_field("tool_input");
+    Ok(AgentToolCall {
+        scope: super::event_scope(fields),
+        id: fields.owned_id_field("tool_use_id"),
         tool,
         args,
     })
 }
 
-pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
-    let call = call(fields)?;
-    knock.key = key(fields, call.id.as_deref());
-    knock.action = call.action();
-    let mut input = call.requested(&knock.action);
+pub(super) fn read_claude_tool_request(
+    fields: &HookMessageFields,
+    knock: &mut AgentEvent,
+) -> Result<(), AgentEventError> {
+    let call = parse_hook_tool_call(fields)?;
+    knock.key = tool_event_dedup_key(fields, call.id.as_deref());
+    knock.action = call.classify_tool_call_action();
+    let mut input = call.into_tool_request_input(&knock.action);
     if let Input::ToolRequested(request) = &mut input {
         request.can_ask = knock.can_ask;
-        request.reports_outcome = super::ClaudeCode.capabilities().tool_outcomes;
+        request.reports_outcome = super::ClaudeCodeAdapter.agent_capabilities().tool_outcomes;
     }
     knock.input = Some(input);
     Ok(())
 }
 
-pub(super) fn returned(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
-    let call = call(fields)?;
-    knock.key = key(fields, call.id.as_deref());
-    let response = fields.value("tool_response");
+pub(super) fn read_tool_result_event(
+    fields: &HookMessageFields,
+    knock: &mut AgentEvent,
+) -> Result<(), AgentEventError> {
+    let call = parse_hook_tool_call(fields)?;
+    knock.key = tool_event_dedup_key(fields, call.id.as_deref());
+    let response = fields.json_field("tool_response");
     let interrupted = response
         .get("interrupted")
         .and_then(Value::as_bool)
         .unwrap_or(false);
-    knock.input = Some(call.returned(outcome_digest(response), interrupted));
+    knock.input = Some(call.into_tool_returned_input(tool_outcome_digest(response), interrupted));
     Ok(())
 }
 
-pub(super) fn failed(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
-    let call = call(fields)?;
-    knock.key = key(fields, call.id.as_deref());
-    knock.input = Some(call.returned(outcome_digest(fields.value("error")), true));
+pub(super) fn read_tool_failure(
+    fields: &HookMessageFields,
+    knock: &mut AgentEvent,
+) -> Result<(), AgentEventError> {
+    let call = parse_hook_tool_call(fields)?;
+    knock.key = tool_event_dedup_key(fields, call.id.as_deref());
+    knock.input =
+        Some(call.into_tool_returned_input(tool_outcome_digest(fields.json_field("error")), true));
     Ok(())
 }
 
 /// The end of a round. It has no id of its own; its first call belongs to no other round.
-pub(super) fn round(fields: &Fields, knock: &mut Knock) {
+pub(super) fn parse_round_end_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
     let first = fields
-        .list("tool_calls")
+        .list_field("tool_calls")
         .first()
         .and_then(|call| call.get("tool_use_id"));
-    knock.key = key(fields, first.and_then(Value::as_str));
+    knock.key = tool_event_dedup_key(fields, first.and_then(Value::as_str));
     knock.input = Some(Input::RoundEnded(RoundEnded {
-        scope: super::scope(fields),
+        scope: super::event_scope(fields),
         tokens: None,
     }));
 }
 
-fn key(fields: &Fields, id: Option<&str>) -> Option<String> {
-    id.map(|id| format!("{}:{id}", fields.native))
+fn tool_event_dedup_key(fields: &HookMessageFields, id: Option<&str>) -> Option<String> {
+    id.map(|id| format!("{}:{id}", fields.native_event))
 }
 
-pub(super) fn reply(decision: &ToolDecision, can_ask: bool, notice: Option<&str>) -> Reply {
+pub(super) fn render_tool_decision_reply(
+    decision: &ToolDecision,
+    can_ask: bool,
+    notice: Option<&str>,
+) -> HookReply {
     match decision {
-        ToolDecision::Allow => Reply::nothing(),
+        ToolDecision::Allow => HookReply::empty_reply(),
         // Without a permission decision the words go beside the call and lift nothing.
-        ToolDecision::Nudge { text } => Reply::json(&json!({
+        ToolDecision::Nudge { text } => HookReply::printing_json(&json!({
             "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": text }
         })),
-        ToolDecision::Rewrite { args, reason } => deny(&instead(reason, args)),
-        ToolDecision::Ask { reason, .. } if can_ask => ask(reason),
+        ToolDecision::Rewrite { args, reason } => {
+            deny_reply(&refusal_with_rewritten_call(reason, args))
+        }
+        ToolDecision::Ask { reason, .. } if can_ask => ask_reply(reason),
         ToolDecision::Ask {
             reason, approval, ..
-        } => deny(&awaits(reason, approval)),
-        ToolDecision::Deny { reason } => deny(reason),
+        } => deny_reply(&awaiting_approval_text(reason, approval)),
+        ToolDecision::Deny { reason } => deny_reply(reason),
         // `continue: false` alone lets the call run before the loop ends; both together are
         // the hard stop. In a sub-agent they end the sub-agent only.
-        ToolDecision::Halt { reason } => Reply::json(&json!({
+        ToolDecision::Halt { reason } => HookReply::printing_json(&json!({
             "continue": false,
             "stopReason": reason,
             "systemMessage": notice.unwrap_or(reason),
@@ -100,16 +116,16 @@ pub(super) fn reply(decision: &ToolDecision, can_ask: bool, notice: Option<&str>
     }
 }
 
-pub(super) fn deny(reason: &str) -> Reply {
-    permission("deny", reason)
+pub(super) fn deny_reply(reason: &str) -> HookReply {
+    permission_decision_reply("deny", reason)
 }
 
-pub(super) fn ask(reason: &str) -> Reply {
-    permission("ask", reason)
+pub(super) fn ask_reply(reason: &str) -> HookReply {
+    permission_decision_reply("ask", reason)
 }
 
-fn permission(decision: &str, reason: &str) -> Reply {
-    Reply::json(&json!({
+fn permission_decision_reply(decision: &str, reason: &str) -> HookReply {
+    HookReply::printing_json(&json!({
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": decision,

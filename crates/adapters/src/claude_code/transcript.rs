@@ -5,26 +5,26 @@ use checkrein_core::ids::ScopeId;
 use checkrein_core::input::TokenUsage;
 use serde::Deserialize;
 
-use crate::ledger::Ledger;
+use crate::ledger::UsageCursor;
 
 #[derive(Deserialize)]
-struct RowWire<'a> {
+struct TranscriptRowWire<'a> {
     #[serde(rename = "type", borrow)]
     kind: std::borrow::Cow<'a, str>,
     #[serde(default)]
-    message: Option<MessageWire>,
+    message: Option<TranscriptMessageWire>,
 }
 
 #[derive(Deserialize)]
-struct MessageWire {
+struct TranscriptMessageWire {
     #[serde(default)]
     id: Option<String>,
     #[serde(default)]
-    usage: Option<UsageWire>,
+    usage: Option<TranscriptUsageWire>,
 }
 
 #[derive(Deserialize)]
-struct UsageWire {
+struct TranscriptUsageWire {
     output_tokens: u64,
     #[serde(default)]
     input_tokens: u64,
@@ -34,23 +34,23 @@ struct UsageWire {
     cache_read_input_tokens: u64,
 }
 
-pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
-    let mut ledger = Ledger::read(cursor);
+pub(super) fn transcript_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
+    let mut ledger = UsageCursor::parse_cursor(cursor);
     let (mut output, mut input) = (0_u64, 0_u64);
     let (mut counted, mut unknown) = (false, false);
-    ledger.lines(bytes, |ledger, line| {
+    ledger.for_each_complete_line(bytes, |ledger, line| {
         // Most bytes are bookkeeping rows; only a response's row is worth parsing.
-        if !contains(line, b"\"assistant\"") {
+        if !contains_bytes(line, b"\"assistant\"") {
             return;
         }
-        let Ok(row) = serde_json::from_slice::<RowWire<'_>>(line) else {
+        let Ok(row) = serde_json::from_slice::<TranscriptRowWire<'_>>(line) else {
             return;
         };
         if row.kind != "assistant" {
             return;
         }
         match row.message {
-            Some(MessageWire {
+            Some(TranscriptMessageWire {
                 id: Some(id),
                 usage: Some(usage),
             }) => {
@@ -59,7 +59,7 @@ pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
                     .saturating_add(usage.cache_creation_input_tokens)
                     .saturating_add(usage.cache_read_input_tokens);
                 counted = true;
-                let (out, inp) = ledger.note(&id, usage.output_tokens, other);
+                let (out, inp) = ledger.record_message_usage(&id, usage.output_tokens, other);
                 output = output.saturating_add(out);
                 input = input.saturating_add(inp);
             }
@@ -75,12 +75,12 @@ pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
         output,
         input,
         cost: None,
-        cursor: ledger.write(),
+        cursor: ledger.cursor_to_text(),
     })
 }
 
 /// Where the tokens of this scope are told: a sub-agent's are in a file of its own.
-pub(super) fn path(main: &str, scope: &ScopeId) -> Option<String> {
+pub(super) fn scope_transcript_path(main: &str, scope: &ScopeId) -> Option<String> {
     if scope.is_main_scope() {
         return Some(main.to_owned());
     }
@@ -92,7 +92,7 @@ pub(super) fn path(main: &str, scope: &ScopeId) -> Option<String> {
     plain.then(|| format!("{stem}/subagents/agent-{id}.jsonl"))
 }
 
-fn contains(haystack: &[u8], needle: &[u8]) -> bool {
+fn contains_bytes(haystack: &[u8], needle: &[u8]) -> bool {
     haystack
         .windows(needle.len())
         .any(|window| window == needle)
@@ -105,7 +105,7 @@ mod tests {
     const RECORDED: &str = include_str!("../../fixtures/claude-code/transcript@2.1.330.jsonl");
 
     fn read(bytes: &[u8], cursor: &str) -> (u64, u64, String) {
-        let used = usage(bytes, cursor).unwrap();
+        let used = transcript_usage(bytes, cursor).unwrap();
         (used.output, used.input, used.cursor)
     }
 
@@ -121,9 +121,9 @@ mod tests {
         let bytes = RECORDED.as_bytes();
         let (output, input, whole) = read(bytes, "");
         for split in 0..bytes.len() {
-            let first = usage(&bytes[..split], "");
+            let first = transcript_usage(&bytes[..split], "");
             let cursor = first.as_ref().map_or("", |used| used.cursor.as_str());
-            let at = usize::try_from(crate::ledger::offset(cursor)).unwrap();
+            let at = usize::try_from(crate::ledger::parse_transcript_read_offset(cursor)).unwrap();
             let (rest, other, last) = read(&bytes[at..], cursor);
             let (before, before_in) = first
                 .as_ref()
@@ -138,7 +138,7 @@ mod tests {
 
     #[test]
     fn unknown_is_never_zero() {
-        let check = |text: &str| assert_eq!(usage(text.as_bytes(), ""), None, "{text}");
+        let check = |text: &str| assert_eq!(transcript_usage(text.as_bytes(), ""), None, "{text}");
         check("");
         check("no transcript at all\n");
         check("{\"type\":\"user\",\"message\":{\"content\":\"hi \\\"assistant\\\"\"}}\n");
@@ -155,7 +155,7 @@ mod tests {
         let silent = "{\"type\":\"assistant\",\"message\":{\"id\":\"n\"}}\n";
         let (output, _, cursor) = read(counts.as_bytes(), "");
         assert_eq!(output, 3);
-        assert_eq!(usage(silent.as_bytes(), &cursor), None);
+        assert_eq!(transcript_usage(silent.as_bytes(), &cursor), None);
         let next = counts.replace("\"m\"", "\"o\"");
         assert_eq!(read(format!("{silent}{next}").as_bytes(), &cursor).0, 3);
     }
@@ -163,7 +163,10 @@ mod tests {
     #[test]
     fn a_sub_agent_has_a_file_of_its_own() {
         let check = |main: &str, scope: &str, expected: Option<&str>| {
-            assert_eq!(path(main, &ScopeId::from(scope)).as_deref(), expected);
+            assert_eq!(
+                scope_transcript_path(main, &ScopeId::from(scope)).as_deref(),
+                expected
+            );
         };
         check("/h/s.jsonl", "", Some("/h/s.jsonl"));
         check("/h/s.jsonl", "a1", Some("/h/s/subagents/agent-a1.jsonl"));

@@ -4,24 +4,27 @@
 
 use serde_json::Value;
 
-use super::stream::{Stream, so_far};
+use super::stream::{CodexOutputReader, thread_usage};
 use super::trust;
 use crate::Adapter as _;
-use crate::headless::{Conversation, Headless, Launch, Launched, Output, Transcripts, Usage};
-use crate::settings::{Call, Hook};
+use crate::headless::{
+    AgentLaunchRequest, AgentOutputReader, AgentTokensAndCost, HeadlessAgent, LaunchConversation,
+    LaunchPlan, TranscriptLocation,
+};
+use crate::settings::{HookHandler, HookHandlerAction};
 
 /// Seconds that a stop may take: the longest there is, since whoever runs it has a clock.
-const STOP: u32 = 3600;
+const STOP_TIMEOUT: u32 = 3600;
 /// Seconds for any other event.
-const OTHER: u32 = 60;
+const OTHER_TIMEOUT: u32 = 60;
 /// Codex allows a SessionEnd hook no more.
-const SESSION_END: u32 = 3;
+const SESSION_END_TIMEOUT: u32 = 3;
 
 /// The file that Codex thinks hooks of the command line stand in.
-const FLAGS: &str = "/<session-flags>/config.toml";
+const FLAGS_FILE: &str = "/<session-flags>/config.toml";
 
 /// Arguments that take part in what `run` does, or switch hooks off.
-const OURS: &[&str] = &[
+const RESERVED_ARGUMENTS: &[&str] = &[
     "exec",
     "resume",
     "fork",
@@ -31,49 +34,52 @@ const OURS: &[&str] = &[
     "--dangerously-bypass-hook-trust",
 ];
 
-impl Headless for super::Codex {
-    fn program(&self) -> &'static str {
+impl HeadlessAgent for super::CodexAdapter {
+    fn agent_program_name(&self) -> &'static str {
         "codex"
     }
 
-    fn takes_id(&self) -> bool {
+    fn agent_accepts_our_session_id(&self) -> bool {
         false
     }
 
-    fn launch(&self, launch: &Launch<'_>) -> Launched {
+    fn launch_plan(&self, launch: &AgentLaunchRequest<'_>) -> LaunchPlan {
         let mut arguments = vec!["exec".to_owned(), "--json".to_owned()];
         let mut trusted = Vec::new();
-        for event in self.events() {
-            let timeout = timeout(event);
-            let command = command(launch, timeout);
+        for event in self.hook_events() {
+            let timeout = event_timeout(event);
+            let command = hook_command(launch, timeout);
             arguments.push("-c".to_owned());
             arguments.push(format!(
                 "hooks.{event}=[{{hooks=[{{type=\"command\",command={},timeout={timeout}}}]}}]",
-                quoted(&command),
+                toml_string(&command),
             ));
-            let hook = hook(event, command, timeout);
-            let review = trust::key(FLAGS, &hook).zip(trust::hash(&hook));
-            trusted.extend(
-                review.map(|(key, hash)| {
-                    format!("{}={{trusted_hash={}}}", quoted(&key), quoted(&hash))
-                }),
-            );
+            let hook = codex_command_hook(event, command, timeout);
+            let review = trust::codex_hook_trust_key(FLAGS_FILE, &hook)
+                .zip(trust::codex_hook_trust_hash(&hook));
+            trusted.extend(review.map(|(key, hash)| {
+                format!(
+                    "{}={{trusted_hash={}}}",
+                    toml_string(&key),
+                    toml_string(&hash)
+                )
+            }));
         }
         arguments.push("-c".to_owned());
         arguments.push(format!("hooks.state={{{}}}", trusted.join(",")));
         arguments.extend(launch.extra.iter().cloned());
-        if let Conversation::Resumed(id) = launch.conversation {
+        if let LaunchConversation::Resumed(id) = launch.conversation {
             arguments.extend(["resume".to_owned(), id.to_owned()]);
         }
         // The prompt comes on stdin.
         arguments.push("-".to_owned());
-        Launched {
+        LaunchPlan {
             arguments,
             settings: None,
         }
     }
 
-    fn in_the_way<'a>(&self, arguments: &'a [String]) -> Option<&'a str> {
+    fn argument_conflicting_with_run<'a>(&self, arguments: &'a [String]) -> Option<&'a str> {
         let switches_hooks = |pair: &[String]| match pair {
             [flag, value] => match flag.as_str() {
                 "-c" | "--config" => {
@@ -88,7 +94,7 @@ impl Headless for super::Codex {
         arguments
             .iter()
             .map(|argument| argument.split('=').next().unwrap_or(argument))
-            .find(|flag| OURS.contains(flag))
+            .find(|flag| RESERVED_ARGUMENTS.contains(flag))
             .or_else(|| {
                 arguments
                     .windows(2)
@@ -98,45 +104,45 @@ impl Headless for super::Codex {
             })
     }
 
-    fn reader(&self) -> Box<dyn Output + Send> {
-        Box::new(Stream::default())
+    fn agent_output_reader(&self) -> Box<dyn AgentOutputReader + Send> {
+        Box::new(CodexOutputReader::default())
     }
 
-    fn transcripts(&self) -> Option<Transcripts> {
-        Some(Transcripts {
-            variable: "CODEX_HOME",
-            home: ".codex",
-            below: "sessions",
+    fn agent_transcripts_folder(&self) -> Option<TranscriptLocation> {
+        Some(TranscriptLocation {
+            home_variable: "CODEX_HOME",
+            default_home: ".codex",
+            subfolder: "sessions",
         })
     }
 
-    fn used_before(&self, transcript: &[u8]) -> Option<Usage> {
-        so_far(transcript)
+    fn prior_usage(&self, transcript: &[u8]) -> Option<AgentTokensAndCost> {
+        thread_usage(transcript)
     }
 }
 
-fn timeout(event: &str) -> u32 {
+fn event_timeout(event: &str) -> u32 {
     match event {
-        "Stop" | "SubagentStop" => STOP,
-        "SessionEnd" => SESSION_END,
-        _ => OTHER,
+        "Stop" | "SubagentStop" => STOP_TIMEOUT,
+        "SessionEnd" => SESSION_END_TIMEOUT,
+        _ => OTHER_TIMEOUT,
     }
 }
 
 /// A line for the shell by which Codex starts its hooks.
-fn command(launch: &Launch<'_>, timeout: u32) -> String {
+fn hook_command(launch: &AgentLaunchRequest<'_>, timeout: u32) -> String {
     let mut words = vec![launch.hook, "hook", super::NAME];
     words.extend(launch.arguments.iter().map(String::as_str));
     let timeout = timeout.to_string();
     words.extend(["--deadline", &timeout]);
     words
         .into_iter()
-        .map(shell_word)
+        .map(quote_shell_word)
         .collect::<Vec<_>>()
         .join(" ")
 }
 
-fn shell_word(word: &str) -> String {
+fn quote_shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '/' | '.' | ':');
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()
@@ -146,18 +152,18 @@ fn shell_word(word: &str) -> String {
 }
 
 /// A string of TOML: one of JSON is one, but for the one character that TOML wants escaped.
-fn quoted(text: &str) -> String {
+fn toml_string(text: &str) -> String {
     Value::from(text).to_string().replace('\u{7f}', "\\u007f")
 }
 
 /// The handler as Codex reads it from the command line.
-fn hook(event: &str, command: String, timeout: u32) -> Hook {
-    Hook {
+fn codex_command_hook(event: &str, command: String, timeout: u32) -> HookHandler {
+    HookHandler {
         event: event.to_owned(),
         group: 0,
         handler: 0,
         matcher: None,
-        call: Call::Command {
+        call: HookHandlerAction::Command {
             command,
             args: None,
         },
@@ -173,10 +179,10 @@ fn hook(event: &str, command: String, timeout: u32) -> Hook {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::codex::Codex;
+    use crate::codex::CodexAdapter;
 
-    fn launched(conversation: Conversation<'_>) -> Vec<String> {
-        let launched = Codex.launch(&Launch {
+    fn launched(conversation: LaunchConversation<'_>) -> Vec<String> {
+        let launched = CodexAdapter.launch_plan(&AgentLaunchRequest {
             conversation,
             hook: "/opt/it's here/checkrein",
             arguments: &["--source".to_owned(), "run".to_owned()],
@@ -189,15 +195,19 @@ mod tests {
 
     #[test]
     fn hooks_and_their_trust_are_on_the_command_line() {
-        let arguments = launched(Conversation::New(None));
+        let arguments = launched(LaunchConversation::New(None));
         let stop = "hooks.Stop=[{hooks=[{type=\"command\",command=\"'/opt/it'\\\\''s here/checkrein' hook codex --source run --deadline 3600\",timeout=3600}]}]";
         assert!(arguments.iter().any(|word| word == stop), "{arguments:?}");
         let state = arguments
             .iter()
             .find(|word| word.starts_with("hooks.state="))
             .unwrap();
-        for event in Codex.events() {
-            let key = trust::key(FLAGS, &hook(event, String::new(), 1)).unwrap();
+        for event in CodexAdapter.hook_events() {
+            let key = trust::codex_hook_trust_key(
+                FLAGS_FILE,
+                &codex_command_hook(event, String::new(), 1),
+            )
+            .unwrap();
             assert!(state.contains(&key), "{key}");
         }
         let ours = arguments.iter().any(|word| word.contains("bypass"));
@@ -210,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_conversation_is_taken_up_by_its_id() {
-        let arguments = launched(Conversation::Resumed("abc"));
+        let arguments = launched(LaunchConversation::Resumed("abc"));
         assert_eq!(arguments[arguments.len() - 3..], ["resume", "abc", "-"]);
     }
 
@@ -218,7 +228,12 @@ mod tests {
     fn the_digest_is_the_one_that_codex_takes() {
         // `currentHash` of `hooks/list` of 0.169.0 for this handler.
         assert_eq!(
-            trust::hash(&hook("Stop", "checkrein hook codex".to_owned(), 60)).unwrap(),
+            trust::codex_hook_trust_hash(&codex_command_hook(
+                "Stop",
+                "checkrein hook codex".to_owned(),
+                60
+            ))
+            .unwrap(),
             "sha256:544a418a4eaa8dd782933ca12e6268b89f466fe721c64c107b4d118870730886"
         );
     }
@@ -227,7 +242,11 @@ mod tests {
     fn what_run_needs_for_itself_is_named() {
         let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
         let check = |text: &str, expected: Option<&str>| {
-            assert_eq!(Codex.in_the_way(&words(text)), expected, "{text}");
+            assert_eq!(
+                CodexAdapter.argument_conflicting_with_run(&words(text)),
+                expected,
+                "{text}"
+            );
         };
         check("-m gpt-5.5 -s workspace-write -c model=x", None);
         check("-s read-only --json", Some("--json"));

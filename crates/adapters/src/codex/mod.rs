@@ -16,28 +16,30 @@ use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
-use crate::capabilities::{Capabilities, Deadlines};
-use crate::fields::Fields;
-use crate::headless::Headless;
-use crate::knock::{EventKind, Knock, ReplyForm, Transcript, Unreadable};
-use crate::reply::{Answer, Reply};
-use crate::settings::Reading;
-use crate::wording::or_cannot_judge;
-use crate::{Adapter, Env};
+use crate::capabilities::{AgentCapabilities, ReplyDeadlines};
+use crate::fields::HookMessageFields;
+use crate::headless::HeadlessAgent;
+use crate::knock::{
+    AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
+};
+use crate::reply::{HookDecisionWithTexts, HookReply};
+use crate::settings::ParsedHookSettings;
+use crate::wording::text_or_cannot_judge_line;
+use crate::{Adapter, EnvLookup};
 
 const NAME: &str = "codex";
 
 /// The adapter.
 #[derive(Debug)]
-pub(crate) struct Codex;
+pub(crate) struct CodexAdapter;
 
-impl Adapter for Codex {
-    fn name(&self) -> &'static str {
+impl Adapter for CodexAdapter {
+    fn agent_name(&self) -> &'static str {
         NAME
     }
 
-    fn capabilities(&self) -> Capabilities {
-        Capabilities {
+    fn agent_capabilities(&self) -> AgentCapabilities {
+        AgentCapabilities {
             block_stop: true,
             deny_tool: true,
             ask_person: false,
@@ -54,7 +56,7 @@ impl Adapter for Codex {
             tool_outcomes: false,
             tool_errors: false,
             transcript_usage: true,
-            deadlines: Deadlines {
+            deadlines: ReplyDeadlines {
                 stop: 600,
                 tool: 600,
                 prompt: 600,
@@ -64,7 +66,7 @@ impl Adapter for Codex {
         }
     }
 
-    fn events(&self) -> &'static [&'static str] {
+    fn hook_events(&self) -> &'static [&'static str] {
         &[
             "PostToolUse",
             "PreToolUse",
@@ -76,99 +78,134 @@ impl Adapter for Codex {
         ]
     }
 
-    fn read(&self, bytes: &[u8], _env: Env<'_>) -> Result<Knock, Unreadable> {
-        let fields = Fields::read(NAME, "hook_event_name", kind, bytes)?;
-        let mut knock = begin(&fields)?;
-        match fields.native.as_str() {
-            "PreToolUse" => tool::requested(&fields, &mut knock)?,
-            "PostToolUse" => tool::returned(&fields, &mut knock)?,
-            "Stop" => stop::requested(&fields, &mut knock),
-            "SubagentStop" => stop::subagent(&fields, &mut knock),
-            "SessionStart" => session::started(&fields, &mut knock),
-            "SessionEnd" => session::ended(&fields, &mut knock),
-            "UserPromptSubmit" => session::prompt(&fields, &mut knock),
+    fn parse_agent_event(
+        &self,
+        bytes: &[u8],
+        _env: EnvLookup<'_>,
+    ) -> Result<AgentEvent, AgentEventError> {
+        let fields = HookMessageFields::parse_hook_message(
+            NAME,
+            "hook_event_name",
+            codex_event_kind,
+            bytes,
+        )?;
+        let mut knock = agent_event_with_common_fields(&fields)?;
+        match fields.native_event.as_str() {
+            "PreToolUse" => tool::read_tool_request(&fields, &mut knock)?,
+            "PostToolUse" => tool::read_tool_result(&fields, &mut knock)?,
+            "Stop" => stop::read_stop(&fields, &mut knock),
+            "SubagentStop" => stop::read_subagent_stop(&fields, &mut knock),
+            "SessionStart" => session::parse_session_start_hook(&fields, &mut knock),
+            "SessionEnd" => session::read_session_end(&fields, &mut knock),
+            "UserPromptSubmit" => session::read_prompt_hook_event(&fields, &mut knock),
             _ => {}
         }
         Ok(knock)
     }
 
-    fn reply(&self, form: ReplyForm, answer: &Answer) -> Reply {
+    fn render_decision_reply(
+        &self,
+        form: ExpectedHookReplyKind,
+        answer: &HookDecisionWithTexts,
+    ) -> HookReply {
         match &answer.decision {
-            Decision::Tool(decision) if matches!(form, ReplyForm::Tool | ReplyForm::Unknown) => {
-                tool::reply(decision)
+            Decision::Tool(decision)
+                if matches!(
+                    form,
+                    ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown
+                ) =>
+            {
+                tool::codex_tool_decision_reply(decision)
             }
-            Decision::Stop(decision) if matches!(form, ReplyForm::Stop | ReplyForm::Unknown) => {
-                stop::reply(decision, answer.text.as_deref(), answer.notice.as_deref())
+            Decision::Stop(decision)
+                if matches!(
+                    form,
+                    ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown
+                ) =>
+            {
+                stop::render_stop_reply(decision, answer.text.as_deref(), answer.notice.as_deref())
             }
-            Decision::Noted if form == ReplyForm::Silent => {
-                answer.notice.as_deref().map_or_else(Reply::nothing, said)
-            }
-            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => Reply::nothing(),
+            Decision::Noted if form == ExpectedHookReplyKind::Silent => answer
+                .notice
+                .as_deref()
+                .map_or_else(HookReply::empty_reply, person_notice_reply),
+            Decision::Tool(_) | Decision::Stop(_) | Decision::Noted => HookReply::empty_reply(),
         }
     }
 
-    fn stance(&self, form: ReplyForm, stance: Stance, text: &str) -> Reply {
-        let text = or_cannot_judge(text);
+    fn stance_as_hook_reply(
+        &self,
+        form: ExpectedHookReplyKind,
+        stance: Stance,
+        text: &str,
+    ) -> HookReply {
+        let text = text_or_cannot_judge_line(text);
         match (form, stance) {
-            (ReplyForm::Silent, _) => Reply::nothing(),
-            (ReplyForm::Tool, Stance::Block | Stance::Ask) => tool::deny(text),
-            (ReplyForm::Stop, Stance::Block) => stop::block(text),
+            (ExpectedHookReplyKind::Silent, _) => HookReply::empty_reply(),
+            (ExpectedHookReplyKind::Tool, Stance::Block | Stance::Ask) => tool::deny_reply(text),
+            (ExpectedHookReplyKind::Stop, Stance::Block) => stop::block_reply(text),
             // Status 2 with a text is "no" at every event that can be answered at all.
-            (ReplyForm::Unknown, Stance::Block | Stance::Ask) => Reply::refuse(text),
-            (_, Stance::Allow) | (ReplyForm::Stop, Stance::Ask) => said(text),
+            (ExpectedHookReplyKind::Unknown, Stance::Block | Stance::Ask) => {
+                HookReply::refusal_on_stderr(text)
+            }
+            (_, Stance::Allow) | (ExpectedHookReplyKind::Stop, Stance::Ask) => {
+                person_notice_reply(text)
+            }
         }
     }
 
-    fn settings(&self, bytes: &[u8]) -> Option<Reading> {
-        Some(settings::read(bytes))
+    fn parse_hook_settings(&self, bytes: &[u8]) -> Option<ParsedHookSettings> {
+        Some(settings::parse_hooks_file(bytes))
     }
 
-    fn usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
-        rollout::usage(bytes, cursor)
+    fn transcript_usage(&self, bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
+        rollout::rollout_usage(bytes, cursor)
     }
 
-    fn headless(&self) -> Option<&dyn Headless> {
+    fn headless_agent_if_supported(&self) -> Option<&dyn HeadlessAgent> {
         Some(self)
     }
 }
 
 /// What kind of event goes by this name.
-fn kind(native: &str) -> EventKind {
+fn codex_event_kind(native: &str) -> AgentEventKind {
     match native {
-        "PreToolUse" => EventKind::ToolRequest,
-        "PostToolUse" => EventKind::ToolResult,
-        "Stop" | "SubagentStop" => EventKind::Stop,
-        "SessionStart" => EventKind::SessionStart,
-        "SessionEnd" => EventKind::SessionEnd,
-        "UserPromptSubmit" => EventKind::Prompt,
-        _ => EventKind::Other,
+        "PreToolUse" => AgentEventKind::ToolRequest,
+        "PostToolUse" => AgentEventKind::ToolResult,
+        "Stop" | "SubagentStop" => AgentEventKind::Stop,
+        "SessionStart" => AgentEventKind::SessionStart,
+        "SessionEnd" => AgentEventKind::SessionEnd,
+        "UserPromptSubmit" => AgentEventKind::Prompt,
+        _ => AgentEventKind::Other,
     }
 }
 
 /// What every message carries.
-fn begin(fields: &Fields) -> Result<Knock, Unreadable> {
-    let session = SessionId::new(fields.required("session_id")?);
-    let mut knock = Knock::new(session, fields.event, &fields.native);
-    knock.cwd = fields.owned("cwd");
-    knock.works_in = knock.cwd.clone();
-    let scope = scope(fields);
+fn agent_event_with_common_fields(
+    fields: &HookMessageFields,
+) -> Result<AgentEvent, AgentEventError> {
+    let session = SessionId::new(fields.required_id_field("session_id")?);
+    let mut knock = AgentEvent::new(session, fields.event, &fields.native_event);
+    knock.cwd = fields.owned_id_field("cwd");
+    knock.working_folder = knock.cwd.clone();
+    let scope = event_scope(fields);
     // A sub-agent's own file is named only when it stops.
     if scope.is_main_scope() {
         knock.transcript = fields
-            .owned("transcript_path")
-            .map(|path| Transcript { path, scope });
+            .owned_id_field("transcript_path")
+            .map(|path| TranscriptFile { path, scope });
     }
     Ok(knock)
 }
 
 /// `agent_id` is there only inside a sub-agent.
-fn scope(fields: &Fields) -> ScopeId {
+fn event_scope(fields: &HookMessageFields) -> ScopeId {
     fields
-        .id("agent_id")
+        .hook_message_id_field("agent_id")
         .map_or_else(ScopeId::main_scope, ScopeId::from)
 }
 
 /// One line for the person.
-fn said(text: &str) -> Reply {
-    Reply::json(&serde_json::json!({ "systemMessage": text }))
+fn person_notice_reply(text: &str) -> HookReply {
+    HookReply::printing_json(&serde_json::json!({ "systemMessage": text }))
 }

@@ -4,42 +4,42 @@
 use checkrein_core::input::TokenUsage;
 use serde::Deserialize;
 
-use crate::ledger::Ledger;
+use crate::ledger::UsageCursor;
 
 /// The total so far is kept in the ledger under this name.
-const TOTAL: &str = "total";
+const TOTAL_ID: &str = "total";
 
 #[derive(Deserialize)]
-struct RowWire<'a> {
+struct RolloutRowWire<'a> {
     #[serde(rename = "type", borrow)]
     kind: std::borrow::Cow<'a, str>,
-    payload: PayloadWire<'a>,
+    payload: RolloutPayloadWire<'a>,
 }
 
 #[derive(Deserialize)]
-struct PayloadWire<'a> {
+struct RolloutPayloadWire<'a> {
     #[serde(rename = "type", borrow)]
     kind: std::borrow::Cow<'a, str>,
     #[serde(default)]
-    info: Option<InfoWire>,
+    info: Option<TokenCountInfoWire>,
 }
 
 #[derive(Deserialize)]
-struct InfoWire {
-    total_token_usage: UsageWire,
+struct TokenCountInfoWire {
+    total_token_usage: RolloutUsageWire,
 }
 
 #[derive(Deserialize)]
-struct UsageWire {
+struct RolloutUsageWire {
     input_tokens: u64,
     output_tokens: u64,
 }
 
-pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
-    let mut ledger = Ledger::read(cursor);
+pub(super) fn rollout_usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
+    let mut ledger = UsageCursor::parse_cursor(cursor);
     let (mut output, mut input) = (0_u64, 0_u64);
-    ledger.lines(bytes, |ledger, line| {
-        let Ok(row) = serde_json::from_slice::<RowWire<'_>>(line) else {
+    ledger.for_each_complete_line(bytes, |ledger, line| {
+        let Ok(row) = serde_json::from_slice::<RolloutRowWire<'_>>(line) else {
             return;
         };
         // Rows with rate limits only carry no counts.
@@ -51,12 +51,13 @@ pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
         let total = info.total_token_usage;
         // A total that shrank was begun anew.
         if ledger
-            .noted(TOTAL)
+            .noted_usage_for_message(TOTAL_ID)
             .is_some_and(|(out, _)| total.output_tokens < out)
         {
-            ledger.forget(TOTAL);
+            ledger.forget_usage(TOTAL_ID);
         }
-        let (out, inp) = ledger.note(TOTAL, total.output_tokens, total.input_tokens);
+        let (out, inp) =
+            ledger.record_message_usage(TOTAL_ID, total.output_tokens, total.input_tokens);
         output = output.saturating_add(out);
         input = input.saturating_add(inp);
     });
@@ -68,7 +69,7 @@ pub(super) fn usage(bytes: &[u8], cursor: &str) -> Option<TokenUsage> {
         output,
         input,
         cost: None,
-        cursor: ledger.write(),
+        cursor: ledger.cursor_to_text(),
     })
 }
 
@@ -81,9 +82,9 @@ mod tests {
     #[test]
     fn counts_the_recorded_run_as_the_agent_did() {
         // What `turn.completed` of the same run said: 2300 in, 150 out.
-        let used = usage(RECORDED.as_bytes(), "").unwrap();
+        let used = rollout_usage(RECORDED.as_bytes(), "").unwrap();
         assert_eq!((used.output, used.input), (150, 2300));
-        let again = usage(b"", &used.cursor).unwrap();
+        let again = rollout_usage(b"", &used.cursor).unwrap();
         assert_eq!((again.output, again.input), (0, 0));
     }
 
@@ -91,10 +92,10 @@ mod tests {
     fn readings_may_be_split_anywhere() {
         let bytes = RECORDED.as_bytes();
         for split in 0..bytes.len() {
-            let first = usage(&bytes[..split], "");
+            let first = rollout_usage(&bytes[..split], "");
             let cursor = first.as_ref().map_or("", |used| used.cursor.as_str());
-            let at = usize::try_from(crate::ledger::offset(cursor)).unwrap();
-            let rest = usage(&bytes[at..], cursor).unwrap();
+            let at = usize::try_from(crate::ledger::parse_transcript_read_offset(cursor)).unwrap();
+            let rest = rollout_usage(&bytes[at..], cursor).unwrap();
             let before = first.as_ref().map_or(0, |used| used.output);
             assert_eq!(before + rest.output, 150, "split at {split}");
         }
@@ -107,13 +108,14 @@ mod tests {
                 "{{\"type\":\"event_msg\",\"payload\":{{\"type\":\"token_count\",\"info\":{{\"total_token_usage\":{{\"input_tokens\":1,\"output_tokens\":{output}}}}}}}}}\n"
             )
         };
-        let used = usage(format!("{}{}{}", row(10), row(4), row(6)).as_bytes(), "").unwrap();
+        let used =
+            rollout_usage(format!("{}{}{}", row(10), row(4), row(6)).as_bytes(), "").unwrap();
         assert_eq!(used.output, 16);
     }
 
     #[test]
     fn unknown_is_never_zero() {
-        let check = |text: &str| assert_eq!(usage(text.as_bytes(), ""), None, "{text}");
+        let check = |text: &str| assert_eq!(rollout_usage(text.as_bytes(), ""), None, "{text}");
         check("");
         check("not a rollout\n");
         check("{\"type\":\"event_msg\",\"payload\":{\"type\":\"token_count\",\"info\":null}}\n");

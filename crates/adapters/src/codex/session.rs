@@ -6,11 +6,11 @@ use checkrein_core::input::{
 };
 
 use crate::Adapter as _;
-use crate::fields::Fields;
-use crate::knock::Knock;
+use crate::fields::HookMessageFields;
+use crate::knock::AgentEvent;
 
-pub(super) fn started(fields: &Fields, knock: &mut Knock) {
-    let how = match fields.text("source") {
+pub(super) fn parse_session_start_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
+    let how = match fields.text_field("source") {
         Some("startup") => SessionStartKind::Startup,
         Some("resume") => SessionStartKind::Resume,
         Some("clear") => SessionStartKind::Clear,
@@ -27,15 +27,15 @@ pub(super) fn started(fields: &Fields, knock: &mut Knock) {
     }));
 }
 
-pub(super) fn ended(fields: &Fields, knock: &mut Knock) {
-    let native_reason = fields.text("reason").unwrap_or("unknown").to_owned();
+pub(super) fn read_session_end(fields: &HookMessageFields, knock: &mut AgentEvent) {
+    let native_reason = fields.text_field("reason").unwrap_or("unknown").to_owned();
     knock.input = Some(Input::SessionEnded(SessionEnded { native_reason }));
 }
 
 /// Refused stops and goal turns go on with texts of the program's own; a person's prompt
 /// never begins with their tags.
-pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
-    let text = fields.text("prompt").unwrap_or_default();
+pub(super) fn read_prompt_hook_event(fields: &HookMessageFields, knock: &mut AgentEvent) {
+    let text = fields.text_field("prompt").unwrap_or_default();
     let own = ["<hook_prompt", "<codex_internal_context"];
     if own.iter().any(|tag| text.trim_start().starts_with(tag)) {
         return;
@@ -45,7 +45,7 @@ pub(super) fn prompt(fields: &Fields, knock: &mut Knock) {
         text,
         tree: None,
         tokens: None,
-        tells_calls: super::Codex.capabilities().tool_requests,
+        tells_calls: super::CodexAdapter.agent_capabilities().tool_requests,
         acts: None,
     }));
 }

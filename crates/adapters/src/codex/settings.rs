@@ -6,12 +6,15 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::settings::{Call, Effect, FaultKind, Gathered, Hook, Reading, alternatives};
+use crate::settings::{
+    HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultKind,
+    SettingsLostByFault, exact_matcher_names,
+};
 
 /// Seconds that it waits for a handler that says nothing.
-const WAITS: u64 = 600;
+const DEFAULT_TIMEOUT: u64 = 600;
 /// Where a session ends it waits no longer than this.
-const LONGEST_AT_END: u64 = 3;
+const MAX_SESSION_END: u64 = 3;
 
 /// Tools under the names that matchers are compared with.
 const TOOLS: &[&str] = &["Bash", "Edit", "Write", "apply_patch"];
@@ -24,25 +27,25 @@ struct HooksFile {
     #[serde(default, rename = "description")]
     _description: Option<String>,
     #[serde(default)]
-    hooks: Events,
+    hooks: CodexHookGroupsByEvent,
 }
 
 macro_rules! events {
     ($($field:ident $name:literal $key:literal),* $(,)?) => {
         /// Each event's groups. Other keys are passed over, whatever they hold.
         #[derive(Debug, Default, Deserialize)]
-        pub(super) struct Events {
-            $(#[serde(default, rename = $name)] $field: Vec<Group>,)*
+        pub(super) struct CodexHookGroupsByEvent {
+            $(#[serde(default, rename = $name)] $field: Vec<HandlerGroup>,)*
         }
 
-        impl Events {
-            fn each(self) -> Vec<(&'static str, Vec<Group>)> {
+        impl CodexHookGroupsByEvent {
+            fn into_event_groups(self) -> Vec<(&'static str, Vec<HandlerGroup>)> {
                 vec![$(($name, self.$field),)*]
             }
         }
 
         /// The event's name in keys of trust.
-        pub(super) fn snake(event: &str) -> Option<&'static str> {
+        pub(super) fn trust_event_name(event: &str) -> Option<&'static str> {
             match event {
                 $($name => Some($key),)*
                 _ => None,
@@ -69,16 +72,16 @@ events! {
 }
 
 #[derive(Debug, Deserialize)]
-struct Group {
+struct HandlerGroup {
     #[serde(default)]
     matcher: Option<String>,
     #[serde(default)]
-    hooks: Vec<Handler>,
+    hooks: Vec<RawHandler>,
 }
 
 #[derive(Debug, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-enum Handler {
+enum RawHandler {
     Command {
         command: String,
         #[serde(default)]
@@ -103,79 +106,82 @@ enum Handler {
 }
 
 /// Reads a `hooks.json`. Unlike a missing one, an empty one is a mistake.
-pub(super) fn read(bytes: &[u8]) -> Reading {
-    let mut found = Gathered::default();
+pub(super) fn parse_hooks_file(bytes: &[u8]) -> ParsedHookSettings {
+    let mut found = HookSettingsCollector::default();
     match serde_json::from_slice::<HooksFile>(bytes) {
         Ok(file) => {
             if let Ok(whole) = serde_json::from_slice::<Value>(bytes) {
-                overlooked(whole.get("hooks"), &mut found);
+                push_ignored_entry_faults(whole.get("hooks"), &mut found);
             }
-            take(file.hooks, &mut found);
+            collect_handlers(file.hooks, &mut found);
         }
-        Err(error) if error.is_data() => refused(&error, &mut found),
-        Err(_) if bytes.starts_with(b"\xef\xbb\xbf") => found.fault(
-            FaultKind::Malformed,
-            Effect::File,
+        Err(error) if error.is_data() => add_settings_type_fault(&error, &mut found),
+        Err(_) if bytes.starts_with(b"\xef\xbb\xbf") => found.push_settings_fault(
+            SettingsFaultKind::Malformed,
+            SettingsLostByFault::File,
             "line 1, column 1",
             "a byte order mark, which this agent does not read",
             "save the file as UTF-8 without it",
         ),
-        Err(error) => found.malformed(bytes, &error),
+        Err(error) => found.add_invalid_json_fault(bytes, &error),
     }
-    found.reading
+    found.settings
 }
 
 /// The handlers of `[hooks]` in a `config.toml`.
-pub(super) fn read_events(events: Events, whole: &Value) -> Reading {
-    let mut found = Gathered::default();
-    overlooked(Some(whole), &mut found);
-    take(events, &mut found);
-    found.reading
+pub(super) fn read_codex_hook_handlers(
+    events: CodexHookGroupsByEvent,
+    whole: &Value,
+) -> ParsedHookSettings {
+    let mut found = HookSettingsCollector::default();
+    push_ignored_entry_faults(Some(whole), &mut found);
+    collect_handlers(events, &mut found);
+    found.settings
 }
 
 /// What its own types refuse.
-fn refused(error: &serde_json::Error, found: &mut Gathered) {
+fn add_settings_type_fault(error: &serde_json::Error, found: &mut HookSettingsCollector) {
     let said = error.to_string();
     let said = said.split(" at line ").next().unwrap_or_default();
     let (kind, mend) = if said.starts_with("unknown variant") {
         (
-            FaultKind::UnknownType,
+            SettingsFaultKind::UnknownType,
             "this agent runs command handlers; take the other one out",
         )
     } else if said.contains("`command`") || said.contains("`type`") {
         (
-            FaultKind::NoCommand,
+            SettingsFaultKind::NoCommand,
             "write { \"type\": \"command\", \"command\": ... }",
         )
     } else if said.starts_with("unknown field") || said.starts_with("duplicate field") {
         (
-            FaultKind::BadKey,
+            SettingsFaultKind::BadKey,
             "take that key out; only description and hooks stand at the top, and each once",
         )
     } else if said.contains("expected u64") {
         (
-            FaultKind::BadTimeout,
+            SettingsFaultKind::BadTimeout,
             "write whole seconds as a number, without quotes",
         )
     } else {
-        (FaultKind::WrongShape, "mend the value there")
+        (SettingsFaultKind::WrongShape, "mend the value there")
     };
     let place = format!("line {}, column {}", error.line(), error.column());
-    found.fault(kind, Effect::File, place, said, mend);
+    found.push_settings_fault(kind, SettingsLostByFault::File, place, said, mend);
 }
 
 /// What it passes over without a word.
-fn overlooked(events: Option<&Value>, found: &mut Gathered) {
+fn push_ignored_entry_faults(events: Option<&Value>, found: &mut HookSettingsCollector) {
     let Some(Value::Object(events)) = events else {
         return;
     };
     for (event, groups) in events {
-        if snake(event).is_none() {
+        if trust_event_name(event).is_none() {
             // Where it keeps what was trusted.
             if event != "state" {
-                found.fault(
-                    FaultKind::UnknownEvent,
-                    Effect::Entry,
+                found.push_settings_fault(
+                    SettingsFaultKind::UnknownEvent,
+                    SettingsLostByFault::Entry,
                     format!("hooks.{event}"),
                     "no event has this name",
                     "take it out, or see the agent's list of events",
@@ -185,9 +191,9 @@ fn overlooked(events: Option<&Value>, found: &mut Gathered) {
         }
         for (at, group) in groups.as_array().into_iter().flatten().enumerate() {
             if group.get("hooks").is_none() {
-                found.fault(
-                    FaultKind::FlatHandler,
-                    Effect::Entry,
+                found.push_settings_fault(
+                    SettingsFaultKind::FlatHandler,
+                    SettingsLostByFault::Entry,
                     format!("hooks.{event}[{at}]"),
                     "no list named hooks: nothing in here is called",
                     "write { \"hooks\": [ { \"type\": \"command\", ... } ] }",
@@ -197,30 +203,36 @@ fn overlooked(events: Option<&Value>, found: &mut Gathered) {
     }
 }
 
-fn take(events: Events, found: &mut Gathered) {
-    for (event, groups) in events.each() {
+fn collect_handlers(events: CodexHookGroupsByEvent, found: &mut HookSettingsCollector) {
+    for (event, groups) in events.into_event_groups() {
         for (at, group) in groups.into_iter().enumerate() {
             let place = format!("hooks.{event}[{at}]");
-            let Some(matches) = matcher(event, group.matcher.as_deref(), &place, found) else {
+            let Some(matches) = check_matcher(event, group.matcher.as_deref(), &place, found)
+            else {
                 continue;
             };
             for (position, handler) in group.hooks.into_iter().enumerate() {
                 let place = format!("{place}.hooks[{position}]");
-                if let Some(mut hook) = one(event, handler, &place, found) {
+                if let Some(mut hook) = read_codex_hook_handler(event, handler, &place, found) {
                     hook.group = at;
                     hook.handler = position;
                     hook.matcher = group.matcher.clone();
                     hook.fires &= matches;
-                    found.reading.hooks.push(hook);
+                    found.settings.hooks.push(hook);
                 }
             }
         }
     }
 }
 
-fn one(event: &'static str, handler: Handler, place: &str, found: &mut Gathered) -> Option<Hook> {
+fn read_codex_hook_handler(
+    event: &'static str,
+    handler: RawHandler,
+    place: &str,
+    found: &mut HookSettingsCollector,
+) -> Option<HookHandler> {
     let (call, timeout, detached, status, limit) = match handler {
-        Handler::Command {
+        RawHandler::Command {
             command,
             timeout,
             detached,
@@ -228,9 +240,9 @@ fn one(event: &'static str, handler: Handler, place: &str, found: &mut Gathered)
             context_limit,
         } => {
             if command.trim().is_empty() {
-                found.fault(
-                    FaultKind::NoCommand,
-                    Effect::Entry,
+                found.push_settings_fault(
+                    SettingsFaultKind::NoCommand,
+                    SettingsLostByFault::Entry,
                     format!("{place}.command"),
                     "an empty command",
                     "say what to call",
@@ -238,19 +250,19 @@ fn one(event: &'static str, handler: Handler, place: &str, found: &mut Gathered)
                 return None;
             }
             let args = None;
-            let call = Call::Command { command, args };
+            let call = HookHandlerAction::Command { command, args };
             // Where the event adds no context, a limit on it is ignored.
-            let limit = context_limit.filter(|_| adds_context(event));
+            let limit = context_limit.filter(|_| event_adds_context(event));
             (call, timeout, detached, status, limit)
         }
-        Handler::McpTool { timeout, .. } => {
-            let call = Call::Other("mcp_tool".to_owned());
+        RawHandler::McpTool { timeout, .. } => {
+            let call = HookHandlerAction::Other("mcp_tool".to_owned());
             (call, timeout, false, None, None)
         }
-        Handler::Prompt {} | Handler::Agent {} => {
-            found.fault(
-                FaultKind::Unsupported,
-                Effect::Entry,
+        RawHandler::Prompt {} | RawHandler::Agent {} => {
+            found.push_settings_fault(
+                SettingsFaultKind::Unsupported,
+                SettingsLostByFault::Entry,
                 place,
                 "prompt and agent handlers are not run",
                 "use a command handler",
@@ -258,17 +270,17 @@ fn one(event: &'static str, handler: Handler, place: &str, found: &mut Gathered)
             return None;
         }
     };
-    let waits = waits(event, timeout);
+    let waits = codex_hook_timeout(event, timeout);
     if timeout.is_some_and(|asked| asked > waits) {
-        found.fault(
-            FaultKind::Clamped,
-            Effect::Nothing,
+        found.push_settings_fault(
+            SettingsFaultKind::Clamped,
+            SettingsLostByFault::Nothing,
             format!("{place}.timeout"),
             format!("at {event} this agent waits {waits} s at most"),
             format!("write {waits}"),
         );
     }
-    Some(Hook {
+    Some(HookHandler {
         event: event.to_owned(),
         group: 0,
         handler: 0,
@@ -283,15 +295,15 @@ fn one(event: &'static str, handler: Handler, place: &str, found: &mut Gathered)
     })
 }
 
-fn waits(event: &str, asked: Option<u64>) -> u64 {
+fn codex_hook_timeout(event: &str, asked: Option<u64>) -> u64 {
     match event {
-        "SessionEnd" => asked.unwrap_or(1).clamp(1, LONGEST_AT_END),
+        "SessionEnd" => asked.unwrap_or(1).clamp(1, MAX_SESSION_END),
         "Interrupt" => asked.unwrap_or(1).max(1),
-        _ => asked.unwrap_or(WAITS).max(1),
+        _ => asked.unwrap_or(DEFAULT_TIMEOUT).max(1),
     }
 }
 
-fn adds_context(event: &str) -> bool {
+fn event_adds_context(event: &str) -> bool {
     matches!(
         event,
         "PreToolUse" | "PostToolUse" | "SessionStart" | "UserPromptSubmit" | "SubagentStart"
@@ -300,7 +312,7 @@ fn adds_context(event: &str) -> bool {
 
 /// Whether an event's matcher counts at all; where it does not, it is not part of the
 /// trusted identity either.
-pub(super) fn has_matcher(event: &str) -> bool {
+pub(super) fn codex_event_uses_matcher(event: &str) -> bool {
     !matches!(
         event,
         "Stop" | "UserPromptSubmit" | "SessionEnd" | "Interrupt"
@@ -308,23 +320,28 @@ pub(super) fn has_matcher(event: &str) -> bool {
 }
 
 /// Whether the matcher can match; `None` if it is not even a pattern, which drops the group.
-fn matcher(event: &str, matcher: Option<&str>, place: &str, found: &mut Gathered) -> Option<bool> {
+fn check_matcher(
+    event: &str,
+    matcher: Option<&str>,
+    place: &str,
+    found: &mut HookSettingsCollector,
+) -> Option<bool> {
     let Some(matcher) =
-        matcher.filter(|matcher| has_matcher(event) && !matches!(*matcher, "" | "*"))
+        matcher.filter(|matcher| codex_event_uses_matcher(event) && !matches!(*matcher, "" | "*"))
     else {
         return Some(true);
     };
     let place = format!("{place}.matcher");
-    let names = alternatives(matcher, false);
+    let names = exact_matcher_names(matcher, false);
     let pattern = match (&names, regex::Regex::new(matcher)) {
         (Some(_), _) => None,
         (None, Ok(pattern)) => Some(pattern),
         (None, Err(error)) => {
             let said = error.to_string();
             let said = said.lines().last().unwrap_or_default().to_owned();
-            found.fault(
-                FaultKind::BadMatcher,
-                Effect::Entry,
+            found.push_settings_fault(
+                SettingsFaultKind::BadMatcher,
+                SettingsLostByFault::Entry,
                 place,
                 format!("not a pattern ({said}); its hooks are dropped"),
                 "mend the pattern, or take it out for all tools",
@@ -353,9 +370,9 @@ fn matcher(event: &str, matcher: Option<&str>, place: &str, found: &mut Gathered
         let near = subjects
             .iter()
             .find(|subject| subject.eq_ignore_ascii_case(matcher));
-        found.fault(
-            FaultKind::NeverMatches,
-            Effect::Entry,
+        found.push_settings_fault(
+            SettingsFaultKind::NeverMatches,
+            SettingsLostByFault::Entry,
             place,
             near.map_or_else(
                 || "it matches nothing that this event is ever about".to_owned(),

@@ -6,16 +6,18 @@ use checkrein_core::digest::Digest;
 use checkrein_core::input::{AgentAnswerFlags, Input, StopRequested, TreeReadError};
 use serde_json::json;
 
-use crate::fields::Fields;
-use crate::knock::{Knock, Transcript};
-use crate::reply::Reply;
-use crate::wording::{ended, not_done};
+use crate::fields::HookMessageFields;
+use crate::knock::{AgentEvent, TranscriptFile};
+use crate::reply::HookReply;
+use crate::wording::{ending_line, unmet_checks_line};
 
-pub(super) fn requested(fields: &Fields, knock: &mut Knock) {
-    let message = fields.text("last_assistant_message").unwrap_or_default();
-    knock.first_stop = fields.flag("stop_hook_active").map(|active| !active);
+pub(super) fn read_stop(fields: &HookMessageFields, knock: &mut AgentEvent) {
+    let message = fields
+        .text_field("last_assistant_message")
+        .unwrap_or_default();
+    knock.first_stop = fields.bool_field("stop_hook_active").map(|active| !active);
     knock.input = Some(Input::StopRequested(StopRequested {
-        scope: super::scope(fields),
+        scope: super::event_scope(fields),
         message: message.to_owned(),
         message_digest: Digest::hash_bytes(message.as_bytes()),
         tree: Err(TreeReadError {
@@ -32,30 +34,36 @@ pub(super) fn requested(fields: &Fields, knock: &mut Knock) {
     }));
 }
 
-pub(super) fn subagent(fields: &Fields, knock: &mut Knock) {
+pub(super) fn read_subagent_stop(fields: &HookMessageFields, knock: &mut AgentEvent) {
     knock.transcript = fields
-        .owned("agent_transcript_path")
-        .map(|path| Transcript {
+        .owned_id_field("agent_transcript_path")
+        .map(|path| TranscriptFile {
             path,
-            scope: super::scope(fields),
+            scope: super::event_scope(fields),
         });
-    requested(fields, knock);
+    read_stop(fields, knock);
 }
 
-pub(super) fn reply(decision: &StopDecision, text: Option<&str>, notice: Option<&str>) -> Reply {
+pub(super) fn render_stop_reply(
+    decision: &StopDecision,
+    text: Option<&str>,
+    notice: Option<&str>,
+) -> HookReply {
     match decision {
-        StopDecision::Accept { .. } => notice.map_or_else(Reply::nothing, super::said),
+        StopDecision::Accept { .. } => {
+            notice.map_or_else(HookReply::empty_reply, super::person_notice_reply)
+        }
         StopDecision::Continue { feedback } => match text {
-            Some(text) if !text.trim().is_empty() => block(text),
-            _ => block(&not_done(feedback)),
+            Some(text) if !text.trim().is_empty() => block_reply(text),
+            _ => block_reply(&unmet_checks_line(feedback)),
         },
         // A stop that is let through is the strongest stop there is.
-        StopDecision::Halt { transition } => {
-            super::said(&notice.map_or_else(|| ended(transition), str::to_owned))
-        }
+        StopDecision::Halt { transition } => super::person_notice_reply(
+            &notice.map_or_else(|| ending_line(transition), str::to_owned),
+        ),
     }
 }
 
-pub(super) fn block(reason: &str) -> Reply {
-    Reply::json(&json!({ "decision": "block", "reason": reason }))
+pub(super) fn block_reply(reason: &str) -> HookReply {
+    HookReply::printing_json(&json!({ "decision": "block", "reason": reason }))
 }

@@ -4,7 +4,10 @@
 use checkrein_core::transition::Reason;
 use serde_json::Value;
 
-use crate::headless::{Ending, Facts, Output, Said, Spent, Usage, native};
+use crate::headless::{
+    AgentOutputItem, AgentOutputReader, AgentOutputSummary, AgentTokensAndCost,
+    ReportedAgentEnding, RunOrConversationUsage, transition_with_vendor_word,
+};
 use crate::lenient;
 
 /// How Codex says that its own token budget for the whole of a rollout is used.
@@ -12,67 +15,67 @@ const BUDGET_REACHED: &str = "budget reached";
 
 /// See the module.
 #[derive(Debug, Default)]
-pub(super) struct Stream {
-    facts: Facts,
+pub(super) struct CodexOutputReader {
+    facts: AgentOutputSummary,
 }
 
-impl Output for Stream {
-    fn line(&mut self, line: &[u8]) -> Option<Said> {
-        let row = lenient::parse(line).ok()?;
-        match text(&row, "/type")? {
+impl AgentOutputReader for CodexOutputReader {
+    fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
+        let row = lenient::parse_json_leniently(line).ok()?;
+        match text_at_pointer(&row, "/type")? {
             "thread.started" => {
-                self.facts.session = text(&row, "/thread_id").map(str::to_owned);
+                self.facts.session = text_at_pointer(&row, "/thread_id").map(str::to_owned);
                 None
             }
-            "item.started" => called(&row).map(Said::Call),
-            "item.completed" => self.completed(&row),
+            "item.started" => called_tool_name(&row).map(AgentOutputItem::Call),
+            "item.completed" => self.read_completed_item(&row),
             "turn.completed" => {
-                self.facts.ending = Some(Ending::Claimed);
+                self.facts.ending = Some(ReportedAgentEnding::Claimed);
                 let usage = row.get("usage").filter(|usage| usage.is_object())?;
-                self.facts.usage = Some(Spent::SoFar(used(usage)));
+                self.facts.usage = Some(RunOrConversationUsage::Cumulative(parse_usage(usage)));
                 None
             }
             "turn.failed" => {
-                let said = text(&row, "/error/message").unwrap_or_default();
-                self.facts.ending = Some(failed(said));
+                let said = text_at_pointer(&row, "/error/message").unwrap_or_default();
+                self.facts.ending = Some(codex_failed_turn_ending(said));
                 None
             }
             _ => None,
         }
     }
 
-    fn facts(&self) -> &Facts {
+    fn agent_output_facts(&self) -> &AgentOutputSummary {
         &self.facts
     }
 }
 
-impl Stream {
-    fn completed(&mut self, row: &Value) -> Option<Said> {
-        if text(row, "/item/type") == Some("agent_message") {
-            let said = text(row, "/item/text").filter(|said| !said.trim().is_empty())?;
+impl CodexOutputReader {
+    fn read_completed_item(&mut self, row: &Value) -> Option<AgentOutputItem> {
+        if text_at_pointer(row, "/item/type") == Some("agent_message") {
+            let said = text_at_pointer(row, "/item/text").filter(|said| !said.trim().is_empty())?;
             self.facts.message = Some(said.to_owned());
-            return Some(Said::Message(said.to_owned()));
+            return Some(AgentOutputItem::Message(said.to_owned()));
         }
         // A call is counted when it is over: some kinds are never said to begin.
-        if called(row).is_some() {
+        if called_tool_name(row).is_some() {
             self.facts.calls += 1;
         }
         None
     }
 }
 
-fn called(row: &Value) -> Option<String> {
-    match text(row, "/item/type")? {
+fn called_tool_name(row: &Value) -> Option<String> {
+    match text_at_pointer(row, "/item/type")? {
         "command_execution" => Some("shell".to_owned()),
         "file_change" => Some("apply_patch".to_owned()),
-        "mcp_tool_call" => text(row, "/item/tool").map(str::to_owned),
+        "mcp_tool_call" => text_at_pointer(row, "/item/tool").map(str::to_owned),
         "web_search" => Some("web_search".to_owned()),
         "collab_tool_call" => Some("sub-agent".to_owned()),
         _ => None,
     }
 }
 
-fn failed(said: &str) -> Ending {
+fn codex_failed_turn_ending(said: &str) -> ReportedAgentEnding {
     let line: String = said
         .lines()
         .next()
@@ -82,14 +85,22 @@ fn failed(said: &str) -> Ending {
         .collect();
     let word = format!("turn.failed: {line}");
     if said.trim() == BUDGET_REACHED {
-        return Ending::Over(native(Reason::HardCap, Some("tokens"), &word));
+        return ReportedAgentEnding::Final(transition_with_vendor_word(
+            Reason::HardCap,
+            Some("tokens"),
+            &word,
+        ));
     }
-    Ending::Failed(native(Reason::Error, Some("agent"), &word))
+    ReportedAgentEnding::Failed(transition_with_vendor_word(
+        Reason::Error,
+        Some("agent"),
+        &word,
+    ))
 }
 
-fn used(usage: &Value) -> Usage {
+fn parse_usage(usage: &Value) -> AgentTokensAndCost {
     let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or(0);
-    Usage {
+    AgentTokensAndCost {
         input: count("input_tokens"),
         cached: count("cached_input_tokens"),
         cache_write: count("cache_write_input_tokens"),
@@ -99,18 +110,19 @@ fn used(usage: &Value) -> Usage {
 }
 
 /// What a thread had used by the end of its rollout file.
-pub(super) fn so_far(rollout: &[u8]) -> Option<Usage> {
+pub(super) fn thread_usage(rollout: &[u8]) -> Option<AgentTokensAndCost> {
     rollout
         .split(|byte| *byte == b'\n')
         .rev()
         .filter_map(|line| serde_json::from_slice::<Value>(line).ok())
         .find_map(|row| {
             let total = row.pointer("/payload/info/total_token_usage")?;
-            (text(&row, "/payload/type") == Some("token_count")).then(|| used(total))
+            (text_at_pointer(&row, "/payload/type") == Some("token_count"))
+                .then(|| parse_usage(total))
         })
 }
 
-fn text<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
+fn text_at_pointer<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
     row.pointer(place).and_then(Value::as_str)
 }
 
@@ -118,10 +130,10 @@ fn text<'a>(row: &'a Value, place: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn read(text: &str) -> Facts {
-        let mut stream = Stream::default();
+    fn read(text: &str) -> AgentOutputSummary {
+        let mut stream = CodexOutputReader::default();
         for line in text.lines() {
-            let _ = stream.line(line.as_bytes());
+            let _ = stream.read_agent_output_line(line.as_bytes());
         }
         stream.facts
     }
@@ -136,18 +148,18 @@ mod tests {
         };
     }
 
-    fn so_far_is(input: u64, output: u64) -> Option<Spent> {
-        Some(Spent::SoFar(Usage {
+    fn so_far_is(input: u64, output: u64) -> Option<RunOrConversationUsage> {
+        Some(RunOrConversationUsage::Cumulative(AgentTokensAndCost {
             input,
             output,
-            ..Usage::default()
+            ..AgentTokensAndCost::default()
         }))
     }
 
     #[test]
     fn an_orderly_end_is_a_claim() {
         let facts = recorded!("completed");
-        assert_eq!(facts.ending, Some(Ending::Claimed));
+        assert_eq!(facts.ending, Some(ReportedAgentEnding::Claimed));
         assert_eq!(facts.usage, so_far_is(200, 40));
         assert_eq!(
             (facts.calls, facts.message.as_deref()),
@@ -165,13 +177,13 @@ mod tests {
 
     #[test]
     fn a_failed_turn_is_an_error_and_a_budget_is_a_cap() {
-        let Some(Ending::Failed(transition)) = recorded!("failed").ending else {
+        let Some(ReportedAgentEnding::Failed(transition)) = recorded!("failed").ending else {
             panic!();
         };
         assert_eq!(transition.reason, Reason::Error);
         assert!(transition.native_reason.unwrap().starts_with("turn.failed"));
         let facts = read("{\"type\":\"turn.failed\",\"error\":{\"message\":\"budget reached\"}}\n");
-        let Some(Ending::Over(transition)) = facts.ending else {
+        let Some(ReportedAgentEnding::Final(transition)) = facts.ending else {
             panic!("{facts:?}");
         };
         assert_eq!(transition.detail.as_deref(), Some("tokens"));
@@ -180,13 +192,16 @@ mod tests {
     #[test]
     fn a_rollout_ends_with_the_sum() {
         let recorded = include_bytes!("../../fixtures/codex/rollout@0.169.0.jsonl");
-        let used = so_far(recorded).unwrap();
+        let used = thread_usage(recorded).unwrap();
         assert_eq!((used.input, used.output), (2300, 150));
-        assert_eq!(so_far(b"no rollout\n"), None);
+        assert_eq!(thread_usage(b"no rollout\n"), None);
     }
 
     #[test]
     fn what_is_no_row_says_nothing() {
-        assert_eq!(read("not json\n{}\n[]\n{\"type\":7}\n"), Facts::default());
+        assert_eq!(
+            read("not json\n{}\n[]\n{\"type\":7}\n"),
+            AgentOutputSummary::default()
+        );
     }
 }

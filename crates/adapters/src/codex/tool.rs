@@ -4,82 +4,96 @@
 use checkrein_core::decision::ToolDecision;
 use serde_json::{Value, json};
 
-use crate::call::{Call, outcome_digest};
-use crate::fields::Fields;
-use crate::knock::{Knock, Unreadable};
-use crate::reply::Reply;
-use crate::wording::{awaits, instead};
+use crate::call::{AgentToolCall, tool_outcome_digest};
+use crate::fields::HookMessageFields;
+use crate::knock::{AgentEvent, AgentEventError};
+use crate::reply::HookReply;
+use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
 
 /// Codex cannot be halted. This goes with the reason of the halt, once; the core answers every
 /// later call until the next prompt with a deny and one fixed line of its own.
-const HALTED: &str = "checkrein: this task is over and no further tool call will run. Stop now and say what is left to do.";
+const HALT_NOTE: &str = "checkrein: this task is over and no further tool call will run. Stop now and say what is left to do.";
 
-fn call(fields: &Fields) -> Result<Call<'_>, Unreadable> {
-    let tool = fields.required("tool_name")?;
-    let args = fields.value("tool_input");
-    Ok(Call {
-        scope: super::scope(fields),
-        id: fields.owned("tool_use_id"),
+fn parse_codex_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>, AgentEventError> {
+    let tool = fields.required_id_field("tool_name")?;
+    let args = fields.json_field("tool_input");
+    Ok(AgentToolCall {
+        scope: super::event_scope(fields),
+        id: fields.owned_id_field("tool_use_id"),
         tool,
         args,
     })
 }
 
-pub(super) fn requested(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
-    let call = call(fields)?;
-    knock.key = call.id.as_ref().map(|id| format!("{}:{id}", fields.native));
-    knock.action = call.action();
-    knock.input = Some(call.requested(&knock.action));
+pub(super) fn read_tool_request(
+    fields: &HookMessageFields,
+    knock: &mut AgentEvent,
+) -> Result<(), AgentEventError> {
+    let call = parse_codex_tool_call(fields)?;
+    knock.key = call
+        .id
+        .as_ref()
+        .map(|id| format!("{}:{id}", fields.native_event));
+    knock.action = call.classify_tool_call_action();
+    knock.input = Some(call.into_tool_request_input(&knock.action));
     Ok(())
 }
 
-pub(super) fn returned(fields: &Fields, knock: &mut Knock) -> Result<(), Unreadable> {
-    let call = call(fields)?;
-    knock.key = call.id.as_ref().map(|id| format!("{}:{id}", fields.native));
-    let response = fields.value("tool_response");
+pub(super) fn read_tool_result(
+    fields: &HookMessageFields,
+    knock: &mut AgentEvent,
+) -> Result<(), AgentEventError> {
+    let call = parse_codex_tool_call(fields)?;
+    knock.key = call
+        .id
+        .as_ref()
+        .map(|id| format!("{}:{id}", fields.native_event));
+    let response = fields.json_field("tool_response");
     let (outcome, error) = match response {
-        Value::String(text) => match headed(text) {
-            Some((code, output)) => (outcome_digest(&json!([code, output])), code != "0"),
+        Value::String(text) => match split_exit_code_from_output(text) {
+            Some((code, output)) => (tool_outcome_digest(&json!([code, output])), code != "0"),
             // A shell's result is its output alone: whether it failed is not told.
-            None => (outcome_digest(response), false),
+            None => (tool_outcome_digest(response), false),
         },
         _ => {
             let flag = |name: &str| response.get(name).and_then(Value::as_bool).unwrap_or(false);
             (
-                outcome_digest(response),
+                tool_outcome_digest(response),
                 flag("isError") || flag("is_error"),
             )
         }
     };
-    knock.input = Some(call.returned(outcome, error));
+    knock.input = Some(call.into_tool_returned_input(outcome, error));
     Ok(())
 }
 
 /// Exit code and output of a result with a header; the header's wall time differs from run to
 /// run and says nothing.
-fn headed(text: &str) -> Option<(&str, &str)> {
+fn split_exit_code_from_output(text: &str) -> Option<(&str, &str)> {
     let (code, rest) = text.strip_prefix("Exit code: ")?.split_once('\n')?;
     let (_, output) = rest.strip_prefix("Wall time: ")?.split_once('\n')?;
     Some((code.trim(), output))
 }
 
-pub(super) fn reply(decision: &ToolDecision) -> Reply {
+pub(super) fn codex_tool_decision_reply(decision: &ToolDecision) -> HookReply {
     match decision {
-        ToolDecision::Allow => Reply::nothing(),
-        ToolDecision::Nudge { text } => Reply::json(&json!({
+        ToolDecision::Allow => HookReply::empty_reply(),
+        ToolDecision::Nudge { text } => HookReply::printing_json(&json!({
             "hookSpecificOutput": { "hookEventName": "PreToolUse", "additionalContext": text }
         })),
-        ToolDecision::Rewrite { args, reason } => deny(&instead(reason, args)),
+        ToolDecision::Rewrite { args, reason } => {
+            deny_reply(&refusal_with_rewritten_call(reason, args))
+        }
         ToolDecision::Ask {
             reason, approval, ..
-        } => deny(&awaits(reason, approval)),
-        ToolDecision::Deny { reason } => deny(reason),
-        ToolDecision::Halt { reason } => deny(&format!("{reason}\n{HALTED}")),
+        } => deny_reply(&awaiting_approval_text(reason, approval)),
+        ToolDecision::Deny { reason } => deny_reply(reason),
+        ToolDecision::Halt { reason } => deny_reply(&format!("{reason}\n{HALT_NOTE}")),
     }
 }
 
-pub(super) fn deny(reason: &str) -> Reply {
-    Reply::json(&json!({
+pub(super) fn deny_reply(reason: &str) -> HookReply {
+    HookReply::printing_json(&json!({
         "hookSpecificOutput": {
             "hookEventName": "PreToolUse",
             "permissionDecision": "deny",
@@ -90,11 +104,13 @@ pub(super) fn deny(reason: &str) -> Reply {
 
 #[cfg(test)]
 mod tests {
-    use super::headed;
+    use super::split_exit_code_from_output;
 
     #[test]
     fn reads_the_header_of_a_result() {
-        let check = |text: &str, expected: Option<(&str, &str)>| assert_eq!(headed(text), expected);
+        let check = |text: &str, expected: Option<(&str, &str)>| {
+            assert_eq!(split_exit_code_from_output(text), expected)
+        };
         check(
             "Exit code: 0\nWall time: 0.1 seconds\nOutput:\nSuccess.\n",
             Some(("0", "Output:\nSuccess.\n")),

@@ -9,28 +9,28 @@ use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
 use super::settings;
-use crate::settings::{Call, Hook, Reading};
+use crate::settings::{HookHandler, HookHandlerAction, ParsedHookSettings};
 
 /// What a `config.toml` says about hooks.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Config {
+pub struct CodexHooksConfig {
     /// Hooks are on: neither feature switch says no.
     pub hooks_on: bool,
     /// Handlers written into the config itself.
-    pub inline: Reading,
+    pub inline_hooks: ParsedHookSettings,
     projects: BTreeMap<String, String>,
-    states: BTreeMap<String, State>,
+    states: BTreeMap<String, HookTrustRecord>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct State {
+struct HookTrustRecord {
     trusted_hash: Option<String>,
     enabled: Option<bool>,
 }
 
 /// Whether Codex would run a handler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum HookTrust {
     /// Reviewed as it is now.
     Trusted,
     /// Never reviewed: skipped without a word.
@@ -43,7 +43,7 @@ pub enum Standing {
 
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
-struct File {
+struct CodexConfigTables {
     features: BTreeMap<String, Value>,
     projects: BTreeMap<String, Value>,
     hooks: Option<Value>,
@@ -51,15 +51,15 @@ struct File {
 
 /// What is hashed: compact JSON, keys in order, absent fields left out.
 #[derive(Serialize)]
-struct Identity<'a> {
+struct HandlerIdentity<'a> {
     event_name: &'a str,
-    hooks: [Identified<'a>; 1],
+    hooks: [HashedHookHandler<'a>; 1],
     #[serde(skip_serializing_if = "Option::is_none")]
     matcher: Option<&'a str>,
 }
 
 #[derive(Serialize)]
-struct Identified<'a> {
+struct HashedHookHandler<'a> {
     #[serde(
         rename = "additionalContextLimit",
         skip_serializing_if = "Option::is_none"
@@ -79,24 +79,24 @@ struct Identified<'a> {
 ///
 /// # Errors
 /// What is wrong with it, in the parser's words: Codex then does not start.
-pub fn read(text: &str) -> Result<Config, String> {
-    let file: File = toml::from_str(text).map_err(|error| error.to_string())?;
+pub fn parse_codex_config(text: &str) -> Result<CodexHooksConfig, String> {
+    let file: CodexConfigTables = toml::from_str(text).map_err(|error| error.to_string())?;
     let off = |name: &str| file.features.get(name) == Some(&Value::Bool(false));
     let hooks = file.hooks.unwrap_or(Value::Null);
     let inline = match &hooks {
         Value::Object(_) => {
             let events = serde_json::from_value(hooks.clone())
                 .map_err(|error| format!("in [hooks]: {error}"))?;
-            settings::read_events(events, &hooks)
+            settings::read_codex_hook_handlers(events, &hooks)
         }
-        _ => Reading::default(),
+        _ => ParsedHookSettings::default(),
     };
     let text_of =
         |value: &Value, name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
     let states = hooks.get("state").and_then(Value::as_object);
-    Ok(Config {
+    Ok(CodexHooksConfig {
         hooks_on: !off("hooks") && !off("codex_hooks"),
-        inline,
+        inline_hooks: inline,
         projects: file
             .projects
             .iter()
@@ -106,7 +106,7 @@ pub fn read(text: &str) -> Result<Config, String> {
             .into_iter()
             .flatten()
             .map(|(key, table)| {
-                let state = State {
+                let state = HookTrustRecord {
                     trusted_hash: text_of(table, "trusted_hash"),
                     enabled: table.get("enabled").and_then(Value::as_bool),
                 };
@@ -116,51 +116,53 @@ pub fn read(text: &str) -> Result<Config, String> {
     })
 }
 
-impl Config {
+impl CodexHooksConfig {
     /// Whether the hooks in this repo's `.codex` are looked at; `root` is that of the main
     /// worktree, symlinks resolved.
-    pub fn trusts(&self, root: &str) -> bool {
+    pub fn codex_trusts_repo_hooks(&self, root: &str) -> bool {
         self.projects
             .get(root)
             .is_some_and(|level| level == "trusted")
     }
 
     /// The digest that a person reviewed under this key.
-    pub fn reviewed(&self, key: &str) -> Option<&str> {
+    pub fn reviewed_hook_digest(&self, key: &str) -> Option<&str> {
         self.states.get(key)?.trusted_hash.as_deref()
     }
 
     /// Whether this handler of the file at `path` would be run.
-    pub fn standing(&self, path: &str, hook: &Hook) -> Standing {
-        let state = key(path, hook).and_then(|key| self.states.get(&key));
+    pub fn hook_trust(&self, path: &str, hook: &HookHandler) -> HookTrust {
+        let state = codex_hook_trust_key(path, hook).and_then(|key| self.states.get(&key));
         let Some(state) = state else {
-            return Standing::Untrusted;
+            return HookTrust::Untrusted;
         };
         match (&state.trusted_hash, state.enabled) {
-            (_, Some(false)) => Standing::Disabled,
-            (None, _) => Standing::Untrusted,
-            (Some(reviewed), _) if Some(reviewed) == hash(hook).as_ref() => Standing::Trusted,
-            (Some(_), _) => Standing::Modified,
+            (_, Some(false)) => HookTrust::Disabled,
+            (None, _) => HookTrust::Untrusted,
+            (Some(reviewed), _) if Some(reviewed) == codex_hook_trust_hash(hook).as_ref() => {
+                HookTrust::Trusted
+            }
+            (Some(_), _) => HookTrust::Modified,
         }
     }
 }
 
 /// The name under which a handler's review is kept; `path` is that of the file it stands in.
-pub fn key(path: &str, hook: &Hook) -> Option<String> {
-    let event = settings::snake(&hook.event)?;
+pub fn codex_hook_trust_key(path: &str, hook: &HookHandler) -> Option<String> {
+    let event = settings::trust_event_name(&hook.event)?;
     Some(format!("{path}:{event}:{}:{}", hook.group, hook.handler))
 }
 
 /// The digest of a handler's definition. It covers the command as a text, not what the
 /// command runs. `None` for handlers that are no commands.
-pub fn hash(hook: &Hook) -> Option<String> {
-    let event = settings::snake(&hook.event)?;
-    let Call::Command { command, .. } = &hook.call else {
+pub fn codex_hook_trust_hash(hook: &HookHandler) -> Option<String> {
+    let event = settings::trust_event_name(&hook.event)?;
+    let HookHandlerAction::Command { command, .. } = &hook.call else {
         return None;
     };
-    let identity = Identity {
+    let identity = HandlerIdentity {
         event_name: event,
-        hooks: [Identified {
+        hooks: [HashedHookHandler {
             additional_context_limit: hook.context_limit,
             detached: hook.detached,
             command,
@@ -171,7 +173,7 @@ pub fn hash(hook: &Hook) -> Option<String> {
         matcher: hook
             .matcher
             .as_deref()
-            .filter(|_| settings::has_matcher(&hook.event)),
+            .filter(|_| settings::codex_event_uses_matcher(&hook.event)),
     };
     let identity = serde_json::to_string(&identity).ok()?;
     let digest = Sha256::digest(identity);

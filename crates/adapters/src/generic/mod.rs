@@ -8,26 +8,26 @@ pub mod trace;
 use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
-use crate::capabilities::{Capabilities, Deadlines};
-use crate::knock::{Knock, ReplyForm, Unreadable};
-use crate::reply::{Answer, Reply};
-use crate::wording::or_cannot_judge;
-use crate::{Adapter, Env};
+use crate::capabilities::{AgentCapabilities, ReplyDeadlines};
+use crate::knock::{AgentEvent, AgentEventError, ExpectedHookReplyKind};
+use crate::reply::{HookDecisionWithTexts, HookReply};
+use crate::wording::text_or_cannot_judge_line;
+use crate::{Adapter, EnvLookup};
 
 const NAME: &str = "generic";
 
 /// The adapter.
 #[derive(Debug)]
-pub(crate) struct Generic;
+pub(crate) struct GenericAdapter;
 
-impl Adapter for Generic {
-    fn name(&self) -> &'static str {
+impl Adapter for GenericAdapter {
+    fn agent_name(&self) -> &'static str {
         NAME
     }
 
-    fn capabilities(&self) -> Capabilities {
+    fn agent_capabilities(&self) -> AgentCapabilities {
         // Whoever speaks this protocol obeys it; what a person can be asked is not known.
-        Capabilities {
+        AgentCapabilities {
             block_stop: true,
             deny_tool: true,
             ask_person: true,
@@ -43,7 +43,7 @@ impl Adapter for Generic {
             tool_outcomes: false,
             tool_errors: true,
             transcript_usage: false,
-            deadlines: Deadlines {
+            deadlines: ReplyDeadlines {
                 stop: 600,
                 tool: 60,
                 prompt: 60,
@@ -53,7 +53,7 @@ impl Adapter for Generic {
         }
     }
 
-    fn events(&self) -> &'static [&'static str] {
+    fn hook_events(&self) -> &'static [&'static str] {
         &[
             "assistant",
             "end",
@@ -65,20 +65,33 @@ impl Adapter for Generic {
         ]
     }
 
-    fn read(&self, bytes: &[u8], _env: Env<'_>) -> Result<Knock, Unreadable> {
-        read::read(bytes)
+    fn parse_agent_event(
+        &self,
+        bytes: &[u8],
+        _env: EnvLookup<'_>,
+    ) -> Result<AgentEvent, AgentEventError> {
+        read::parse_generic_agent_event(bytes)
     }
 
-    fn reply(&self, form: ReplyForm, answer: &Answer) -> Reply {
-        render::reply(form, answer)
+    fn render_decision_reply(
+        &self,
+        form: ExpectedHookReplyKind,
+        answer: &HookDecisionWithTexts,
+    ) -> HookReply {
+        render::render_reply(form, answer)
     }
 
-    fn stance(&self, form: ReplyForm, stance: Stance, text: &str) -> Reply {
-        render::stance(form, stance, or_cannot_judge(text))
+    fn stance_as_hook_reply(
+        &self,
+        form: ExpectedHookReplyKind,
+        stance: Stance,
+        text: &str,
+    ) -> HookReply {
+        render::render_stance_reply(form, stance, text_or_cannot_judge_line(text))
     }
 
     /// Token use comes with the messages themselves.
-    fn usage(&self, _bytes: &[u8], _cursor: &str) -> Option<TokenUsage> {
+    fn transcript_usage(&self, _bytes: &[u8], _cursor: &str) -> Option<TokenUsage> {
         None
     }
 }

@@ -7,46 +7,53 @@ use checkrein_core::policy::Stance;
 use checkrein_core::transition::Transition;
 use serde::Serialize;
 
-use crate::knock::ReplyForm;
-use crate::reply::{Answer, Reply};
-use crate::wording::{ended, not_done};
+use crate::knock::ExpectedHookReplyKind;
+use crate::reply::{HookDecisionWithTexts, HookReply};
+use crate::wording::{ending_line, unmet_checks_line};
 
 #[derive(Default, Serialize)]
-struct AnswerWire<'a> {
+struct GenericReplyWire<'a> {
     decision: Option<&'a str>,
     reason: Option<&'a str>,
     text: Option<&'a str>,
     transition: Option<&'a Transition>,
 }
 
-impl AnswerWire<'_> {
-    fn reply(&self) -> Reply {
+impl GenericReplyWire<'_> {
+    fn to_hook_reply(&self) -> HookReply {
         // Strings and plain structs only: serialising cannot fail.
         let mut stdout = serde_json::to_vec(self).unwrap_or_default();
         stdout.push(b'\n');
-        Reply {
+        HookReply {
             stdout,
-            ..Reply::default()
+            ..HookReply::default()
         }
     }
 }
 
-pub(super) fn reply(form: ReplyForm, answer: &Answer) -> Reply {
+pub(super) fn render_reply(
+    form: ExpectedHookReplyKind,
+    answer: &HookDecisionWithTexts,
+) -> HookReply {
     let notice = answer.notice.as_deref();
     match (&answer.decision, form) {
-        (Decision::Tool(decision), ReplyForm::Tool | ReplyForm::Unknown) => tool(decision, notice),
-        (Decision::Stop(decision), ReplyForm::Stop | ReplyForm::Unknown) => {
-            stop(decision, answer.text.as_deref(), notice)
-        }
-        (Decision::Tool(_) | Decision::Stop(_) | Decision::Noted, _) => AnswerWire {
+        (
+            Decision::Tool(decision),
+            ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown,
+        ) => render_tool_decision_reply(decision, notice),
+        (
+            Decision::Stop(decision),
+            ExpectedHookReplyKind::Stop | ExpectedHookReplyKind::Unknown,
+        ) => render_stop_reply(decision, answer.text.as_deref(), notice),
+        (Decision::Tool(_) | Decision::Stop(_) | Decision::Noted, _) => GenericReplyWire {
             text: notice,
-            ..AnswerWire::default()
+            ..GenericReplyWire::default()
         }
-        .reply(),
+        .to_hook_reply(),
     }
 }
 
-fn tool(decision: &ToolDecision, notice: Option<&str>) -> Reply {
+fn render_tool_decision_reply(decision: &ToolDecision, notice: Option<&str>) -> HookReply {
     let (word, reason, text) = match decision {
         ToolDecision::Allow => ("allow", None, notice),
         ToolDecision::Nudge { text } => ("nudge", None, Some(text.as_str())),
@@ -60,60 +67,74 @@ fn tool(decision: &ToolDecision, notice: Option<&str>) -> Reply {
         ToolDecision::Deny { reason } => ("deny", Some(reason.as_str()), notice),
         ToolDecision::Halt { reason } => ("halt", Some(reason.as_str()), notice),
     };
-    AnswerWire {
+    GenericReplyWire {
         decision: Some(word),
         reason,
         text,
         transition: None,
     }
-    .reply()
+    .to_hook_reply()
 }
 
-fn stop(decision: &StopDecision, text: Option<&str>, notice: Option<&str>) -> Reply {
+fn render_stop_reply(
+    decision: &StopDecision,
+    text: Option<&str>,
+    notice: Option<&str>,
+) -> HookReply {
     match decision {
-        StopDecision::Accept { transition } => AnswerWire {
+        StopDecision::Accept { transition } => GenericReplyWire {
             decision: Some("accept"),
             reason: None,
             text: notice,
             transition: transition.as_ref(),
         }
-        .reply(),
+        .to_hook_reply(),
         StopDecision::Continue { feedback } => {
-            let line = not_done(feedback);
+            let line = unmet_checks_line(feedback);
             let text = text.filter(|text| !text.trim().is_empty()).unwrap_or(&line);
-            AnswerWire {
+            GenericReplyWire {
                 decision: Some("continue"),
                 reason: Some(&line),
                 text: Some(text),
                 transition: None,
             }
-            .reply()
+            .to_hook_reply()
         }
-        StopDecision::Halt { transition } => AnswerWire {
+        StopDecision::Halt { transition } => GenericReplyWire {
             decision: Some("halt"),
-            reason: Some(&ended(transition)),
+            reason: Some(&ending_line(transition)),
             text: notice,
             transition: Some(transition),
         }
-        .reply(),
+        .to_hook_reply(),
     }
 }
 
-pub(super) fn stance(form: ReplyForm, stance: Stance, text: &str) -> Reply {
+pub(super) fn render_stance_reply(
+    form: ExpectedHookReplyKind,
+    stance: Stance,
+    text: &str,
+) -> HookReply {
     let (decision, reason, text) = match (form, stance) {
-        (ReplyForm::Silent, _) => (None, None, Some(text)),
-        (ReplyForm::Tool, Stance::Allow) => (Some("allow"), None, Some(text)),
-        (ReplyForm::Tool | ReplyForm::Unknown, Stance::Ask) => (Some("ask"), Some(text), None),
-        (ReplyForm::Tool | ReplyForm::Unknown, Stance::Block) => (Some("deny"), Some(text), None),
-        (ReplyForm::Stop, Stance::Block) => (Some("continue"), Some(text), Some(text)),
-        (ReplyForm::Stop, Stance::Allow | Stance::Ask) => (Some("accept"), None, Some(text)),
-        (ReplyForm::Unknown, Stance::Allow) => (None, None, Some(text)),
+        (ExpectedHookReplyKind::Silent, _) => (None, None, Some(text)),
+        (ExpectedHookReplyKind::Tool, Stance::Allow) => (Some("allow"), None, Some(text)),
+        (ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown, Stance::Ask) => {
+            (Some("ask"), Some(text), None)
+        }
+        (ExpectedHookReplyKind::Tool | ExpectedHookReplyKind::Unknown, Stance::Block) => {
+            (Some("deny"), Some(text), None)
+        }
+        (ExpectedHookReplyKind::Stop, Stance::Block) => (Some("continue"), Some(text), Some(text)),
+        (ExpectedHookReplyKind::Stop, Stance::Allow | Stance::Ask) => {
+            (Some("accept"), None, Some(text))
+        }
+        (ExpectedHookReplyKind::Unknown, Stance::Allow) => (None, None, Some(text)),
     };
-    AnswerWire {
+    GenericReplyWire {
         decision,
         reason,
         text,
         transition: None,
     }
-    .reply()
+    .to_hook_reply()
 }

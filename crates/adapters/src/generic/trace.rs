@@ -19,14 +19,14 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::call::{call_digest, outcome_digest};
+use crate::call::{tool_call_digest, tool_outcome_digest};
 
 /// At most this many calls wait for their result; an older one never had one.
-const MAX_OPEN: usize = 256;
+const MAX_OPEN_CALLS: usize = 256;
 
 /// What a line of a trace says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
+pub enum AgentTraceLine {
     /// A trajectory begins.
     Session {
         /// What it is called.
@@ -43,7 +43,7 @@ pub enum Item {
         /// The news, without facts.
         input: Input,
         /// The call it is about.
-        call: Option<CallRef>,
+        call: Option<TraceCall>,
     },
     /// A trajectory ended.
     End {
@@ -63,7 +63,7 @@ pub enum Item {
 
 /// A call of a trajectory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CallRef {
+pub struct TraceCall {
     /// Its number among the trajectory's calls, from 0.
     pub index: u64,
     /// The tool's name.
@@ -71,31 +71,31 @@ pub struct CallRef {
 }
 
 /// Every item of a trace that is in memory as a whole.
-pub fn items(bytes: &[u8]) -> impl Iterator<Item = Item> {
-    let mut reader = Reader::default();
+pub fn read_generic_trace_items(bytes: &[u8]) -> impl Iterator<Item = AgentTraceLine> {
+    let mut reader = AgentTraceReader::default();
     let mut lines = bytes.split(|byte| *byte == b'\n');
     std::iter::from_fn(move || {
         loop {
-            if let Some(item) = reader.next_item() {
+            if let Some(item) = reader.next_trace_item() {
                 return Some(item);
             }
-            reader.feed(lines.next()?);
+            reader.read_trace_line(lines.next()?);
         }
     })
 }
 
 /// Reads a trace line by line.
 #[derive(Debug, Default)]
-pub struct Reader {
+pub struct AgentTraceReader {
     line: u64,
     calls: u64,
-    open: VecDeque<Open>,
-    ready: VecDeque<Item>,
+    open: VecDeque<OpenCall>,
+    ready: VecDeque<AgentTraceLine>,
 }
 
 /// A call without its result so far.
 #[derive(Debug)]
-struct Open {
+struct OpenCall {
     id: Option<String>,
     index: u64,
     tool: String,
@@ -103,60 +103,64 @@ struct Open {
     kind: ToolKind,
 }
 
-impl Reader {
+impl AgentTraceReader {
     /// Takes one line, with or without its line break; blank lines say nothing.
-    pub fn feed(&mut self, line: &[u8]) {
+    pub fn read_trace_line(&mut self, line: &[u8]) {
         self.line = self.line.saturating_add(1);
         let line = line.trim_ascii();
         if line.is_empty() {
             return;
         }
-        match serde_json::from_slice::<LineWire<'_>>(line) {
-            Ok(wire) => self.take(&wire),
-            Err(error) => self.warn(format!("cannot be read: {error}")),
+        match serde_json::from_slice::<TraceLineWire<'_>>(line) {
+            Ok(wire) => self.dispatch_trace_line(&wire),
+            Err(error) => self.push_warning(format!("cannot be read: {error}")),
         }
     }
 
     /// The next item of the lines taken so far; a call with its result is two.
-    pub fn next_item(&mut self) -> Option<Item> {
+    pub fn next_trace_item(&mut self) -> Option<AgentTraceLine> {
         self.ready.pop_front()
     }
 
-    fn take(&mut self, wire: &LineWire<'_>) {
+    fn dispatch_trace_line(&mut self, wire: &TraceLineWire<'_>) {
         match &*wire.kind {
-            "tool_call" => self.call(wire),
-            "tool_result" => self.result(wire),
+            "tool_call" => self.read_traced_tool_call(wire),
+            "tool_result" => self.read_trace_tool_result(wire),
             "assistant" => {
-                let tokens = tokens(&parsed(wire.tokens), &parsed(wire.usage));
-                self.tell(round_input(tokens), None);
+                let tokens =
+                    parse_token_usage(&parse_raw_value(wire.tokens), &parse_raw_value(wire.usage));
+                self.emit_trace_input(round_end_input(tokens), None);
             }
-            "user" => self.tell(prompt_input(&text(wire.text).unwrap_or_default()), None),
+            "user" => self.emit_trace_input(
+                prompt_submitted_input(&raw_value_text(wire.text).unwrap_or_default()),
+                None,
+            ),
             "stop" => {
-                let text = text(wire.text).unwrap_or_default();
-                self.tell(stop_input(&text, AgentAnswerFlags::default()), None);
+                let text = raw_value_text(wire.text).unwrap_or_default();
+                self.emit_trace_input(build_stop_input(&text, AgentAnswerFlags::default()), None);
             }
             "session" => {
                 self.calls = 0;
                 self.open.clear();
-                let agent = text(wire.agent).map(Cow::into_owned);
-                self.ready.push_back(Item::Session {
-                    id: text(wire.id).map(Cow::into_owned),
-                    input: session_input(agent.as_deref()),
+                let agent = raw_value_text(wire.agent).map(Cow::into_owned);
+                self.ready.push_back(AgentTraceLine::Session {
+                    id: raw_value_text(wire.id).map(Cow::into_owned),
+                    input: trace_session_start_input(agent.as_deref()),
                     agent,
-                    goal: text(wire.goal).map(Cow::into_owned),
+                    goal: raw_value_text(wire.goal).map(Cow::into_owned),
                 });
             }
-            "end" => self.ready.push_back(Item::End {
-                success: parsed(wire.success).as_bool(),
-                label: text(wire.label).map(Cow::into_owned),
+            "end" => self.ready.push_back(AgentTraceLine::End {
+                success: parse_raw_value(wire.success).as_bool(),
+                label: raw_value_text(wire.label).map(Cow::into_owned),
             }),
-            other => self.warn(format!("unknown type {other:?}")),
+            other => self.push_warning(format!("unknown type {other:?}")),
         }
     }
 
-    fn call(&mut self, wire: &LineWire<'_>) {
-        let Some(tool) = text(wire.tool) else {
-            return self.warn("a tool_call without a tool".to_owned());
+    fn read_traced_tool_call(&mut self, wire: &TraceLineWire<'_>) {
+        let Some(tool) = raw_value_text(wire.tool) else {
+            return self.push_warning("a tool_call without a tool".to_owned());
         };
         let raw = wire.args.map_or("null", RawValue::get);
         let (kind, digest) = match serde_json::from_str::<Value>(raw) {
@@ -167,12 +171,12 @@ impl Reader {
                 Digest::hash_bytes(raw.as_bytes()),
             ),
         };
-        let call = call_digest(&tool, &digest);
+        let call = tool_call_digest(&tool, &digest);
         let index = self.calls;
         self.calls = index.saturating_add(1);
-        let id = text(wire.id).map(Cow::into_owned);
+        let id = raw_value_text(wire.id).map(Cow::into_owned);
         let tool = tool.into_owned();
-        self.tell(
+        self.emit_trace_input(
             Input::ToolRequested(ToolRequested {
                 scope: ScopeId::main_scope(),
                 call_id: id.clone(),
@@ -186,30 +190,30 @@ impl Reader {
                 reports_outcome: false,
                 tokens: None,
             }),
-            Some(CallRef {
+            Some(TraceCall {
                 index,
                 tool: tool.clone(),
             }),
         );
-        let open = Open {
+        let open = OpenCall {
             id,
             index,
             tool,
             call,
             kind,
         };
-        if is_value(wire.result) || is_value(wire.error) {
-            self.returned(open, wire);
+        if is_non_null(wire.result) || is_non_null(wire.error) {
+            self.push_tool_result_input(open, wire);
         } else {
-            if self.open.len() >= MAX_OPEN {
+            if self.open.len() >= MAX_OPEN_CALLS {
                 self.open.pop_front();
             }
             self.open.push_back(open);
         }
     }
 
-    fn result(&mut self, wire: &LineWire<'_>) {
-        let id = text(wire.id);
+    fn read_trace_tool_result(&mut self, wire: &TraceLineWire<'_>) {
+        let id = raw_value_text(wire.id);
         // Ids are used again by some agents: the newest call of that id is meant. Without an
         // id results come in the order of their calls.
         let at = match &id {
@@ -220,14 +224,14 @@ impl Reader {
             None => (!self.open.is_empty()).then_some(0),
         };
         match at.and_then(|at| self.open.remove(at)) {
-            Some(open) => self.returned(open, wire),
-            None => self.warn("a tool_result without its tool_call".to_owned()),
+            Some(open) => self.push_tool_result_input(open, wire),
+            None => self.push_warning("a tool_result without its tool_call".to_owned()),
         }
     }
 
-    fn returned(&mut self, open: Open, wire: &LineWire<'_>) {
-        let (outcome, error) = raw_outcome(wire.result, wire.error);
-        self.tell(
+    fn push_tool_result_input(&mut self, open: OpenCall, wire: &TraceLineWire<'_>) {
+        let (outcome, error) = raw_outcome_digest(wire.result, wire.error);
+        self.emit_trace_input(
             Input::ToolReturned(ToolReturned {
                 scope: ScopeId::main_scope(),
                 call_id: open.id,
@@ -237,19 +241,19 @@ impl Reader {
                 wrote: open.kind == ToolKind::Write && !error,
                 tokens: None,
             }),
-            Some(CallRef {
+            Some(TraceCall {
                 index: open.index,
                 tool: open.tool,
             }),
         );
     }
 
-    fn tell(&mut self, input: Input, call: Option<CallRef>) {
-        self.ready.push_back(Item::Input { input, call });
+    fn emit_trace_input(&mut self, input: Input, call: Option<TraceCall>) {
+        self.ready.push_back(AgentTraceLine::Input { input, call });
     }
 
-    fn warn(&mut self, what: String) {
-        self.ready.push_back(Item::Warning {
+    fn push_warning(&mut self, what: String) {
+        self.ready.push_back(AgentTraceLine::Warning {
             line: self.line,
             what,
         });
@@ -258,7 +262,8 @@ impl Reader {
 
 /// A line, borrowed. Values stay raw until it is known that they matter.
 #[derive(Deserialize)]
-struct LineWire<'a> {
+#[serde(expecting = "an object")]
+struct TraceLineWire<'a> {
     #[serde(rename = "type", borrow)]
     kind: Cow<'a, str>,
     #[serde(borrow, default)]
@@ -275,11 +280,11 @@ struct LineWire<'a> {
     usage: Option<&'a RawValue>,
     #[serde(borrow, default)]
     tool: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     args: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     result: Option<&'a RawValue>,
-    #[serde(borrow, default, deserialize_with = "present")]
+    #[serde(borrow, default, deserialize_with = "deserialize_present")]
     error: Option<&'a RawValue>,
     #[serde(borrow, default)]
     success: Option<&'a RawValue>,
@@ -288,23 +293,25 @@ struct LineWire<'a> {
 }
 
 /// A value as it stands, `null` too: `Option` would take it for a missing field.
-fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<&'de RawValue>, D::Error> {
+fn deserialize_present<'de, D: Deserializer<'de>>(
+    from: D,
+) -> Result<Option<&'de RawValue>, D::Error> {
     <&RawValue>::deserialize(from).map(Some)
 }
 
-fn is_value(raw: Option<&RawValue>) -> bool {
+fn is_non_null(raw: Option<&RawValue>) -> bool {
     raw.is_some_and(|raw| raw.get() != "null")
 }
 
-fn parsed(raw: Option<&RawValue>) -> Value {
+fn parse_raw_value(raw: Option<&RawValue>) -> Value {
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok())
         .unwrap_or(Value::Null)
 }
 
 /// A text, or the JSON of what stands in its place (a number as an id, say).
-fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
+fn raw_value_text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
     let raw = raw?.get();
-    match plain_text(raw) {
+    match escape_free_string(raw) {
         Some(inner) => Some(Cow::Borrowed(inner)),
         None if raw == "null" => None,
         None => match serde_json::from_str::<String>(raw) {
@@ -315,16 +322,19 @@ fn text(raw: Option<&RawValue>) -> Option<Cow<'_, str>> {
 }
 
 /// The inside of a JSON string that holds no escape.
-fn plain_text(raw: &str) -> Option<&str> {
+fn escape_free_string(raw: &str) -> Option<&str> {
     let inner = raw.strip_prefix('"')?.strip_suffix('"')?;
     (!inner.as_bytes().contains(&b'\\')).then_some(inner)
 }
 
-fn raw_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> (EightByteDigest, bool) {
+fn raw_outcome_digest(
+    result: Option<&RawValue>,
+    error: Option<&RawValue>,
+) -> (EightByteDigest, bool) {
     match (result, error.map_or("null", RawValue::get)) {
         // A string without escapes is its own canonical form: no need to build the value.
         (Some(raw), flag @ ("null" | "false" | "true" | "\"\""))
-            if plain_text(raw.get()).is_some() =>
+            if escape_free_string(raw.get()).is_some() =>
         {
             (
                 Digest::hash_bytes(raw.get().as_bytes()).to_short_digest(),
@@ -338,28 +348,31 @@ fn raw_outcome(result: Option<&RawValue>, error: Option<&RawValue>) -> (EightByt
                 Some(raw) => serde_json::from_str(raw.get())
                     .unwrap_or_else(|_| Value::String(raw.get().to_owned())),
             };
-            outcome(&value(result), &value(error))
+            call_result_digest_and_failure(&value(result), &value(error))
         }
     }
 }
 
 /// What came back and whether it is a failure. An error is `false`, `null` or empty for none,
 /// `true`, or the error itself.
-pub(super) fn outcome(result: &Value, error: &Value) -> (EightByteDigest, bool) {
+pub(super) fn call_result_digest_and_failure(
+    result: &Value,
+    error: &Value,
+) -> (EightByteDigest, bool) {
     match (result, error) {
-        (_, Value::Null | Value::Bool(false)) => (outcome_digest(result), false),
-        (_, Value::Bool(true)) => (outcome_digest(result), true),
-        (_, Value::String(none)) if none.is_empty() => (outcome_digest(result), false),
-        (Value::Null, error) => (outcome_digest(error), true),
+        (_, Value::Null | Value::Bool(false)) => (tool_outcome_digest(result), false),
+        (_, Value::Bool(true)) => (tool_outcome_digest(result), true),
+        (_, Value::String(none)) if none.is_empty() => (tool_outcome_digest(result), false),
+        (Value::Null, error) => (tool_outcome_digest(error), true),
         (result, error) => (
-            outcome_digest(&Value::Array(vec![result.clone(), error.clone()])),
+            tool_outcome_digest(&Value::Array(vec![result.clone(), error.clone()])),
             true,
         ),
     }
 }
 
 /// Token use of a response: `tokens` counts the output, `usage` is the provider's own account.
-pub(super) fn tokens(tokens: &Value, usage: &Value) -> Option<TokenUsage> {
+pub(super) fn parse_token_usage(tokens: &Value, usage: &Value) -> Option<TokenUsage> {
     let count = |names: &[&str]| names.iter().find_map(|name| usage.get(*name)?.as_u64());
     let output = tokens
         .as_u64()
@@ -377,7 +390,7 @@ pub(super) fn tokens(tokens: &Value, usage: &Value) -> Option<TokenUsage> {
     })
 }
 
-pub(super) fn session_input(agent: Option<&str>) -> Input {
+pub(super) fn trace_session_start_input(agent: Option<&str>) -> Input {
     Input::SessionStarted(SessionStarted {
         agent: AgentName::from(agent.unwrap_or(super::NAME)),
         how: SessionStartKind::Startup,
@@ -386,7 +399,7 @@ pub(super) fn session_input(agent: Option<&str>) -> Input {
     })
 }
 
-pub(super) fn prompt_input(text: &str) -> Input {
+pub(super) fn prompt_submitted_input(text: &str) -> Input {
     Input::PromptSubmitted(PromptSubmitted {
         text: text.to_owned(),
         tree: None,
@@ -397,14 +410,14 @@ pub(super) fn prompt_input(text: &str) -> Input {
 }
 
 /// One message of the model is one round.
-pub(super) fn round_input(tokens: Option<TokenUsage>) -> Input {
+pub(super) fn round_end_input(tokens: Option<TokenUsage>) -> Input {
     Input::RoundEnded(RoundEnded {
         scope: ScopeId::main_scope(),
         tokens,
     })
 }
 
-pub(super) fn stop_input(text: &str, answer: AgentAnswerFlags) -> Input {
+pub(super) fn build_stop_input(text: &str, answer: AgentAnswerFlags) -> Input {
     Input::StopRequested(StopRequested {
         scope: ScopeId::main_scope(),
         message: text.to_owned(),
@@ -423,7 +436,7 @@ pub(super) fn stop_input(text: &str, answer: AgentAnswerFlags) -> Input {
     })
 }
 
-pub(super) fn end_input(success: Option<bool>, label: Option<&str>) -> Input {
+pub(super) fn trace_session_end_input(success: Option<bool>, label: Option<&str>) -> Input {
     let native_reason = label.unwrap_or(match success {
         Some(true) => "success",
         Some(false) => "failure",

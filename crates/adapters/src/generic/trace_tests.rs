@@ -6,14 +6,14 @@ use super::*;
 
 /// What a trace says, one short line an item.
 fn told(trace: &str) -> Vec<String> {
-    items(trace.as_bytes())
+    read_generic_trace_items(trace.as_bytes())
         .map(|item| match item {
-            Item::Session {
+            AgentTraceLine::Session {
                 id, agent, goal, ..
             } => format!("session {id:?} {agent:?} {goal:?}"),
-            Item::End { success, label } => format!("end {success:?} {label:?}"),
-            Item::Warning { line, what } => format!("warning {line} {what}"),
-            Item::Input { input, call } => {
+            AgentTraceLine::End { success, label } => format!("end {success:?} {label:?}"),
+            AgentTraceLine::Warning { line, what } => format!("warning {line} {what}"),
+            AgentTraceLine::Input { input, call } => {
                 let at = call.map_or(String::new(), |call| {
                     format!(" #{} {}", call.index, call.tool)
                 });
@@ -88,8 +88,8 @@ fn reads_every_type_of_line() {
 fn an_error_is_none_a_flag_or_itself() {
     let check = |fields: &str, expected: Option<bool>| {
         let line = format!("{{\"type\":\"tool_call\",\"tool\":\"write_file\"{fields}}}");
-        let error = items(line.as_bytes()).find_map(|item| match item {
-            Item::Input {
+        let error = read_generic_trace_items(line.as_bytes()).find_map(|item| match item {
+            AgentTraceLine::Input {
                 input: Input::ToolReturned(returned),
                 ..
             } => {
@@ -164,7 +164,7 @@ fn what_is_not_understood_is_a_warning() {
             "warning 2 cannot be read: expected ident at line 1 column 2",
             "warning 3 cannot be read: missing field `type` at line 1 column 12",
             "warning 4 a tool_call without a tool",
-            "warning 5 cannot be read: invalid length 0, expected struct LineWire with 13 elements at line 1 column 2",
+            "warning 5 cannot be read: invalid length 0, expected an object at line 1 column 2",
         ],
     );
 }
@@ -176,8 +176,8 @@ fn the_quick_way_to_a_digest_agrees_with_the_canonical_one() {
         let (quick_result, quick_error) = (raw(result), raw(error));
         let value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
         assert_eq!(
-            raw_outcome(Some(&quick_result), Some(&quick_error)),
-            outcome(&value(result), &value(error)),
+            raw_outcome_digest(Some(&quick_result), Some(&quick_error)),
+            call_result_digest_and_failure(&value(result), &value(error)),
             "{result} {error}"
         );
     };
@@ -192,8 +192,8 @@ fn the_quick_way_to_a_digest_agrees_with_the_canonical_one() {
 
 #[test]
 fn the_same_call_written_otherwise_is_the_same_call() {
-    let call = |line: &str| match items(line.as_bytes()).next() {
-        Some(Item::Input {
+    let call = |line: &str| match read_generic_trace_items(line.as_bytes()).next() {
+        Some(AgentTraceLine::Input {
             input: Input::ToolRequested(call),
             ..
         }) => call.call,
@@ -210,7 +210,7 @@ fn the_same_call_written_otherwise_is_the_same_call() {
     );
     assert_eq!(
         first,
-        call_digest("bash", &Digest::hash_json(&json!({"a": 1, "b": "é"})))
+        tool_call_digest("bash", &Digest::hash_json(&json!({"a": 1, "b": "é"})))
     );
 }
 
@@ -218,13 +218,13 @@ fn the_same_call_written_otherwise_is_the_same_call() {
 fn nesting_without_bound_is_read_without_recursion() {
     let deep = "[".repeat(50_000) + &"]".repeat(50_000);
     let line = format!(r#"{{"type":"tool_call","tool":"t","args":{deep},"result":{deep}}}"#);
-    assert_eq!(items(line.as_bytes()).count(), 2);
+    assert_eq!(read_generic_trace_items(line.as_bytes()).count(), 2);
 }
 
 #[test]
 fn token_use_comes_from_either_account() {
     let check = |tokens_field: Value, usage: Value, expected: Option<(u64, u64)>| {
-        let used = tokens(&tokens_field, &usage);
+        let used = parse_token_usage(&tokens_field, &usage);
         assert_eq!(used.map(|used| (used.output, used.input)), expected);
     };
     check(json!(5), json!(null), Some((5, 0)));

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use checkrein_adapters::{ALL, Answer, EventKind, Reply, ReplyForm, find};
+use checkrein_adapters::{
+    ALL, AgentEventKind, ExpectedHookReplyKind, HookDecisionWithTexts, HookReply, find_adapter,
+};
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::input::Input;
 use checkrein_core::policy::Stance;
@@ -11,7 +13,7 @@ use serde_json::Value;
 use crate::decisions::{answers, fixtures};
 
 /// stdout is one JSON object on one line, or nothing; what is said by status has no stdout.
-fn well_formed(reply: &Reply) {
+fn well_formed(reply: &HookReply) {
     let text = std::str::from_utf8(&reply.stdout).unwrap();
     if !text.is_empty() {
         assert!(
@@ -34,7 +36,7 @@ fn well_formed(reply: &Reply) {
 }
 
 /// Whether an agent that gets this does not do what it asked for.
-fn refuses(reply: &Reply) -> bool {
+fn refuses(reply: &HookReply) -> bool {
     let said: Value = serde_json::from_slice(&reply.stdout).unwrap_or(Value::Null);
     let word = |pointer: &str| {
         said.pointer(pointer)
@@ -54,60 +56,63 @@ fn refuses(reply: &Reply) -> bool {
 
 #[test]
 fn names_are_unique_sorted_and_found() {
-    let names: Vec<_> = ALL.iter().map(|adapter| adapter.name()).collect();
+    let names: Vec<_> = ALL.iter().map(|adapter| adapter.agent_name()).collect();
     let sorted: BTreeSet<_> = names.iter().copied().collect();
     assert_eq!(names, sorted.into_iter().collect::<Vec<_>>());
     for name in names {
-        assert_eq!(find(name).map(|adapter| adapter.name()), Some(name));
+        assert_eq!(
+            find_adapter(name).map(|adapter| adapter.agent_name()),
+            Some(name)
+        );
     }
-    assert!(find("nobody").is_none());
+    assert!(find_adapter("nobody").is_none());
 }
 
 #[test]
 fn every_declared_event_has_a_fixture_that_means_something() {
     for adapter in ALL {
         let mut seen = BTreeSet::new();
-        for (event, file, bytes) in fixtures(adapter.name()) {
+        for (event, file, bytes) in fixtures(adapter.agent_name()) {
             assert!(
-                adapter.events().contains(&event.as_str()),
+                adapter.hook_events().contains(&event.as_str()),
                 "{file} is no declared event"
             );
             let knock = adapter
-                .read(&bytes, &|_| None)
+                .parse_agent_event(&bytes, &|_| None)
                 .unwrap_or_else(|error| panic!("{file}: {error}"));
-            assert_eq!(knock.native, event, "{file}");
+            assert_eq!(knock.native_event, event, "{file}");
             assert!(!knock.session.as_str().is_empty(), "{file}");
             if knock.input.is_some() {
                 seen.insert(event);
             }
         }
         let declared: BTreeSet<_> = adapter
-            .events()
+            .hook_events()
             .iter()
             .map(|event| (*event).to_owned())
             .collect();
-        assert_eq!(seen, declared, "{}", adapter.name());
+        assert_eq!(seen, declared, "{}", adapter.agent_name());
     }
 }
 
 #[test]
 fn forms_go_with_what_was_asked() {
     for adapter in ALL {
-        for (_, file, bytes) in fixtures(adapter.name()) {
-            let knock = adapter.read(&bytes, &|_| None).unwrap();
+        for (_, file, bytes) in fixtures(adapter.agent_name()) {
+            let knock = adapter.parse_agent_event(&bytes, &|_| None).unwrap();
             let expected = match knock.input {
-                Some(Input::ToolRequested(_)) => ReplyForm::Tool,
-                Some(Input::StopRequested(_)) => ReplyForm::Stop,
+                Some(Input::ToolRequested(_)) => ExpectedHookReplyKind::Tool,
+                Some(Input::StopRequested(_)) => ExpectedHookReplyKind::Stop,
                 // The summariser's stop is not judged, but its form stays that of a stop.
-                None if knock.event == EventKind::Stop => ReplyForm::Stop,
-                _ => ReplyForm::Silent,
+                None if knock.event == AgentEventKind::Stop => ExpectedHookReplyKind::Stop,
+                _ => ExpectedHookReplyKind::Silent,
             };
-            assert_eq!(knock.form, expected, "{file}");
+            assert_eq!(knock.reply_form, expected, "{file}");
             assert_eq!(
                 knock.first_stop.is_some(),
-                knock.form == ReplyForm::Stop
+                knock.reply_form == ExpectedHookReplyKind::Stop
                     && knock.input.is_some()
-                    && adapter.name() != "generic",
+                    && adapter.agent_name() != "generic",
                 "{file}"
             );
         }
@@ -117,13 +122,13 @@ fn forms_go_with_what_was_asked() {
 #[test]
 fn every_decision_renders_for_every_form() {
     for adapter in ALL {
-        for form in ReplyForm::ALL {
+        for form in ExpectedHookReplyKind::ALL {
             for answer in answers() {
-                well_formed(&adapter.reply(form, &answer));
+                well_formed(&adapter.render_decision_reply(form, &answer));
             }
             for stance in [Stance::Block, Stance::Allow, Stance::Ask] {
                 for text in ["", " ", "the store is locked"] {
-                    well_formed(&adapter.stance(form, stance, text));
+                    well_formed(&adapter.stance_as_hook_reply(form, stance, text));
                 }
             }
         }
@@ -136,23 +141,26 @@ fn what_is_refused_is_refused_and_nothing_else() {
         for answer in answers() {
             let (form, expected) = match &answer.decision {
                 Decision::Tool(ToolDecision::Allow | ToolDecision::Nudge { .. }) => {
-                    (ReplyForm::Tool, false)
+                    (ExpectedHookReplyKind::Tool, false)
                 }
-                Decision::Tool(_) => (ReplyForm::Tool, true),
-                Decision::Stop(StopDecision::Accept { .. }) => (ReplyForm::Stop, false),
-                Decision::Stop(StopDecision::Continue { .. }) => (ReplyForm::Stop, true),
+                Decision::Tool(_) => (ExpectedHookReplyKind::Tool, true),
+                Decision::Stop(StopDecision::Accept { .. }) => (ExpectedHookReplyKind::Stop, false),
+                Decision::Stop(StopDecision::Continue { .. }) => {
+                    (ExpectedHookReplyKind::Stop, true)
+                }
                 // A halted stop is a stop; the word `halt` of our own protocol says so too.
-                Decision::Stop(StopDecision::Halt { .. }) => {
-                    (ReplyForm::Stop, adapter.name() == "generic")
-                }
-                Decision::Noted => (ReplyForm::Silent, false),
+                Decision::Stop(StopDecision::Halt { .. }) => (
+                    ExpectedHookReplyKind::Stop,
+                    adapter.agent_name() == "generic",
+                ),
+                Decision::Noted => (ExpectedHookReplyKind::Silent, false),
             };
-            let reply = adapter.reply(form, &answer);
+            let reply = adapter.render_decision_reply(form, &answer);
             assert_eq!(
                 refuses(&reply),
                 expected,
                 "{} {answer:?} {reply:?}",
-                adapter.name()
+                adapter.agent_name()
             );
         }
     }
@@ -160,37 +168,37 @@ fn what_is_refused_is_refused_and_nothing_else() {
 
 #[test]
 fn stances_are_obeyed() {
-    let check = |form: ReplyForm, stance: Stance, expected: bool| {
+    let check = |form: ExpectedHookReplyKind, stance: Stance, expected: bool| {
         for adapter in ALL {
-            let reply = adapter.stance(form, stance, "the store is locked");
+            let reply = adapter.stance_as_hook_reply(form, stance, "the store is locked");
             assert_eq!(
                 refuses(&reply),
                 expected,
                 "{} {form:?} {stance:?} {reply:?}",
-                adapter.name()
+                adapter.agent_name()
             );
             let said = [reply.stdout.as_slice(), reply.stderr.as_slice()].concat();
             let said = String::from_utf8(said).unwrap();
-            let silent = form == ReplyForm::Silent && adapter.name() != "generic";
+            let silent = form == ExpectedHookReplyKind::Silent && adapter.agent_name() != "generic";
             assert_eq!(
                 said.contains("the store is locked"),
                 !silent,
                 "{} {form:?} {stance:?} {said}",
-                adapter.name()
+                adapter.agent_name()
             );
         }
     };
-    check(ReplyForm::Tool, Stance::Block, true);
-    check(ReplyForm::Tool, Stance::Ask, true);
-    check(ReplyForm::Tool, Stance::Allow, false);
-    check(ReplyForm::Stop, Stance::Block, true);
-    check(ReplyForm::Stop, Stance::Ask, false);
-    check(ReplyForm::Stop, Stance::Allow, false);
-    check(ReplyForm::Unknown, Stance::Block, true);
-    check(ReplyForm::Unknown, Stance::Ask, true);
-    check(ReplyForm::Unknown, Stance::Allow, false);
+    check(ExpectedHookReplyKind::Tool, Stance::Block, true);
+    check(ExpectedHookReplyKind::Tool, Stance::Ask, true);
+    check(ExpectedHookReplyKind::Tool, Stance::Allow, false);
+    check(ExpectedHookReplyKind::Stop, Stance::Block, true);
+    check(ExpectedHookReplyKind::Stop, Stance::Ask, false);
+    check(ExpectedHookReplyKind::Stop, Stance::Allow, false);
+    check(ExpectedHookReplyKind::Unknown, Stance::Block, true);
+    check(ExpectedHookReplyKind::Unknown, Stance::Ask, true);
+    check(ExpectedHookReplyKind::Unknown, Stance::Allow, false);
     for stance in [Stance::Block, Stance::Allow, Stance::Ask] {
-        check(ReplyForm::Silent, stance, false);
+        check(ExpectedHookReplyKind::Silent, stance, false);
     }
 }
 
@@ -199,28 +207,42 @@ fn an_event_of_another_kind_is_never_answered_by_mistake() {
     for adapter in ALL {
         for answer in answers() {
             let wrong = match &answer.decision {
-                Decision::Tool(_) => ReplyForm::Stop,
-                Decision::Stop(_) | Decision::Noted => ReplyForm::Tool,
+                Decision::Tool(_) => ExpectedHookReplyKind::Stop,
+                Decision::Stop(_) | Decision::Noted => ExpectedHookReplyKind::Tool,
             };
-            let quiet = adapter.reply(wrong, &answer);
-            assert!(!refuses(&quiet), "{} {answer:?} {quiet:?}", adapter.name());
-            assert!(!refuses(&adapter.reply(ReplyForm::Silent, &answer)));
+            let quiet = adapter.render_decision_reply(wrong, &answer);
+            assert!(
+                !refuses(&quiet),
+                "{} {answer:?} {quiet:?}",
+                adapter.agent_name()
+            );
+            assert!(!refuses(
+                &adapter.render_decision_reply(ExpectedHookReplyKind::Silent, &answer)
+            ));
         }
-        let noted = adapter.reply(ReplyForm::Silent, &Answer::new(Decision::Noted));
-        assert_eq!(noted.stdout.is_empty(), adapter.name() != "generic");
+        let noted = adapter.render_decision_reply(
+            ExpectedHookReplyKind::Silent,
+            &HookDecisionWithTexts::new(Decision::Noted),
+        );
+        assert_eq!(noted.stdout.is_empty(), adapter.agent_name() != "generic");
     }
 }
 
 #[test]
 fn capabilities_say_what_is_rendered() {
     for adapter in ALL {
-        let able = adapter.capabilities();
+        let able = adapter.agent_capabilities();
         let tool = |decision: ToolDecision| {
-            let answer = Answer {
+            let answer = HookDecisionWithTexts {
                 can_ask: true,
-                ..Answer::new(Decision::Tool(decision))
+                ..HookDecisionWithTexts::new(Decision::Tool(decision))
             };
-            String::from_utf8(adapter.reply(ReplyForm::Tool, &answer).stdout).unwrap()
+            String::from_utf8(
+                adapter
+                    .render_decision_reply(ExpectedHookReplyKind::Tool, &answer)
+                    .stdout,
+            )
+            .unwrap()
         };
         let asked = tool(ToolDecision::Ask {
             reason: "r".into(),
@@ -231,11 +253,17 @@ fn capabilities_say_what_is_rendered() {
             asked.contains("\"ask\""),
             able.ask_person,
             "{}",
-            adapter.name()
+            adapter.agent_name()
         );
         let halted = tool(ToolDecision::Halt { reason: "r".into() });
         let really = halted.contains("\"continue\":false") || halted.contains("\"halt\"");
-        assert_eq!(really, able.halt, "{}", adapter.name());
-        assert!(able.deadlines.of(EventKind::Stop) >= able.deadlines.of(EventKind::SessionEnd));
+        assert_eq!(really, able.halt, "{}", adapter.agent_name());
+        assert!(
+            able.deadlines
+                .default_hook_deadline_for_event(AgentEventKind::Stop)
+                >= able
+                    .deadlines
+                    .default_hook_deadline_for_event(AgentEventKind::SessionEnd)
+        );
     }
 }

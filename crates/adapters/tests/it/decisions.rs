@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use checkrein_adapters::Answer;
+use checkrein_adapters::HookDecisionWithTexts;
 use checkrein_core::decision::{
     Decision, FailedCheckFeedback, StopDecision, StopFeedback, ToolDecision,
 };
@@ -79,7 +79,7 @@ pub(crate) fn stops() -> Vec<StopDecision> {
 }
 
 /// Every decision, with and without every word that can go with it.
-pub(crate) fn answers() -> Vec<Answer> {
+pub(crate) fn answers() -> Vec<HookDecisionWithTexts> {
     let mut decisions: Vec<Decision> = tools().into_iter().map(Decision::Tool).collect();
     decisions.extend(stops().into_iter().map(Decision::Stop));
     decisions.push(Decision::Noted);
@@ -88,7 +88,7 @@ pub(crate) fn answers() -> Vec<Answer> {
         for text in [None, Some("fix the tests"), Some(" ")] {
             for notice in [None, Some("one line")] {
                 for can_ask in [false, true] {
-                    answers.push(Answer {
+                    answers.push(HookDecisionWithTexts {
                         decision: decision.clone(),
                         text: text.map(str::to_owned),
                         notice: notice.map(str::to_owned),

@@ -1,7 +1,7 @@
 //! Whatever bytes come in: an answer, never a panic.
 
 use checkrein_adapters::generic::trace;
-use checkrein_adapters::{ALL, Adapter, ReplyForm, Unreadable};
+use checkrein_adapters::{ALL, Adapter, AgentEventError, ExpectedHookReplyKind};
 use proptest::prelude::*;
 use serde_json::{Map, Value};
 
@@ -25,24 +25,29 @@ fn any_json() -> impl Strategy<Value = Value> {
 }
 
 fn knocks(adapter: &dyn Adapter, bytes: &[u8]) {
-    let form = match adapter.read(bytes, &|_| Some("7".to_owned())) {
-        Ok(knock) => knock.form,
-        Err(Unreadable { form, .. }) => form,
+    let form = match adapter.parse_agent_event(bytes, &|_| Some("7".to_owned())) {
+        Ok(knock) => knock.reply_form,
+        Err(AgentEventError {
+            reply_form: form, ..
+        }) => form,
     };
-    let reply = adapter.stance(form, checkrein_core::policy::Stance::Block, "why");
-    assert!(form == ReplyForm::Silent || reply != checkrein_adapters::Reply::nothing());
+    let reply = adapter.stance_as_hook_reply(form, checkrein_core::policy::Stance::Block, "why");
+    assert!(
+        form == ExpectedHookReplyKind::Silent
+            || reply != checkrein_adapters::HookReply::empty_reply()
+    );
 }
 
 /// What an agent without a person prints.
 fn printed(adapter: &dyn Adapter, bytes: &[u8]) {
-    let Some(headless) = adapter.headless() else {
+    let Some(headless) = adapter.headless_agent_if_supported() else {
         return;
     };
-    let mut output = headless.reader();
+    let mut output = headless.agent_output_reader();
     for line in bytes.split(|byte| *byte == b'\n') {
-        let _ = output.line(line);
+        let _ = output.read_agent_output_line(line);
     }
-    let _ = (output.facts(), headless.used_before(bytes));
+    let _ = (output.agent_output_facts(), headless.prior_usage(bytes));
 }
 
 proptest! {
@@ -50,11 +55,11 @@ proptest! {
     fn bytes(bytes in prop::collection::vec(any::<u8>(), 0..300), cursor in ".{0,30}") {
         for adapter in ALL {
             knocks(*adapter, &bytes);
-            let _ = adapter.usage(&bytes, &cursor);
-            let _ = adapter.offset(&cursor);
+            let _ = adapter.transcript_usage(&bytes, &cursor);
+            let _ = adapter.transcript_offset(&cursor);
             printed(*adapter, &bytes);
         }
-        trace::items(&bytes).for_each(drop);
+        trace::read_generic_trace_items(&bytes).for_each(drop);
     }
 
     /// A row of an agent's output with anything at all in its fields.
@@ -72,7 +77,7 @@ proptest! {
     #[test]
     fn a_field_of_any_kind(pick in any::<prop::sample::Index>(), field in any::<prop::sample::Index>(), value in any_json()) {
         for adapter in ALL {
-            let fixtures = fixtures(adapter.name());
+            let fixtures = fixtures(adapter.agent_name());
             let (_, _, bytes) = pick.get(&fixtures);
             let mut message: Map<String, Value> = serde_json::from_slice(bytes).unwrap();
             let keys: Vec<String> = message.keys().cloned().collect();
@@ -85,7 +90,7 @@ proptest! {
     #[test]
     fn damaged(pick in any::<prop::sample::Index>(), at in any::<prop::sample::Index>(), byte in any::<u8>()) {
         for adapter in ALL {
-            let fixtures = fixtures(adapter.name());
+            let fixtures = fixtures(adapter.agent_name());
             let (_, _, bytes) = pick.get(&fixtures);
             let at = at.index(bytes.len());
             knocks(*adapter, &bytes[..at]);
@@ -102,7 +107,7 @@ proptest! {
             line.insert(field.to_owned(), value.clone());
         }
         line.insert("type".to_owned(), Value::from(kind));
-        trace::items(Value::Object(line).to_string().as_bytes()).for_each(drop);
+        trace::read_generic_trace_items(Value::Object(line).to_string().as_bytes()).for_each(drop);
     }
 
     /// Usage rows of any shape.
@@ -114,7 +119,7 @@ proptest! {
             format!("{{\"type\":\"event_msg\",\"payload\":{{\"type\":\"token_count\",\"info\":{value}}}}}\n"),
         ] {
             for adapter in ALL {
-                let _ = adapter.usage(text.as_bytes(), "");
+                let _ = adapter.transcript_usage(text.as_bytes(), "");
             }
         }
     }
@@ -123,16 +128,18 @@ proptest! {
 #[test]
 fn nesting_without_bound_does_not_recurse() {
     for adapter in ALL {
-        let name = if adapter.name() == "generic" {
+        let name = if adapter.agent_name() == "generic" {
             "type"
         } else {
             "hook_event_name"
         };
-        let event = adapter.events()[0];
+        let event = adapter.hook_events()[0];
         let deep = "[".repeat(200_000);
         let bytes =
             format!("{{\"{name}\":\"{event}\",\"session_id\":\"s\",\"session\":\"s\",\"x\":{deep}");
-        let error = adapter.read(bytes.as_bytes(), &|_| None).unwrap_err();
+        let error = adapter
+            .parse_agent_event(bytes.as_bytes(), &|_| None)
+            .unwrap_err();
         assert!(error.event.is_some(), "{error:?}");
     }
 }

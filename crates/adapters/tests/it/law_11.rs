@@ -1,7 +1,7 @@
 //! Law 11, Checkrein only tightens: no answer of ours lifts a prompt, a sandbox or another
 //! hook's denial, whatever was decided and whatever was asked.
 
-use checkrein_adapters::{ALL, Reply, ReplyForm};
+use checkrein_adapters::{ALL, ExpectedHookReplyKind, HookReply};
 use checkrein_core::policy::Stance;
 use serde_json::Value;
 
@@ -31,7 +31,7 @@ fn words(value: &Value, found: &mut Vec<String>) {
 
 /// In our own protocol `allow` is the name of "no opinion"; there is nothing it could lift,
 /// and it never comes with a call to run instead.
-fn grants(agent: &str, reply: &Reply) -> Vec<String> {
+fn grants(agent: &str, reply: &HookReply) -> Vec<String> {
     let said: Value = serde_json::from_slice(&reply.stdout).unwrap_or(Value::Null);
     let mut found = Vec::new();
     words(&said, &mut found);
@@ -46,23 +46,23 @@ fn grants(agent: &str, reply: &Reply) -> Vec<String> {
 #[test]
 fn no_answer_grants_anything() {
     for adapter in ALL {
-        for form in ReplyForm::ALL {
+        for form in ExpectedHookReplyKind::ALL {
             for answer in answers() {
-                let reply = adapter.reply(form, &answer);
-                let found = grants(adapter.name(), &reply);
+                let reply = adapter.render_decision_reply(form, &answer);
+                let found = grants(adapter.agent_name(), &reply);
                 assert!(
                     found.is_empty(),
                     "{} {form:?} {answer:?}: {found:?}",
-                    adapter.name()
+                    adapter.agent_name()
                 );
             }
             for stance in [Stance::Block, Stance::Allow, Stance::Ask] {
-                let reply = adapter.stance(form, stance, "cannot judge");
-                let found = grants(adapter.name(), &reply);
+                let reply = adapter.stance_as_hook_reply(form, stance, "cannot judge");
+                let found = grants(adapter.agent_name(), &reply);
                 assert!(
                     found.is_empty(),
                     "{} {form:?} {stance:?}: {found:?}",
-                    adapter.name()
+                    adapter.agent_name()
                 );
             }
         }
@@ -71,10 +71,10 @@ fn no_answer_grants_anything() {
 
 #[test]
 fn the_search_for_grants_finds_one() {
-    let reply = Reply {
+    let reply = HookReply {
         stdout: br#"{"hookSpecificOutput":{"permissionDecision":"allow","updatedInput":{}}}"#
             .to_vec(),
-        ..Reply::nothing()
+        ..HookReply::empty_reply()
     };
     assert_eq!(grants("claude-code", &reply), ["allow", "updatedInput"]);
 }

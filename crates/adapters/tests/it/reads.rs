@@ -1,6 +1,8 @@
 //! What the recorded messages mean, as whole values where a value can differ.
 
-use checkrein_adapters::{EventKind, Knock, ReplyForm, Transcript, find};
+use checkrein_adapters::{
+    AgentEvent, AgentEventKind, ExpectedHookReplyKind, TranscriptFile, find_adapter,
+};
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId};
 use checkrein_core::input::{
@@ -17,18 +19,18 @@ const CLAUDE_SESSION: &str = "9eac3c12-542e-494d-a16f-07f94a2d5ddc";
 const CLAUDE_TRANSCRIPT: &str =
     "/home/dev/.claude/projects/-home-dev-repo/9eac3c12-542e-494d-a16f-07f94a2d5ddc.jsonl";
 
-fn read(agent: &str, file: &str) -> Knock {
-    find(agent)
+fn read(agent: &str, file: &str) -> AgentEvent {
+    find_adapter(agent)
         .unwrap()
-        .read(&fixture(agent, file), &|_| None)
+        .parse_agent_event(&fixture(agent, file), &|_| None)
         .unwrap()
 }
 
-fn read_with(agent: &str, file: &str, name: &str, value: &str) -> Knock {
+fn read_with(agent: &str, file: &str, name: &str, value: &str) -> AgentEvent {
     let env = |asked: &str| (asked == name).then(|| value.to_owned());
-    find(agent)
+    find_adapter(agent)
         .unwrap()
-        .read(&fixture(agent, file), &env)
+        .parse_agent_event(&fixture(agent, file), &env)
         .unwrap()
 }
 
@@ -40,32 +42,32 @@ fn call(tool: &str, args: &Value) -> checkrein_core::digest::EightByteDigest {
     .to_short_digest()
 }
 
-fn claude(file: &str) -> Knock {
+fn claude(file: &str) -> AgentEvent {
     read("claude-code", &format!("{file}@2.1.330.json"))
 }
 
-fn codex(file: &str) -> Knock {
+fn codex(file: &str) -> AgentEvent {
     read("codex", &format!("{file}@0.169.0.json"))
 }
 
-fn generic(file: &str) -> Knock {
+fn generic(file: &str) -> AgentEvent {
     read("generic", &format!("{file}.json"))
 }
 
-fn input(knock: Knock) -> Input {
+fn input(knock: AgentEvent) -> Input {
     knock.input.unwrap()
 }
 
 #[test]
-fn a_whole_knock_of_claude_code() {
+fn a_whole_event_of_claude_code() {
     let args = json!({"command": "echo fine", "description": "say fine"});
     assert_eq!(
         claude("PreToolUse"),
-        Knock {
+        AgentEvent {
             session: SessionId::from(CLAUDE_SESSION),
             cwd: Some("/home/dev/repo".into()),
-            event: EventKind::ToolRequest,
-            native: "PreToolUse".into(),
+            event: AgentEventKind::ToolRequest,
+            native_event: "PreToolUse".into(),
             key: Some("PreToolUse:toolu_01A".into()),
             input: Some(Input::ToolRequested(ToolRequested {
                 scope: ScopeId::main_scope(),
@@ -80,15 +82,15 @@ fn a_whole_knock_of_claude_code() {
                 reports_outcome: true,
                 tokens: None,
             })),
-            then: None,
-            then_key: None,
+            result_input: None,
+            result_key: None,
             action: ToolAction::shell_action_from_script("echo fine"),
-            works_in: Some("/home/dev/repo".into()),
-            transcript: Some(Transcript {
+            working_folder: Some("/home/dev/repo".into()),
+            transcript: Some(TranscriptFile {
                 path: CLAUDE_TRANSCRIPT.into(),
                 scope: ScopeId::main_scope()
             }),
-            form: ReplyForm::Tool,
+            reply_form: ExpectedHookReplyKind::Tool,
             first_stop: None,
             can_ask: true,
         }
@@ -98,7 +100,7 @@ fn a_whole_knock_of_claude_code() {
 #[test]
 fn claude_code_results() {
     let args = json!({"command": "echo fine", "description": "say fine"});
-    let returned = |knock: Knock| match knock.input {
+    let returned = |knock: AgentEvent| match knock.input {
         Some(Input::ToolReturned(returned)) => returned,
         other => panic!("{other:?}"),
     };
@@ -141,7 +143,7 @@ fn claude_code_results() {
 
 #[test]
 fn a_result_belongs_to_its_request() {
-    let check = |request: Knock, result: Knock| match (input(request), input(result)) {
+    let check = |request: AgentEvent, result: AgentEvent| match (input(request), input(result)) {
         (Input::ToolRequested(request), Input::ToolReturned(result)) => {
             assert_eq!(
                 (request.call, request.call_id),
@@ -204,7 +206,7 @@ fn claude_code_stops() {
     let sub = claude("SubagentStop");
     assert_eq!(
         sub.transcript,
-        Some(Transcript {
+        Some(TranscriptFile {
             path: format!(
                 "{}/subagents/agent-a59d197cbe0bde8b5.jsonl",
                 CLAUDE_TRANSCRIPT.trim_end_matches(".jsonl")
@@ -301,12 +303,12 @@ fn codex_messages() {
         (
             knock.key.as_deref(),
             knock.action.shell_script_of_call(),
-            knock.form
+            knock.reply_form
         ),
         (
             Some("PreToolUse:call_1"),
             Some("echo one > one.txt && cat one.txt"),
-            ReplyForm::Tool
+            ExpectedHookReplyKind::Tool
         )
     );
     assert!(
@@ -357,9 +359,9 @@ fn a_codex_patch_that_failed_wrote_nothing() {
         "tool_input": {"command": "*** Begin Patch"},
         "tool_response": "Exit code: 1\nWall time: 0.2 seconds\nOutput:\nno\n",
     });
-    let knock = find("codex")
+    let knock = find_adapter("codex")
         .unwrap()
-        .read(message.to_string().as_bytes(), &|_| None)
+        .parse_agent_event(message.to_string().as_bytes(), &|_| None)
         .unwrap();
     match input(knock) {
         Input::ToolReturned(returned) => {
@@ -402,11 +404,11 @@ fn generic_messages() {
     );
     let inline = generic("tool_call-inline");
     assert_eq!(
-        (inline.key.as_deref(), inline.then_key.as_deref()),
+        (inline.key.as_deref(), inline.result_key.as_deref()),
         (Some("tool_call:3"), Some("tool_result:3"))
     );
-    assert!(matches!(inline.then, Some(Input::ToolReturned(returned)) if returned.wrote));
-    assert_eq!(generic("tool_call").then, None);
+    assert!(matches!(inline.result_input, Some(Input::ToolReturned(returned)) if returned.wrote));
+    assert_eq!(generic("tool_call").result_input, None);
     assert_eq!(
         input(generic("end")),
         Input::SessionEnded(SessionEnded {
@@ -417,21 +419,24 @@ fn generic_messages() {
 
 #[test]
 fn unknown_events_mean_nothing_and_missing_fields_are_named() {
-    let check = |agent: &str, bytes: &str, expected: Result<Option<ReplyForm>, &str>| {
-        let read = find(agent).unwrap().read(bytes.as_bytes(), &|_| None);
-        match (read, expected) {
-            (Ok(knock), Ok(form)) => {
-                assert_eq!(
-                    (knock.input.is_some(), Some(knock.form)),
-                    (false, form),
-                    "{bytes}"
-                );
+    let check =
+        |agent: &str, bytes: &str, expected: Result<Option<ExpectedHookReplyKind>, &str>| {
+            let read = find_adapter(agent)
+                .unwrap()
+                .parse_agent_event(bytes.as_bytes(), &|_| None);
+            match (read, expected) {
+                (Ok(knock), Ok(form)) => {
+                    assert_eq!(
+                        (knock.input.is_some(), Some(knock.reply_form)),
+                        (false, form),
+                        "{bytes}"
+                    );
+                }
+                (Err(error), Err(text)) => assert_eq!(error.to_string(), text),
+                (read, expected) => panic!("{bytes}: {read:?}, expected {expected:?}"),
             }
-            (Err(error), Err(text)) => assert_eq!(error.to_string(), text),
-            (read, expected) => panic!("{bytes}: {read:?}, expected {expected:?}"),
-        }
-    };
-    let silent = Ok(Some(ReplyForm::Silent));
+        };
+    let silent = Ok(Some(ExpectedHookReplyKind::Silent));
     check(
         "claude-code",
         r#"{"hook_event_name":"Dance","session_id":"s"}"#,
@@ -476,9 +481,9 @@ fn long_texts_are_handed_over_whole() {
     let message = "x".repeat(100_000);
     let stop =
         json!({"hook_event_name": "Stop", "session_id": "s", "last_assistant_message": message});
-    let knock = find("codex")
+    let knock = find_adapter("codex")
         .unwrap()
-        .read(stop.to_string().as_bytes(), &|_| None)
+        .parse_agent_event(stop.to_string().as_bytes(), &|_| None)
         .unwrap();
     match input(knock) {
         Input::StopRequested(stop) => {
@@ -492,9 +497,9 @@ fn long_texts_are_handed_over_whole() {
     }
     let args = json!({"command": message});
     let tool = json!({"hook_event_name": "PreToolUse", "session_id": "s", "tool_name": "Bash", "tool_input": args});
-    let knock = find("codex")
+    let knock = find_adapter("codex")
         .unwrap()
-        .read(tool.to_string().as_bytes(), &|_| None)
+        .parse_agent_event(tool.to_string().as_bytes(), &|_| None)
         .unwrap();
     assert_eq!(
         knock.action.shell_script_of_call().map(str::len),

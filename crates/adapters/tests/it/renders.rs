@@ -1,13 +1,13 @@
 //! The exact bytes of every answer. Changing one is changing what a real agent does.
 
-use checkrein_adapters::{Answer, Reply, ReplyForm, find};
+use checkrein_adapters::{ExpectedHookReplyKind, HookDecisionWithTexts, HookReply, find_adapter};
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::policy::Stance;
 use checkrein_core::transition::{Reason, Transition};
 
 use crate::decisions::{feedback, tools};
 
-fn shown(reply: &Reply) -> String {
+fn shown(reply: &HookReply) -> String {
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
     match reply.exit_code {
         0 => text(&reply.stdout),
@@ -20,27 +20,31 @@ fn shown(reply: &Reply) -> String {
 }
 
 fn tool(agent: &str, can_ask: bool) -> Vec<String> {
-    let adapter = find(agent).unwrap();
+    let adapter = find_adapter(agent).unwrap();
     tools()
         .into_iter()
         .map(|decision| {
-            let answer = Answer {
+            let answer = HookDecisionWithTexts {
                 can_ask,
-                ..Answer::new(Decision::Tool(decision))
+                ..HookDecisionWithTexts::new(Decision::Tool(decision))
             };
-            shown(&adapter.reply(ReplyForm::Tool, &answer))
+            shown(&adapter.render_decision_reply(ExpectedHookReplyKind::Tool, &answer))
         })
         .collect()
 }
 
 fn stop(agent: &str, decision: StopDecision, text: Option<&str>, notice: Option<&str>) -> String {
-    let answer = Answer {
+    let answer = HookDecisionWithTexts {
         decision: Decision::Stop(decision),
         text: text.map(str::to_owned),
         notice: notice.map(str::to_owned),
         can_ask: false,
     };
-    shown(&find(agent).unwrap().reply(ReplyForm::Stop, &answer))
+    shown(
+        &find_adapter(agent)
+            .unwrap()
+            .render_decision_reply(ExpectedHookReplyKind::Stop, &answer),
+    )
 }
 
 fn accept() -> StopDecision {
@@ -223,35 +227,72 @@ fn generic_stop_answers() {
 
 #[test]
 fn stances() {
-    let check = |agent: &str, form: ReplyForm, stance: Stance, expected: &str| {
-        let reply = find(agent).unwrap().stance(form, stance, "why");
+    let check = |agent: &str, form: ExpectedHookReplyKind, stance: Stance, expected: &str| {
+        let reply = find_adapter(agent)
+            .unwrap()
+            .stance_as_hook_reply(form, stance, "why");
         assert_eq!(shown(&reply), expected, "{agent} {form:?} {stance:?}");
     };
     let said = "{\"systemMessage\":\"why\"}\n";
     let (deny, ask) = (permission("deny", "why"), permission("ask", "why"));
-    check("claude-code", ReplyForm::Tool, Stance::Block, &deny);
-    check("claude-code", ReplyForm::Tool, Stance::Ask, &ask);
-    check("claude-code", ReplyForm::Tool, Stance::Allow, said);
-    check("claude-code", ReplyForm::Stop, Stance::Block, "exit 2: why");
-    check("claude-code", ReplyForm::Stop, Stance::Allow, said);
     check(
         "claude-code",
-        ReplyForm::Unknown,
+        ExpectedHookReplyKind::Tool,
+        Stance::Block,
+        &deny,
+    );
+    check(
+        "claude-code",
+        ExpectedHookReplyKind::Tool,
+        Stance::Ask,
+        &ask,
+    );
+    check(
+        "claude-code",
+        ExpectedHookReplyKind::Tool,
+        Stance::Allow,
+        said,
+    );
+    check(
+        "claude-code",
+        ExpectedHookReplyKind::Stop,
         Stance::Block,
         "exit 2: why",
     );
-    check("claude-code", ReplyForm::Silent, Stance::Block, "");
-    check("codex", ReplyForm::Tool, Stance::Block, &deny);
-    check("codex", ReplyForm::Tool, Stance::Ask, &deny);
-    check("codex", ReplyForm::Tool, Stance::Allow, said);
+    check(
+        "claude-code",
+        ExpectedHookReplyKind::Stop,
+        Stance::Allow,
+        said,
+    );
+    check(
+        "claude-code",
+        ExpectedHookReplyKind::Unknown,
+        Stance::Block,
+        "exit 2: why",
+    );
+    check(
+        "claude-code",
+        ExpectedHookReplyKind::Silent,
+        Stance::Block,
+        "",
+    );
+    check("codex", ExpectedHookReplyKind::Tool, Stance::Block, &deny);
+    check("codex", ExpectedHookReplyKind::Tool, Stance::Ask, &deny);
+    check("codex", ExpectedHookReplyKind::Tool, Stance::Allow, said);
     check(
         "codex",
-        ReplyForm::Stop,
+        ExpectedHookReplyKind::Stop,
         Stance::Block,
         "{\"decision\":\"block\",\"reason\":\"why\"}\n",
     );
-    check("codex", ReplyForm::Stop, Stance::Ask, said);
-    check("codex", ReplyForm::Unknown, Stance::Block, "exit 2: why");
+    check("codex", ExpectedHookReplyKind::Stop, Stance::Ask, said);
+    check(
+        "codex",
+        ExpectedHookReplyKind::Unknown,
+        Stance::Block,
+        "exit 2: why",
+    );
 }
 
 #[test]
@@ -261,9 +302,10 @@ fn a_reason_is_never_cut_or_reworded() {
         reason: reason.clone(),
     });
     for agent in ["claude-code", "codex"] {
-        let reply = find(agent)
-            .unwrap()
-            .reply(ReplyForm::Tool, &Answer::new(decision.clone()));
+        let reply = find_adapter(agent).unwrap().render_decision_reply(
+            ExpectedHookReplyKind::Tool,
+            &HookDecisionWithTexts::new(decision.clone()),
+        );
         let said: serde_json::Value = serde_json::from_slice(&reply.stdout).unwrap();
         let pointer = "/hookSpecificOutput/permissionDecisionReason";
         assert_eq!(

@@ -3,9 +3,11 @@
 
 use std::collections::BTreeSet;
 
-use checkrein_adapters::codex_trust::{self, Standing};
-use checkrein_adapters::settings::{Call, Effect, FaultKind, Reading};
-use checkrein_adapters::{find, settings::Hook};
+use checkrein_adapters::codex_trust::{self, HookTrust};
+use checkrein_adapters::settings::{
+    HookHandlerAction, ParsedHookSettings, SettingsFaultKind, SettingsLostByFault,
+};
+use checkrein_adapters::{find_adapter, settings::HookHandler};
 use serde_json::Value;
 
 const CLAUDE_CODE: &str = include_str!("../../fixtures/settings/claude-code@2.1.330.jsonl");
@@ -25,14 +27,17 @@ fn cases(text: &str) -> Vec<(String, Vec<u8>, Value)> {
     cases
 }
 
-fn read(agent: &str, bytes: &[u8]) -> Reading {
-    find(agent).unwrap().settings(bytes).unwrap()
+fn read(agent: &str, bytes: &[u8]) -> ParsedHookSettings {
+    find_adapter(agent)
+        .unwrap()
+        .parse_hook_settings(bytes)
+        .unwrap()
 }
 
-fn command(hook: &Hook) -> &str {
+fn command(hook: &HookHandler) -> &str {
     match &hook.call {
-        Call::Command { command, .. } => command,
-        Call::Other(kind) => kind,
+        HookHandlerAction::Command { command, .. } => command,
+        HookHandlerAction::Other(kind) => kind,
     }
 }
 
@@ -48,8 +53,8 @@ fn claude_code_calls_what_we_say_it_calls() {
         let reading = read("claude-code", &bytes);
         // What was played: a start, a prompt, two Bash calls and a stop.
         let said: BTreeSet<&str> = reading
-            .in_force()
-            .filter(|_| reading.all_off != Some(true))
+            .active_hooks()
+            .filter(|_| reading.hooks_disabled != Some(true))
             .filter(|hook| hook.matcher.as_deref() != Some("resume"))
             .map(command)
             .collect();
@@ -69,7 +74,7 @@ fn claude_code_ignores_the_files_that_we_say_it_ignores() {
         let reading = read("claude-code", &bytes);
         let heeded = case["deny_rule"] == true;
         assert_eq!(
-            !reading.is_dropped(),
+            !reading.agent_ignores_settings_file(),
             heeded,
             "{name}: {:#?}",
             reading.faults
@@ -80,12 +85,12 @@ fn claude_code_ignores_the_files_that_we_say_it_ignores() {
 }
 
 #[test]
-fn whatever_is_not_called_is_a_fault_with_a_place_and_a_mend() {
+fn whatever_is_not_called_is_a_fault_with_a_place_and_a_fix() {
     for (agent, text) in [("claude-code", CLAUDE_CODE), ("codex", CODEX)] {
         for (name, bytes, _) in cases(text) {
             let reading = read(agent, &bytes);
             for fault in &reading.faults {
-                let complete = [&fault.place, &fault.what, &fault.mend]
+                let complete = [&fault.place, &fault.what, &fault.fix]
                     .iter()
                     .all(|text| !text.is_empty());
                 assert!(complete, "{name}: {fault:?}");
@@ -103,7 +108,11 @@ fn each_mistake_has_its_own_name() {
         let first = reading.faults.first().cloned();
         first.map(|fault| (fault.kind, fault.effect, fault.place))
     };
-    let check = |agent: &str, text: &str, kind: FaultKind, effect: Effect, place: &str| {
+    let check = |agent: &str,
+                 text: &str,
+                 kind: SettingsFaultKind,
+                 effect: SettingsLostByFault,
+                 place: &str| {
         assert_eq!(
             fault(agent, text),
             Some((kind, effect, place.to_owned())),
@@ -114,8 +123,8 @@ fn each_mistake_has_its_own_name() {
     let pre = |inner: &str| format!(r#"{{"hooks":{{"PreToolUse":[{inner}]}}}}"#);
     let handler = r#"{"type":"command","command":"x"}"#;
     let group = |extra: &str| format!(r#"{{{extra}"hooks":[{handler}]}}"#);
-    use Effect::{Entry, File, Hooks, Nothing};
-    use FaultKind::*;
+    use SettingsFaultKind::*;
+    use SettingsLostByFault::{Entry, File, Hooks, Nothing};
     check("claude-code", "{", Malformed, File, "line 1, column 1");
     check(
         "claude-code",
@@ -235,10 +244,22 @@ fn a_file_that_is_in_order_has_no_faults() {
         );
         let reading = read(agent, &std::fs::read(file).unwrap());
         assert_eq!(reading.faults, [], "{agent}");
-        let events: BTreeSet<&str> = reading.in_force().map(|hook| hook.event.as_str()).collect();
-        let all: BTreeSet<&str> = find(agent).unwrap().events().iter().copied().collect();
+        let events: BTreeSet<&str> = reading
+            .active_hooks()
+            .map(|hook| hook.event.as_str())
+            .collect();
+        let all: BTreeSet<&str> = find_adapter(agent)
+            .unwrap()
+            .hook_events()
+            .iter()
+            .copied()
+            .collect();
         assert_eq!(events, all, "{agent}");
-        assert!(reading.in_force().all(|hook| hook.call.is_ours()));
+        assert!(
+            reading
+                .active_hooks()
+                .all(|hook| hook.call.is_checkrein_hook())
+        );
     }
 }
 
@@ -249,14 +270,14 @@ fn codex_takes_over_what_we_say_it_takes_over() {
         let said: BTreeSet<(String, u64, bool, Option<String>)> = reading
             .hooks
             .iter()
-            .filter(|_| !reading.is_dropped())
+            .filter(|_| !reading.agent_ignores_settings_file())
             .map(|hook| {
-                let key = codex_trust::key("", hook).unwrap();
+                let key = codex_trust::codex_hook_trust_key("", hook).unwrap();
                 (
                     key.trim_start_matches(':').to_owned(),
                     hook.timeout,
                     hook.detached,
-                    codex_trust::hash(hook),
+                    codex_trust::codex_hook_trust_hash(hook),
                 )
             })
             .collect();
@@ -293,28 +314,37 @@ fn codex_runs_only_what_a_person_reviewed() {
     let hash = "sha256:7cd3bd75d5f588f95ee4f55650a36b04e9a48c57020107701365d29e991b85c0";
     let standing = |state: &str| {
         let text = format!("model = \"m\"\n[hooks.state.\"{path}:stop:0:0\"]\n{state}\n");
-        codex_trust::read(&text).unwrap().standing(path, hook)
+        codex_trust::parse_codex_config(&text)
+            .unwrap()
+            .hook_trust(path, hook)
     };
-    assert_eq!(standing(""), Standing::Untrusted);
+    assert_eq!(standing(""), HookTrust::Untrusted);
     assert_eq!(
         standing(&format!("trusted_hash = \"{hash}\"")),
-        Standing::Trusted
+        HookTrust::Trusted
     );
-    assert_eq!(standing("trusted_hash = \"sha256:00\""), Standing::Modified);
+    assert_eq!(
+        standing("trusted_hash = \"sha256:00\""),
+        HookTrust::Modified
+    );
     assert_eq!(
         standing(&format!("trusted_hash = \"{hash}\"\nenabled = false")),
-        Standing::Disabled
+        HookTrust::Disabled
     );
-    let nothing = codex_trust::read("").unwrap();
-    assert_eq!(nothing.standing(path, hook), Standing::Untrusted);
-    assert!(nothing.hooks_on && !nothing.trusts("/home/dev/repo"));
-    let some = codex_trust::read(
+    let nothing = codex_trust::parse_codex_config("").unwrap();
+    assert_eq!(nothing.hook_trust(path, hook), HookTrust::Untrusted);
+    assert!(nothing.hooks_on && !nothing.codex_trusts_repo_hooks("/home/dev/repo"));
+    let some = codex_trust::parse_codex_config(
         "[features]\nhooks = false\n[projects.\"/home/dev/repo\"]\ntrust_level = \"trusted\"\n\
          [[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"y\"\n",
     )
     .unwrap();
-    assert!(!some.hooks_on && some.trusts("/home/dev/repo") && !some.trusts("/home/dev"));
-    assert_eq!(some.inline.hooks.len(), 1);
-    assert!(codex_trust::read("[").is_err());
-    assert!(codex_trust::read("[hooks]\nStop = 3").is_err());
+    assert!(
+        !some.hooks_on
+            && some.codex_trusts_repo_hooks("/home/dev/repo")
+            && !some.codex_trusts_repo_hooks("/home/dev")
+    );
+    assert_eq!(some.inline_hooks.hooks.len(), 1);
+    assert!(codex_trust::parse_codex_config("[").is_err());
+    assert!(codex_trust::parse_codex_config("[hooks]\nStop = 3").is_err());
 }

@@ -12,7 +12,8 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use checkrein_adapters::{
-    self as adapters, Adapter, Answer, Env, EventKind, Knock, Reply, ReplyForm, Transcript,
+    self as adapters, Adapter, AgentEvent, AgentEventKind, EnvLookup, ExpectedHookReplyKind,
+    HookDecisionWithTexts, HookReply, TranscriptFile,
 };
 use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::ids::SourceName;
@@ -61,8 +62,11 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
         .first()
         .map(|word| word.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let Some(adapter) = adapters::find(&agent) else {
-        let known: Vec<&str> = adapters::ALL.iter().map(|adapter| adapter.name()).collect();
+    let Some(adapter) = adapters::find_adapter(&agent) else {
+        let known: Vec<&str> = adapters::ALL
+            .iter()
+            .map(|adapter| adapter.agent_name())
+            .collect();
         ui::say(&format!(
             "checkrein hook: no agent is named '{agent}'; known: {}",
             known.join(", ")
@@ -76,7 +80,7 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
 
 /// The same, when the arguments came through the big parser (`--help` was asked for).
 pub(crate) fn parsed(args: Hook) -> ExitCode {
-    match adapters::find(&args.agent) {
+    match adapters::find_adapter(&args.agent) {
         Some(adapter) => {
             let words = [OsString::from(&args.agent)];
             emit(guarded(adapter, Ok(args), &words))
@@ -133,19 +137,26 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
     Ok(args)
 }
 
-fn emit(reply: Reply) -> ExitCode {
+fn emit(reply: HookReply) -> ExitCode {
     ui::say_bytes(&reply.stderr);
     ui::answer_bytes(&reply.stdout);
     exit_code::exit(reply.exit_code)
 }
 
 /// A panic of ours is answered by stance as well.
-fn guarded(adapter: &'static dyn Adapter, args: Result<Hook, String>, words: &[OsString]) -> Reply {
+fn guarded(
+    adapter: &'static dyn Adapter,
+    args: Result<Hook, String>,
+    words: &[OsString],
+) -> HookReply {
     caught(adapter, |form| answer(adapter, args, words, form))
 }
 
-fn caught(adapter: &dyn Adapter, answer: impl FnOnce(&Cell<ReplyForm>) -> Reply) -> Reply {
-    let form = Cell::new(ReplyForm::Unknown);
+fn caught(
+    adapter: &dyn Adapter,
+    answer: impl FnOnce(&Cell<ExpectedHookReplyKind>) -> HookReply,
+) -> HookReply {
+    let form = Cell::new(ExpectedHookReplyKind::Unknown);
     catch_unwind(AssertUnwindSafe(|| answer(&form))).unwrap_or_else(|_| {
         let why = "it failed in a way it should not; please report the lines above";
         by_stance(adapter, form.get(), None, why, StancePolicy::default())
@@ -157,12 +168,17 @@ fn caught(adapter: &dyn Adapter, answer: impl FnOnce(&Cell<ReplyForm>) -> Reply)
     not(unix),
     expect(dead_code, reason = "there are no confinements there")
 )]
-pub(crate) fn at_desk(desk: &Desk, words: &[String], bytes: &[u8], env: Env<'_>) -> Reply {
+pub(crate) fn at_desk(
+    desk: &Desk,
+    words: &[String],
+    bytes: &[u8],
+    env: EnvLookup<'_>,
+) -> HookReply {
     let agent = words.first().cloned().unwrap_or_default();
-    let Some(adapter) = adapters::find(&agent) else {
-        return Reply {
+    let Some(adapter) = adapters::find_adapter(&agent) else {
+        return HookReply {
             exit_code: exit_code::NO,
-            ..Reply::nothing()
+            ..HookReply::empty_reply()
         };
     };
     let rest: Vec<OsString> = words.iter().skip(1).map(OsString::from).collect();
@@ -194,11 +210,11 @@ fn answer(
     adapter: &'static dyn Adapter,
     args: Result<Hook, String>,
     words: &[OsString],
-    form: &Cell<ReplyForm>,
-) -> Reply {
+    form: &Cell<ExpectedHookReplyKind>,
+) -> HookReply {
     let started = Instant::now();
     let env = |name: &str| std::env::var(name).ok();
-    let read = |bytes: &[u8]| adapter.read(bytes, &env);
+    let read = |bytes: &[u8]| adapter.parse_agent_event(bytes, &env);
     let due = args.as_ref().ok().and_then(|args| args.deadline);
     let due = due.map_or(UNSAID, Duration::from_secs);
     let due = due.saturating_sub(margin(due));
@@ -206,7 +222,10 @@ fn answer(
         Ok(bytes) => bytes,
         Err(Unread { head, why }) => {
             // Its beginning mostly tells the kind of event: size is no way around the gate.
-            form.set(read(&head).map_or_else(|unreadable| unreadable.form, |knock| knock.form));
+            form.set(
+                read(&head)
+                    .map_or_else(|unreadable| unreadable.reply_form, |knock| knock.reply_form),
+            );
             // Arguments that cannot be read are told of when a message can be.
             let place = args.as_ref().map(given).unwrap_or_default();
             let stances = stricter(stances_at(place));
@@ -228,24 +247,24 @@ fn weigh(
     adapter: &'static dyn Adapter,
     args: Result<Hook, String>,
     bytes: &[u8],
-    env: Env<'_>,
-    form: &Cell<ReplyForm>,
+    env: EnvLookup<'_>,
+    form: &Cell<ExpectedHookReplyKind>,
     started: Instant,
     place: Where<'_>,
-) -> Reply {
-    let knock = match adapter.read(bytes, env) {
+) -> HookReply {
+    let knock = match adapter.parse_agent_event(bytes, env) {
         Ok(knock) => knock,
         Err(unreadable) => {
             let why = format!("{unreadable}; {}", unreadable.hint);
             let place = args.as_ref().map(given).unwrap_or_default();
             let stances = stricter(stances_at(place));
-            return by_stance(adapter, unreadable.form, None, &why, stances);
+            return by_stance(adapter, unreadable.reply_form, None, &why, stances);
         }
     };
     let args = match args {
         Ok(args) => args,
         Err(why) => {
-            let why = format!("checkrein hook {}: {why}", adapter.name());
+            let why = format!("checkrein hook {}: {why}", adapter.agent_name());
             let of_clone = match place {
                 Where::Here(words) => words.iter().any(|word| word == "--require-trust"),
                 Where::Desk(_) => true,
@@ -254,13 +273,13 @@ fn weigh(
                 true => StancePolicy::default(),
                 false => stances_at(Given::default()),
             };
-            return by_stance(adapter, knock.form, knock.first_stop, &why, stances);
+            return by_stance(adapter, knock.reply_form, knock.first_stop, &why, stances);
         }
     };
     if knock.input.is_none() {
-        return Reply::nothing();
+        return HookReply::empty_reply();
     }
-    form.set(knock.form);
+    form.set(knock.reply_form);
     let first_stop = knock.first_stop;
     let desk = match place {
         Where::Desk(desk) => Some(desk),
@@ -270,7 +289,7 @@ fn weigh(
                 Err(why) => {
                     return by_stance(
                         adapter,
-                        knock.form,
+                        knock.reply_form,
                         first_stop,
                         &why,
                         StancePolicy::default(),
@@ -320,10 +339,10 @@ fn given(args: &Hook) -> Given<'_> {
 fn judge(
     adapter: &dyn Adapter,
     args: &Hook,
-    knock: Knock,
+    knock: AgentEvent,
     started: Instant,
     desk: Option<&Desk>,
-) -> Result<Reply, Failure> {
+) -> Result<HookReply, Failure> {
     let here = knock
         .cwd
         .clone()
@@ -352,11 +371,16 @@ fn judge(
         why,
         stances: configured_stances(&located),
     };
-    let deadline = args
-        .deadline
-        .unwrap_or_else(|| u64::from(adapter.capabilities().deadlines.of(knock.event)));
+    let deadline = args.deadline.unwrap_or_else(|| {
+        u64::from(
+            adapter
+                .agent_capabilities()
+                .deadlines
+                .default_hook_deadline_for_event(knock.event),
+        )
+    });
     let due = Duration::from_secs(deadline).saturating_sub(margin(Duration::from_secs(deadline)));
-    if knock.event == EventKind::Stop {
+    if knock.event == AgentEventKind::Stop {
         signals::listen();
         #[cfg(target_os = "linux")]
         if desk.is_none() {
@@ -384,7 +408,7 @@ fn judge(
         return Ok(reply);
     }
     // What cancels one stop would cancel the whole run.
-    if knock.event == EventKind::Stop && desk.is_none() {
+    if knock.event == AgentEventKind::Stop && desk.is_none() {
         off::listen(located.place.state.clone());
     }
 
@@ -395,7 +419,7 @@ fn judge(
             stances: configured_stances(&located),
         };
         if ours.map_err(fail)? {
-            return Ok(Reply::nothing());
+            return Ok(HookReply::empty_reply());
         }
     }
 
@@ -405,13 +429,15 @@ fn judge(
         .transcript
         .clone()
         .filter(|transcript| Path::new(&transcript.path).is_file());
-    let at_stop = knock.event == EventKind::Stop;
+    let at_stop = knock.event == AgentEventKind::Stop;
     if at_stop && let Some(transcript) = &transcript {
         wait_for_lag(&runtime, adapter, &knock, transcript);
     }
     // At a tool event only what is new; where a task begins or ends, all of it.
     let limit = match knock.event {
-        EventKind::Stop | EventKind::Prompt | EventKind::SessionStart => MAX_TRANSCRIPT_AT_STOP,
+        AgentEventKind::Stop | AgentEventKind::Prompt | AgentEventKind::SessionStart => {
+            MAX_TRANSCRIPT_AT_STOP
+        }
         _ => MAX_TRANSCRIPT,
     };
     let usage = |cursor: &str| {
@@ -421,7 +447,7 @@ fn judge(
     let mut answered: Option<DeliveryOutcome> = None;
     let news = [
         (knock.input.clone(), knock.key.clone()),
-        (knock.then.clone(), knock.then_key.clone()),
+        (knock.result_input.clone(), knock.result_key.clone()),
     ];
     for (input, key) in news {
         let Some(input) = input else { continue };
@@ -434,7 +460,7 @@ fn judge(
             key,
             input,
             facts: ToolFactsBuilder::new(&knock.action),
-            working_folder: knock.works_in.as_deref().map(Path::new),
+            working_folder: knock.working_folder.as_deref().map(Path::new),
             usage: transcript.is_some().then_some(&usage),
             tool_response: None,
             layers: Vec::new(),
@@ -450,7 +476,8 @@ fn judge(
             if is_call && is_call_read_only(&knock.action, &located.place.root) {
                 ui::say(&format!("checkrein: {why}"));
                 let allow = Decision::Tool(ToolDecision::Allow);
-                return Ok(adapter.reply(knock.form, &Answer::new(allow)));
+                return Ok(adapter
+                    .render_decision_reply(knock.reply_form, &HookDecisionWithTexts::new(allow)));
             }
             return Err(Failure {
                 stances: StancePolicy::default(),
@@ -486,7 +513,7 @@ fn judge(
         // The first news is what the agent waits for an answer to.
         answered.get_or_insert(decided);
     }
-    let reply = answered.map_or_else(Reply::nothing, |decided| {
+    let reply = answered.map_or_else(HookReply::empty_reply, |decided| {
         reply(adapter, &knock, &located, decided)
     });
     // All is committed, and this process is about to end: to close the store first would take
@@ -501,7 +528,7 @@ fn judge(
 fn runtime(
     args: &Hook,
     located: &Located,
-    knock: &Knock,
+    knock: &AgentEvent,
     desk: Option<&Desk>,
     busy: Duration,
     patience: Deadline<'_>,
@@ -513,11 +540,11 @@ fn runtime(
     }
     let quick = matches!(
         knock.event,
-        EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round
+        AgentEventKind::ToolRequest | AgentEventKind::ToolResult | AgentEventKind::Round
     );
     // Where whoever speaks names the session, "main" may begin in every repo.
-    let by_id =
-        adapters::find(&args.agent).is_some_and(|adapter| adapter.capabilities().own_session_ids);
+    let by_id = adapters::find_adapter(&args.agent)
+        .is_some_and(|adapter| adapter.agent_capabilities().own_session_ids);
     let known = (quick, by_id);
     let Settled { located, store } =
         home::of_session(located.clone(), &knock.session, known, busy, patience)?;
@@ -542,7 +569,12 @@ fn show(desk: Option<&Desk>, news: VerificationProgress) {
 
 /// What switches off in the folder of this session. Its agent may work in another one by now; where that cannot be told, it is
 /// the one that the agent works in.
-fn off_here(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>) -> Option<Off> {
+fn off_here(
+    args: &Hook,
+    knock: &AgentEvent,
+    located: &Located,
+    desk: Option<&Desk>,
+) -> Option<Off> {
     let off = off_in(located)?;
     let home = runtime_while_off(args, located, knock, desk);
     let is_elsewhere = home.is_ok_and(|(_, home)| home.place.state != located.place.state);
@@ -553,7 +585,7 @@ fn off_here(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>) 
 fn runtime_while_off(
     args: &Hook,
     located: &Located,
-    knock: &Knock,
+    knock: &AgentEvent,
     desk: Option<&Desk>,
 ) -> Result<(Runtime, Located), RuntimeError> {
     let patience = Deadline {
@@ -574,29 +606,32 @@ fn off_in(located: &Located) -> Option<Off> {
 fn reply_while_off(
     adapter: &dyn Adapter,
     args: &Hook,
-    knock: &Knock,
+    knock: &AgentEvent,
     located: &Located,
     off: &Off,
     desk: Option<&Desk>,
-) -> Option<Reply> {
+) -> Option<HookReply> {
     match knock.event {
-        EventKind::ToolRequest | EventKind::ToolResult | EventKind::Round => {
-            if knock.event != EventKind::Round {
+        AgentEventKind::ToolRequest | AgentEventKind::ToolResult | AgentEventKind::Round => {
+            if knock.event != AgentEventKind::Round {
                 count_call(args, knock, located, desk);
             }
-            let decision = match knock.form {
-                ReplyForm::Tool => Decision::Tool(ToolDecision::Allow),
+            let decision = match knock.reply_form {
+                ExpectedHookReplyKind::Tool => Decision::Tool(ToolDecision::Allow),
                 _ => Decision::Noted,
             };
-            Some(adapter.reply(knock.form, &Answer::new(decision)))
+            Some(
+                adapter
+                    .render_decision_reply(knock.reply_form, &HookDecisionWithTexts::new(decision)),
+            )
         }
-        EventKind::Stop => Some(let_through(adapter, args, knock, located, off, desk)),
+        AgentEventKind::Stop => Some(let_through(adapter, args, knock, located, off, desk)),
         _ => None,
     }
 }
 
 /// A tool call while switched off: it counts as an act. Where that cannot be recorded it goes ahead, and that is said.
-fn count_call(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>) {
+fn count_call(args: &Hook, knock: &AgentEvent, located: &Located, desk: Option<&Desk>) {
     let counted = runtime_while_off(args, located, knock, desk)
         .and_then(|(runtime, _)| Ok(runtime.record_call_while_switched_off(&knock.session)?));
     if let Err(error) = counted {
@@ -611,13 +646,13 @@ fn count_call(args: &Hook, knock: &Knock, located: &Located, desk: Option<&Desk>
 fn let_through(
     adapter: &dyn Adapter,
     args: &Hook,
-    knock: &Knock,
+    knock: &AgentEvent,
     located: &Located,
     off: &Off,
     desk: Option<&Desk>,
-) -> Reply {
+) -> HookReply {
     let Some(Input::StopRequested(stop)) = &knock.input else {
-        return Reply::nothing();
+        return HookReply::empty_reply();
     };
     let delivery = EventDelivery {
         session: knock.session.clone(),
@@ -651,23 +686,23 @@ fn let_through(
         Err(error) => format!("This could not be recorded: {error}"),
     };
     let accept = StopDecision::Accept { transition: None };
-    let answer = Answer {
+    let answer = HookDecisionWithTexts {
         // A sub-agent's stop is no ending.
         notice: stop
             .scope
             .is_main_scope()
             .then(|| format!("{}. {said}", off.words()).trim_end().to_owned()),
-        ..Answer::new(Decision::Stop(accept))
+        ..HookDecisionWithTexts::new(Decision::Stop(accept))
     };
-    adapter.reply(knock.form, &answer)
+    adapter.render_decision_reply(knock.reply_form, &answer)
 }
 
 fn reply(
     adapter: &dyn Adapter,
-    knock: &Knock,
+    knock: &AgentEvent,
     located: &Located,
     decided: DeliveryOutcome,
-) -> Reply {
+) -> HookReply {
     let ending = decided
         .task_transition()
         .filter(|_| decided.decision != Decision::Noted)
@@ -703,7 +738,7 @@ fn reply(
     }
     let notice = (!said.is_empty()).then(|| said.join("\n"));
     let task_halted = decided.state.task.as_ref().is_some_and(|task| task.halted);
-    let answer = Answer {
+    let answer = HookDecisionWithTexts {
         decision: match decided.decision {
             // Its own scope is over, and not the task.
             Decision::Tool(ToolDecision::Deny { reason })
@@ -718,7 +753,7 @@ fn reply(
         notice,
         can_ask: knock.can_ask,
     };
-    adapter.reply(knock.form, &answer)
+    adapter.render_decision_reply(knock.reply_form, &answer)
 }
 
 /// What every ending says as long as it is so.
@@ -755,28 +790,34 @@ fn margin(deadline: Duration) -> Duration {
 
 fn by_stance(
     adapter: &dyn Adapter,
-    form: ReplyForm,
+    form: ExpectedHookReplyKind,
     first_stop: Option<bool>,
     why: &str,
     stances: StancePolicy,
-) -> Reply {
+) -> HookReply {
     ui::say(&format!("checkrein: {why}"));
     let stance = effective(form, first_stop, stances);
-    adapter.stance(form, stance, &format!("checkrein could not judge: {why}"))
+    adapter.stance_as_hook_reply(form, stance, &format!("checkrein could not judge: {why}"))
 }
 
 /// The stance that is answered by.
-fn effective(form: ReplyForm, first_stop: Option<bool>, stances: StancePolicy) -> Stance {
+fn effective(
+    form: ExpectedHookReplyKind,
+    first_stop: Option<bool>,
+    stances: StancePolicy,
+) -> Stance {
     match form {
-        ReplyForm::Tool => stances.tool,
+        ExpectedHookReplyKind::Tool => stances.tool,
         // What cannot be counted is not continued (law 2).
-        ReplyForm::Stop if first_stop == Some(true) => stances.stop,
-        ReplyForm::Stop | ReplyForm::Silent | ReplyForm::Unknown => Stance::Allow,
+        ExpectedHookReplyKind::Stop if first_stop == Some(true) => stances.stop,
+        ExpectedHookReplyKind::Stop
+        | ExpectedHookReplyKind::Silent
+        | ExpectedHookReplyKind::Unknown => Stance::Allow,
     }
 }
 
 /// Each use of a stance is an event (law 6), wherever there is a store that takes it.
-fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure: &Failure) {
+fn record_stance(runtime: &Runtime, knock: &AgentEvent, source: &SourceName, failure: &Failure) {
     let (scope, at) = match &knock.input {
         Some(Input::StopRequested(stop)) => (stop.scope.clone(), StancePoint::Stop),
         Some(Input::ToolRequested(request)) => (request.scope.clone(), StancePoint::Tool),
@@ -795,7 +836,7 @@ fn record_stance(runtime: &Runtime, knock: &Knock, source: &SourceName, failure:
     if at == StancePoint::Stop && shared {
         return;
     }
-    let stance = effective(knock.form, knock.first_stop, failure.stances);
+    let stance = effective(knock.reply_form, knock.first_stop, failure.stances);
     let input = Input::StanceUsed(StanceUsed {
         scope,
         at,
@@ -856,7 +897,7 @@ fn configured_stances(located: &Located) -> StancePolicy {
 /// The sealed stances, if the store can still tell.
 fn stances_of(
     runtime: &Runtime,
-    knock: &Knock,
+    knock: &AgentEvent,
     located: &Located,
     error: &RuntimeError,
 ) -> StancePolicy {
@@ -872,20 +913,26 @@ fn stances_of(
 
 fn token_use(
     adapter: &dyn Adapter,
-    transcript: &Transcript,
+    transcript: &TranscriptFile,
     cursor: &str,
     limit: u64,
 ) -> Option<TokenUsage> {
     let mut file = whole::open_regular_file(Path::new(&transcript.path)).ok()?;
-    file.seek(SeekFrom::Start(adapter.offset(cursor))).ok()?;
+    file.seek(SeekFrom::Start(adapter.transcript_offset(cursor)))
+        .ok()?;
     let mut bytes = Vec::new();
     file.take(limit).read_to_end(&mut bytes).ok()?;
-    adapter.usage(&bytes, cursor)
+    adapter.transcript_usage(&bytes, cursor)
 }
 
 /// A transcript may lag behind the very message that triggered the hook: waits, bounded,
 /// until its tail has that message.
-fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcript: &Transcript) {
+fn wait_for_lag(
+    runtime: &Runtime,
+    adapter: &dyn Adapter,
+    knock: &AgentEvent,
+    transcript: &TranscriptFile,
+) {
     let Some(Input::StopRequested(stop)) = &knock.input else {
         return;
     };
@@ -905,7 +952,7 @@ fn wait_for_lag(runtime: &Runtime, adapter: &dyn Adapter, knock: &Knock, transcr
     while Instant::now() < until {
         let mut bytes = Vec::new();
         let read = whole::open_regular_file(Path::new(&transcript.path)).and_then(|mut file| {
-            file.seek(SeekFrom::Start(adapter.offset(&cursor)))?;
+            file.seek(SeekFrom::Start(adapter.transcript_offset(&cursor)))?;
             file.take(MAX_TRANSCRIPT_AT_STOP).read_to_end(&mut bytes)
         });
         // A transcript that is not there at all will not come for waiting.

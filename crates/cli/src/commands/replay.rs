@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::ExitCode;
 
-use checkrein_adapters::generic::trace::{CallRef, Item, Reader};
+use checkrein_adapters::generic::trace::{AgentTraceLine, AgentTraceReader, TraceCall};
 use checkrein_core::event::{DetectorOrCapResponse, Event, LoopSeverity};
 use checkrein_core::ids::{SourceName, UnixMillis};
 use checkrein_core::input::{Input, StampedInput};
@@ -137,7 +137,7 @@ fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandErro
     let opened = std::fs::File::open(path)
         .map_err(|error| CommandError::failed(format!("{name}: {error}")))?;
     let mut lines = BufReader::with_capacity(1 << 20, opened);
-    let mut reader = Reader::default();
+    let mut reader = AgentTraceReader::default();
     let mut watch = Watch::new(policy, &name, None, as_json);
     let mut line = Vec::new();
     let mut any = false;
@@ -149,11 +149,14 @@ fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandErro
         if read == 0 {
             break;
         }
-        reader.feed(&line);
-        while let Some(item) = reader.next_item() {
-            any |= matches!(item, Item::Session { .. } | Item::Input { .. });
+        reader.read_trace_line(&line);
+        while let Some(item) = reader.next_trace_item() {
+            any |= matches!(
+                item,
+                AgentTraceLine::Session { .. } | AgentTraceLine::Input { .. }
+            );
             match item {
-                Item::Session { id, input, .. } => {
+                AgentTraceLine::Session { id, input, .. } => {
                     if watch.begun {
                         watch.summary();
                     }
@@ -161,12 +164,12 @@ fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandErro
                     watch.begun = true;
                     watch.take(input, None);
                 }
-                Item::Input { input, call } => {
+                AgentTraceLine::Input { input, call } => {
                     watch.begun = true;
                     watch.take(input, call.as_ref());
                 }
-                Item::End { .. } => {}
-                Item::Warning { line, what } => {
+                AgentTraceLine::End { .. } => {}
+                AgentTraceLine::Warning { line, what } => {
                     ui::say(&format!("checkrein: {name}:{line}: {what}"))
                 }
             }
@@ -196,7 +199,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn take(&mut self, input: Input, call: Option<&CallRef>) {
+    fn take(&mut self, input: Input, call: Option<&TraceCall>) {
         let is_request = matches!(input, Input::ToolRequested(_));
         // A trace has no clock of its own: a millisecond an event keeps order and hits no time cap.
         self.clock += 1;
@@ -260,7 +263,7 @@ impl<'a> Watch<'a> {
         level: LoopSeverity,
         count: u64,
         action: DetectorOrCapResponse,
-        call: Option<&CallRef>,
+        call: Option<&TraceCall>,
     ) {
         if level == LoopSeverity::Warning {
             self.warnings += 1;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{self, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use checkrein_adapters::Reply;
+use checkrein_adapters::HookReply;
 use serde::{Deserialize, Serialize};
 
 use super::INSIDE;
@@ -51,7 +51,7 @@ impl Post {
     /// # Errors
     /// If nobody is there any more.
     #[cfg(unix)]
-    pub(crate) fn ask(&self, arguments: &[OsString], message: &[u8]) -> io::Result<Reply> {
+    pub(crate) fn ask(&self, arguments: &[OsString], message: &[u8]) -> io::Result<HookReply> {
         use std::net::Shutdown;
         let mut stream = connect(&self.desk)?;
         let env = std::env::vars_os()
@@ -75,7 +75,7 @@ impl Post {
         let stdout = rest.get(..slip.stdout);
         let stderr = rest.get(slip.stdout..slip.stdout.saturating_add(slip.stderr));
         match (stdout, stderr) {
-            (Some(stdout), Some(stderr)) => Ok(Reply {
+            (Some(stdout), Some(stderr)) => Ok(HookReply {
                 stdout: stdout.to_vec(),
                 stderr: stderr.to_vec(),
                 exit_code: slip.exit_code,
@@ -85,7 +85,7 @@ impl Post {
     }
 
     #[cfg(not(unix))]
-    pub(crate) fn ask(&self, _arguments: &[OsString], _message: &[u8]) -> io::Result<Reply> {
+    pub(crate) fn ask(&self, _arguments: &[OsString], _message: &[u8]) -> io::Result<HookReply> {
         Err(io::Error::other("there are no confinements here"))
     }
 }

@@ -1,7 +1,7 @@
 //! Hook entries in an agent's JSON settings: put in as the file is written already (its line
 //! ends, its indentation, one line or many), taken out to the byte.
 
-use checkrein_adapters::settings::Call;
+use checkrein_adapters::settings::HookHandlerAction;
 
 use super::fresh::quoted;
 use super::parsed::{Node, Parsed};
@@ -330,11 +330,11 @@ fn is_ours(handler: &Node) -> bool {
             let texts = args.items().iter().filter_map(Node::text);
             texts.map(str::to_owned).collect()
         });
-    Call::Command {
+    HookHandlerAction::Command {
         command: command.to_owned(),
         args,
     }
-    .is_ours()
+    .is_checkrein_hook()
 }
 
 /// The ranges to cut for one child of a list or an object: with the comma that it no longer

@@ -1,8 +1,8 @@
 //! Edits of settings, to the byte: every fixture, put in and taken out, untouched and with
 //! edits in between.
 
-use checkrein_adapters::find;
-use checkrein_adapters::settings::Reading;
+use checkrein_adapters::find_adapter;
+use checkrein_adapters::settings::ParsedHookSettings;
 
 use super::json::{self, Entry};
 use super::{Edited, Fresh, toml, without};
@@ -48,17 +48,20 @@ fn install(text: &str) -> Edited {
     json::install(text, &entries(30)).unwrap()
 }
 
-fn read(text: &str) -> Reading {
-    find("claude-code")
+fn read(text: &str) -> ParsedHookSettings {
+    find_adapter("claude-code")
         .unwrap()
-        .settings(text.as_bytes())
+        .parse_hook_settings(text.as_bytes())
         .unwrap()
 }
 
 /// Handlers of other people.
 fn others(text: &str) -> Vec<String> {
     let reading = read(text);
-    let foreign = reading.hooks.iter().filter(|hook| !hook.call.is_ours());
+    let foreign = reading
+        .hooks
+        .iter()
+        .filter(|hook| !hook.call.is_checkrein_hook());
     foreign
         .map(|hook| format!("{} {:?} {:?}", hook.event, hook.matcher, hook.call))
         .collect()
@@ -71,11 +74,11 @@ fn what_is_put_in_is_seen_by_the_agent_and_others_stay() {
         let ours: Vec<String> = read(&edited.text)
             .hooks
             .iter()
-            .filter(|hook| hook.call.is_ours())
+            .filter(|hook| hook.call.is_checkrein_hook())
             .map(|hook| hook.event.clone())
             .collect();
         // Comments and trailing commas are nothing for this agent: that is said elsewhere.
-        if !read(&before).is_dropped() {
+        if !read(&before).agent_ignores_settings_file() {
             let mut ours = ours;
             ours.sort();
             assert_eq!(
@@ -85,7 +88,11 @@ fn what_is_put_in_is_seen_by_the_agent_and_others_stay() {
                 edited.text
             );
             assert_eq!(others(&edited.text), others(&before), "{name}");
-            assert!(!read(&edited.text).is_dropped(), "{name}:\n{}", edited.text);
+            assert!(
+                !read(&edited.text).agent_ignores_settings_file(),
+                "{name}:\n{}",
+                edited.text
+            );
         }
         assert!(json::holds_ours(&edited.text), "{name}:\n{}", edited.text);
     }
@@ -235,7 +242,7 @@ fn new_entries_beside_ours_survive() {
                 let kept = json::remove(&text, &edited.inserted).unwrap();
                 assert!(!json::holds_ours(&kept), "{name}:\n{kept}");
                 assert_eq!(kept.matches("/opt/other").count(), 1, "{name}:\n{kept}");
-                if !read(&before).is_dropped() {
+                if !read(&before).agent_ignores_settings_file() {
                     assert_eq!(
                         read(&kept).faults.len(),
                         read(&before).faults.len(),
@@ -307,13 +314,20 @@ fn reviews_go_in_and_out_to_the_byte() {
         ),
     ] {
         let edited = toml::install(&before, &reviews).unwrap();
-        let config = checkrein_adapters::codex_trust::read(&edited.text).unwrap();
+        let config = checkrein_adapters::codex_trust::parse_codex_config(&edited.text).unwrap();
         for (key, hash) in &reviews {
-            assert_eq!(config.reviewed(key), Some(hash.as_str()), "{}", edited.text);
+            assert_eq!(
+                config.reviewed_hook_digest(key),
+                Some(hash.as_str()),
+                "{}",
+                edited.text
+            );
         }
         assert_eq!(
             before.contains("sha256:cc"),
-            config.reviewed("/x/hooks.json:stop:0:0").is_some()
+            config
+                .reviewed_hook_digest("/x/hooks.json:stop:0:0")
+                .is_some()
         );
         assert_eq!(
             toml::remove(&edited.text, &edited.inserted, &keys).unwrap(),
@@ -345,9 +359,9 @@ fn reviews_go_in_and_out_to_the_byte() {
     let inline = "hooks = { }\n";
     let edited = toml::install(inline, &reviews).unwrap();
     assert!(
-        checkrein_adapters::codex_trust::read(&edited.text)
+        checkrein_adapters::codex_trust::parse_codex_config(&edited.text)
             .unwrap()
-            .reviewed(&keys[0])
+            .reviewed_hook_digest(&keys[0])
             .is_some()
     );
     assert!(toml::install("[", &reviews).is_err());
@@ -467,13 +481,13 @@ fn random_settings_survive() {
         }
         let (old, new) = (read(&before), read(&edited.text));
         assert!(
-            !old.is_dropped() && !new.is_dropped(),
+            !old.agent_ignores_settings_file() && !new.agent_ignores_settings_file(),
             "{before}\n{}",
             edited.text
         );
         assert_eq!(others(&edited.text), others(&before), "{before}");
         assert_eq!(new.hooks.len(), old.hooks.len() + 3, "{before}");
         assert_eq!(others(&by_name), others(&before), "{by_name}");
-        assert!(!read(&by_name).is_dropped(), "{by_name}");
+        assert!(!read(&by_name).agent_ignores_settings_file(), "{by_name}");
     }
 }

@@ -13,8 +13,8 @@ pub(crate) type Review = (String, String);
 pub(crate) fn install(text: &str, reviews: &[Review]) -> Result<Edited, Trouble> {
     parse(text)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let config = codex_trust::read(text).map_err(trouble)?;
-    let known = |key: &str| config.reviewed(key).is_some();
+    let config = codex_trust::parse_codex_config(text).map_err(trouble)?;
+    let known = |key: &str| config.reviewed_hook_digest(key).is_some();
     let mut piece = String::new();
     for (key, hash) in reviews.iter().filter(|(key, _)| !known(key)) {
         if !text.is_empty() || !piece.is_empty() {
@@ -41,8 +41,9 @@ pub(crate) fn install(text: &str, reviews: &[Review]) -> Result<Edited, Trouble>
     // `hooks` written as an inline table takes no table below it, and old reviews are renewed
     // where they are: the careful way for both.
     let all = |text: &str| {
-        codex_trust::read(text).is_ok_and(|config| {
-            let written = |(key, hash): &Review| config.reviewed(key) == Some(hash.as_str());
+        codex_trust::parse_codex_config(text).is_ok_and(|config| {
+            let written =
+                |(key, hash): &Review| config.reviewed_hook_digest(key) == Some(hash.as_str());
             reviews.iter().all(written)
         })
     };

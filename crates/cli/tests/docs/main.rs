@@ -228,11 +228,11 @@ fn handlers(settings: &Value) -> Vec<(String, Vec<String>, u64, Option<String>)>
 }
 
 fn check_settings(name: &str, settings: &Value, agent: &str) -> BTreeSet<String> {
-    let adapter = checkrein_adapters::find(agent).unwrap();
+    let adapter = checkrein_adapters::find_adapter(agent).unwrap();
     let mut events = BTreeSet::new();
     for (event, words, timeout, on_failure) in handlers(settings) {
         assert!(
-            adapter.events().contains(&event.as_str()),
+            adapter.hook_events().contains(&event.as_str()),
             "{name}: {agent} has no event {event}"
         );
         let expected = [
@@ -268,9 +268,9 @@ fn the_hook_settings_are_right_and_complete() {
     ] {
         let text = read(file);
         let events = check_settings(file, &serde_json::from_str(&text).unwrap(), agent);
-        let all: BTreeSet<String> = checkrein_adapters::find(agent)
+        let all: BTreeSet<String> = checkrein_adapters::find_adapter(agent)
             .unwrap()
-            .events()
+            .hook_events()
             .iter()
             .map(|event| (*event).to_owned())
             .collect();

@@ -99,17 +99,17 @@ impl Healthy {
     fn trust(&self) {
         let root = self.world.root().canonicalize().unwrap();
         let file = root.join(CODEX);
-        let reading = adapters::find("codex")
+        let reading = adapters::find_adapter("codex")
             .unwrap()
-            .settings(&std::fs::read(&file).unwrap())
+            .parse_hook_settings(&std::fs::read(&file).unwrap())
             .unwrap();
         let mut config = format!(
             "[projects.{}]\ntrust_level = \"trusted\"\n",
             json!(root.display().to_string())
         );
         for hook in &reading.hooks {
-            let key = codex_trust::key(&file.display().to_string(), hook).unwrap();
-            let hash = codex_trust::hash(hook).unwrap();
+            let key = codex_trust::codex_hook_trust_key(&file.display().to_string(), hook).unwrap();
+            let hash = codex_trust::codex_hook_trust_hash(hook).unwrap();
             config.push_str(&format!(
                 "[hooks.state.{}]\ntrusted_hash = \"{hash}\"\n",
                 json!(key)
@@ -185,9 +185,9 @@ impl Healthy {
 
 /// An entry for every event of the agent.
 fn entries(agent: &str, handler: impl Fn(&str) -> Value) -> Value {
-    let events: serde_json::Map<String, Value> = adapters::find(agent)
+    let events: serde_json::Map<String, Value> = adapters::find_adapter(agent)
         .unwrap()
-        .events()
+        .hook_events()
         .iter()
         .map(|event| {
             let group = json!([{ "hooks": [handler(event)] }]);

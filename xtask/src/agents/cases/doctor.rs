@@ -188,12 +188,13 @@ fn symlink(from: &Path, to: &Path) -> Result<()> {
 fn trust(world: &World<'_>, file: &Path) -> Result<()> {
     let file = file.canonicalize()?;
     let bytes = std::fs::read(&file)?;
-    let reading = adapters::find("codex").and_then(|codex| codex.settings(&bytes));
+    let reading =
+        adapters::find_adapter("codex").and_then(|codex| codex.parse_hook_settings(&bytes));
     let config = world.home.join(".codex/config.toml");
     let mut text = std::fs::read_to_string(&config)?;
     for hook in reading.iter().flat_map(|reading| &reading.hooks) {
-        let key = codex_trust::key(&file.display().to_string(), hook);
-        if let (Some(key), Some(hash)) = (key, codex_trust::hash(hook)) {
+        let key = codex_trust::codex_hook_trust_key(&file.display().to_string(), hook);
+        if let (Some(key), Some(hash)) = (key, codex_trust::codex_hook_trust_hash(hook)) {
             text.push_str(&format!(
                 "[hooks.state.{}]\ntrusted_hash = \"{hash}\"\n",
                 Value::from(key)

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use checkrein_adapters::codex_trust::{self, Config, Standing};
+use checkrein_adapters::codex_trust::{self, CodexHooksConfig, HookTrust};
 use checkrein_runtime::whole;
 
 use super::finding::Finding;
@@ -16,7 +16,7 @@ const CONFIG: &str = "config.toml";
 
 /// The person's config, and hooks that stand in configs.
 pub(super) struct Configs {
-    own: Option<(PathBuf, Config)>,
+    own: Option<(PathBuf, CodexHooksConfig)>,
     pub(super) findings: Vec<Finding>,
     pub(super) inline: Vec<Settings>,
 }
@@ -36,10 +36,10 @@ pub(super) fn read(agent: &Agent, root: &Path, near: &Near) -> Configs {
         let Ok(Some(text)) = whole::read_limited_text_file(&path, whole::MAX_CONFIG_BYTES) else {
             continue;
         };
-        match codex_trust::read(&text) {
+        match codex_trust::parse_codex_config(&text) {
             Ok(config) => {
-                if !config.inline.hooks.is_empty() {
-                    let reading = config.inline.clone();
+                if !config.inline_hooks.hooks.is_empty() {
+                    let reading = config.inline_hooks.clone();
                     configs
                         .inline
                         .push(places::inline(scope, path.clone(), text, reading));
@@ -86,7 +86,7 @@ pub(super) fn trusted(
     if installed.is_empty() {
         return Vec::new();
     }
-    let fallback = Config::default();
+    let fallback = CodexHooksConfig::default();
     let (own, config) = match &configs.own {
         Some((path, config)) => (near.short(path), config),
         None => ("~/.codex/config.toml".to_owned(), &fallback),
@@ -96,7 +96,7 @@ pub(super) fn trusted(
         .iter()
         .any(|one| one.settings.scope != Scope::User);
     let root = near.root.display().to_string();
-    agreed.repo = config.trusts(&root);
+    agreed.repo = config.codex_trusts_repo_hooks(&root);
     if in_repo && !agreed.repo {
         findings.push(
             Finding::fault(
@@ -117,16 +117,16 @@ pub(super) fn trusted(
     for one in installed {
         let path = one.settings.path.canonicalize();
         let path = path.unwrap_or_else(|_| one.settings.path.clone());
-        let what = match config.standing(&path.display().to_string(), one.hook) {
-            Standing::Trusted => {
+        let what = match config.hook_trust(&path.display().to_string(), one.hook) {
+            HookTrust::Trusted => {
                 trusted += 1;
                 let reviewed = (one.settings.path.clone(), one.hook.event.clone());
                 agreed.hooks.insert(reviewed);
                 continue;
             }
-            Standing::Untrusted => "was never agreed to",
-            Standing::Modified => "was changed after it was agreed to",
-            Standing::Disabled => "is switched off by a person",
+            HookTrust::Untrusted => "was never agreed to",
+            HookTrust::Modified => "was changed after it was agreed to",
+            HookTrust::Disabled => "is switched off by a person",
         };
         by_standing.entry(what).or_default().push(one);
     }

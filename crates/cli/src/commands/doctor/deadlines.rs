@@ -65,9 +65,9 @@ pub(super) fn look(
 
 /// What the agent waits against what the entry was told.
 fn entry(agent: &Agent, one: &Installed<'_>) -> Option<Finding> {
-    let adapter = adapters::find(agent.name)?;
+    let adapter = adapters::find_adapter(agent.name)?;
     let event = one.hook.event.as_str();
-    let deadlines = adapter.capabilities().deadlines;
+    let deadlines = adapter.agent_capabilities().deadlines;
     let assumed = match event {
         "Stop" | "SubagentStop" => deadlines.stop,
         "PreToolUse" => deadlines.tool,

@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein_adapters::ours::Ours;
-use checkrein_adapters::settings::{Call, Hook};
+use checkrein_adapters::ours::CheckreinHook;
+use checkrein_adapters::settings::{HookHandler, HookHandlerAction};
 use serde_json::Value;
 
 use super::places::Scope;
@@ -16,13 +16,13 @@ pub(super) fn is_ours(handler: &Value, agent: &str) -> bool {
 }
 
 /// How a handler calls us for this agent.
-pub(super) fn ours(handler: &Value, agent: &str) -> Option<(Call, Ours)> {
+pub(super) fn ours(handler: &Value, agent: &str) -> Option<(HookHandlerAction, CheckreinHook)> {
     let call = call(handler)?;
-    let ours = Ours::of(&call)?;
+    let ours = CheckreinHook::recognize_hook_command(&call)?;
     (ours.words.get(2)? == agent).then_some((call, ours))
 }
 
-fn call(handler: &Value) -> Option<Call> {
+fn call(handler: &Value) -> Option<HookHandlerAction> {
     let command = handler.get("command")?.as_str()?.to_owned();
     let args = match handler.get("args") {
         None => None,
@@ -32,7 +32,7 @@ fn call(handler: &Value) -> Option<Call> {
             Some(words?.into_iter().map(str::to_owned).collect())
         }
     };
-    Some(Call::Command { command, args })
+    Some(HookHandlerAction::Command { command, args })
 }
 
 /// What an entry starts.
@@ -100,8 +100,8 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn of(hook: &Hook) -> Option<Self> {
-        let words = Ours::of(&hook.call)?.words;
+    pub(super) fn of(hook: &HookHandler) -> Option<Self> {
+        let words = CheckreinHook::recognize_hook_command(&hook.call)?.words;
         let flag = |name: &str| {
             words.iter().enumerate().find_map(|(at, word)| {
                 match word.strip_prefix(name)?.strip_prefix('=') {
@@ -112,7 +112,7 @@ impl Entry {
         };
         Some(Self {
             program: words.first()?.clone(),
-            by_shell: matches!(&hook.call, Call::Command { args: None, .. }),
+            by_shell: matches!(&hook.call, HookHandlerAction::Command { args: None, .. }),
             agent: words.get(2).cloned().unwrap_or_default(),
             source: flag("--source"),
             deadline: flag("--deadline").and_then(|seconds| seconds.parse().ok()),

@@ -3,7 +3,9 @@
 
 use std::collections::BTreeMap;
 
-use checkrein_adapters::settings::{Call, Effect, Fault, FaultKind, Hook};
+use checkrein_adapters::settings::{
+    HookHandler, HookHandlerAction, SettingsFault, SettingsFaultKind, SettingsLostByFault,
+};
 use checkrein_adapters::{self as adapters};
 
 use super::entry::Entry;
@@ -20,7 +22,7 @@ const TOOL: &str = "PreToolUse";
 #[derive(Debug)]
 pub(super) struct Installed<'a> {
     pub(super) settings: &'a Settings,
-    pub(super) hook: &'a Hook,
+    pub(super) hook: &'a HookHandler,
     pub(super) entry: Entry,
     /// `file:line`.
     pub(super) place: String,
@@ -30,7 +32,7 @@ pub(super) struct Installed<'a> {
 pub(super) fn installed<'a>(settings: &'a [Settings], near: &Near) -> Vec<Installed<'a>> {
     settings
         .iter()
-        .flat_map(|file| file.reading.in_force().map(move |hook| (file, hook)))
+        .flat_map(|file| file.reading.active_hooks().map(move |hook| (file, hook)))
         .filter_map(|(file, hook)| {
             let entry = Entry::of(hook)?;
             let path = format!(
@@ -51,8 +53,12 @@ pub(super) fn installed<'a>(settings: &'a [Settings], near: &Near) -> Vec<Instal
 pub(super) fn mixed(agent: &Agent, settings: &[Settings], near: &Near) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in settings {
-        for hook in file.reading.in_force().filter(|hook| !hook.call.is_ours()) {
-            let Call::Command { command, args } = &hook.call else {
+        for hook in file
+            .reading
+            .active_hooks()
+            .filter(|hook| !hook.call.is_checkrein_hook())
+        {
+            let HookHandlerAction::Command { command, args } = &hook.call else {
                 continue;
             };
             let mut words = std::iter::once(command).chain(args.iter().flatten());
@@ -105,31 +111,37 @@ pub(super) fn readable(agent: &Agent, settings: &[Settings], near: &Near) -> Vec
     findings
 }
 
-fn of_fault(agent: &Agent, file: &Settings, fault: &Fault, near: &Near) -> Option<Finding> {
+fn of_fault(agent: &Agent, file: &Settings, fault: &SettingsFault, near: &Near) -> Option<Finding> {
     let ours = match fault.effect {
-        Effect::Nothing => return None,
-        Effect::Entry => touches_us(file, &fault.place),
-        Effect::Hooks | Effect::File => file.names_us() || fault.kind == FaultKind::HooksOff,
+        SettingsLostByFault::Nothing => return None,
+        SettingsLostByFault::Entry => touches_us(file, &fault.place),
+        SettingsLostByFault::Hooks | SettingsLostByFault::File => {
+            file.names_us() || fault.kind == SettingsFaultKind::HooksOff
+        }
     };
     let check = word(fault.kind);
     let what = fault.what.clone();
     let finding = match (ours, fault.effect) {
         (true, _) => Finding::fault(agent.name, check, what),
         // Not our entry, but a person will want to know that their rules are not in force.
-        (false, Effect::File) => Finding::warning(agent.name, check, what),
+        (false, SettingsLostByFault::File) => Finding::warning(agent.name, check, what),
         (false, _) => return None,
     };
     let so = match fault.effect {
-        Effect::Nothing | Effect::Entry => "this entry is never called, and nothing is said",
-        Effect::Hooks => "no hook is called, and nothing is said",
-        Effect::File => "the whole file is dropped without a word: hooks, permission rules and all",
+        SettingsLostByFault::Nothing | SettingsLostByFault::Entry => {
+            "this entry is never called, and nothing is said"
+        }
+        SettingsLostByFault::Hooks => "no hook is called, and nothing is said",
+        SettingsLostByFault::File => {
+            "the whole file is dropped without a word: hooks, permission rules and all"
+        }
     };
     let file_and_line = file.at(&fault.place, near);
     let path = match fault.place.strip_prefix("line ") {
         Some(_) => file_and_line,
         None => format!("{file_and_line} ({})", fault.place),
     };
-    Some(finding.at(path).so(so).mend(fault.mend.clone()))
+    Some(finding.at(path).so(so).mend(fault.fix.clone()))
 }
 
 /// Whether what stands at this place, or around it, is an entry of ours.
@@ -157,18 +169,18 @@ fn touches_us(file: &Settings, place: &str) -> bool {
     value.to_string().contains("checkrein")
 }
 
-fn word(kind: FaultKind) -> &'static str {
+fn word(kind: SettingsFaultKind) -> &'static str {
     match kind {
-        FaultKind::Malformed | FaultKind::Comment => "settings_malformed",
-        FaultKind::WrongShape | FaultKind::BadKey => "settings_shape",
-        FaultKind::FlatHandler => "flat_handler",
-        FaultKind::NoCommand => "no_command",
-        FaultKind::UnknownType | FaultKind::Unsupported => "handler_type",
-        FaultKind::BadTimeout | FaultKind::Clamped => "bad_timeout",
-        FaultKind::BadMatcher => "bad_matcher",
-        FaultKind::NeverMatches => "matcher_never_matches",
-        FaultKind::UnknownEvent => "unknown_event",
-        FaultKind::HooksOff => "hooks_disabled",
+        SettingsFaultKind::Malformed | SettingsFaultKind::Comment => "settings_malformed",
+        SettingsFaultKind::WrongShape | SettingsFaultKind::BadKey => "settings_shape",
+        SettingsFaultKind::FlatHandler => "flat_handler",
+        SettingsFaultKind::NoCommand => "no_command",
+        SettingsFaultKind::UnknownType | SettingsFaultKind::Unsupported => "handler_type",
+        SettingsFaultKind::BadTimeout | SettingsFaultKind::Clamped => "bad_timeout",
+        SettingsFaultKind::BadMatcher => "bad_matcher",
+        SettingsFaultKind::NeverMatches => "matcher_never_matches",
+        SettingsFaultKind::UnknownEvent => "unknown_event",
+        SettingsFaultKind::HooksOff => "hooks_disabled",
     }
 }
 
@@ -210,8 +222,8 @@ pub(super) fn covered(agent: &Agent, installed: &[Installed<'_>], plugin: bool) 
         .first()
         .map_or(Scope::Local, |one| one.settings.scope);
     let has = |event: &str| installed.iter().any(|one| one.hook.event == event);
-    let mut missing: Vec<&str> = adapters::find(agent.name)
-        .map_or(&[][..], |adapter| adapter.events())
+    let mut missing: Vec<&str> = adapters::find_adapter(agent.name)
+        .map_or(&[][..], |adapter| adapter.hook_events())
         .iter()
         .copied()
         .filter(|event| !has(event))

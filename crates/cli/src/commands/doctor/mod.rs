@@ -220,7 +220,9 @@ impl Look<'_> {
 
     /// What the config asks for and this agent cannot give.
     fn rounds(&self) -> Option<Finding> {
-        let shows = adapters::find(self.agent.name)?.capabilities().rounds;
+        let shows = adapters::find_adapter(self.agent.name)?
+            .agent_capabilities()
+            .rounds;
         let wanted = self.repo.policy.as_ref()?.caps.max_iterations?;
         (!shows).then(|| {
             Finding::ok(

@@ -5,7 +5,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use checkrein_adapters as adapters;
-use checkrein_adapters::settings::{Call, Reading};
+use checkrein_adapters::settings::{HookHandlerAction, ParsedHookSettings};
 use checkrein_runtime::whole;
 use serde_json::{Value, json};
 
@@ -87,7 +87,7 @@ pub(super) struct Settings {
     pub(super) path: PathBuf,
     pub(super) text: String,
     /// What the agent makes of it.
-    pub(super) reading: Reading,
+    pub(super) reading: ParsedHookSettings,
     json: Value,
 }
 
@@ -158,7 +158,7 @@ impl Agent {
                 let bytes = whole::read_regular_file(&path, whole::MAX_CONFIG_BYTES).ok()??;
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
-                let reading = adapters::find(self.name)?.settings(&bytes)?;
+                let reading = adapters::find_adapter(self.name)?.parse_hook_settings(&bytes)?;
                 Some(Settings {
                     scope,
                     path,
@@ -172,10 +172,15 @@ impl Agent {
 }
 
 /// Hooks that stand in a file of another kind, as if they stood in JSON.
-pub(super) fn inline(scope: Scope, path: PathBuf, text: String, reading: Reading) -> Settings {
+pub(super) fn inline(
+    scope: Scope,
+    path: PathBuf,
+    text: String,
+    reading: ParsedHookSettings,
+) -> Settings {
     let mut events = serde_json::Map::new();
     for hook in &reading.hooks {
-        let Call::Command { command, .. } = &hook.call else {
+        let HookHandlerAction::Command { command, .. } = &hook.call else {
             continue;
         };
         let handler = json!({ "type": "command", "command": command, "timeout": hook.timeout });

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use checkrein_adapters as adapters;
-use checkrein_adapters::settings::Effect;
+use checkrein_adapters::settings::SettingsLostByFault;
 use checkrein_runtime::whole;
 use serde_json::Value;
 
@@ -140,12 +140,13 @@ fn one(
         );
         return;
     }
-    let reading = adapters::find(agent.name).and_then(|adapter| adapter.settings(&bytes));
+    let reading =
+        adapters::find_adapter(agent.name).and_then(|adapter| adapter.parse_hook_settings(&bytes));
     let Some(reading) = reading else { return };
     if let Some(fault) = reading
         .faults
         .iter()
-        .find(|fault| fault.effect >= Effect::Entry)
+        .find(|fault| fault.effect >= SettingsLostByFault::Entry)
     {
         plugins.findings.push(
             Finding::fault(
@@ -155,7 +156,7 @@ fn one(
             )
             .at(format!("{} ({})", near.short(&file), fault.place))
             .so("the agent leaves them out without a word")
-            .mend(fault.mend.clone()),
+            .mend(fault.fix.clone()),
         );
         return;
     }

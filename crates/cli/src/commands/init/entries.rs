@@ -3,7 +3,9 @@
 
 use std::path::Path;
 
-use checkrein_adapters::ours::{IF_THERE, MUST_BE_THERE, told_if_not_there};
+use checkrein_adapters::ours::{
+    REFUSE_IF_MISSING, SKIP_IF_MISSING, missing_checkrein_warning_script,
+};
 use checkrein_core::layers::MiddlewareStage;
 use checkrein_core::policy::{Policy, VerifierSpec, VerifierTier};
 
@@ -196,7 +198,7 @@ impl Plan<'_> {
             (Scope::Shared, _) => format!("sh -c {}", quoted(&self.script(event))),
             (_, "PreToolUse") => {
                 // This agent has no word for "block if it fails": the shell says it.
-                let script = format!("{MUST_BE_THERE}{arguments}");
+                let script = format!("{REFUSE_IF_MISSING}{arguments}");
                 let gone = format!("Nothing judges this call. {}", self.way_out());
                 format!("sh -c {} {program} {}", quoted(&script), quoted(&gone))
             }
@@ -209,12 +211,12 @@ impl Plan<'_> {
     fn script(&self, event: &str) -> String {
         let call = format!("checkrein {}", self.arguments(event).join(" "));
         let told = (event == "SessionStart").then(|| {
-            told_if_not_there(&format!(
+            missing_checkrein_warning_script(&format!(
                 "checkrein is not installed here: nothing checks what the agent calls done in this repo. Its hooks are in {}.",
                 self.file
             ))
         });
         let guard = told.flatten();
-        format!("{}{call}", guard.as_deref().unwrap_or(IF_THERE))
+        format!("{}{call}", guard.as_deref().unwrap_or(SKIP_IF_MISSING))
     }
 }

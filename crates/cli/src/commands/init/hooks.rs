@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein_adapters::settings::{Effect, Reading};
+use checkrein_adapters::settings::{ParsedHookSettings, SettingsLostByFault};
 use checkrein_core::policy::Policy;
 
 use super::agents::Agent;
@@ -23,7 +23,7 @@ pub(super) struct Put {
     /// The agent will call them, as far as its settings go.
     pub(super) in_force: bool,
     /// Hooks in this file that a person has to review.
-    pub(super) to_review: Option<(PathBuf, Reading)>,
+    pub(super) to_review: Option<(PathBuf, ParsedHookSettings)>,
 }
 
 /// What is to be written into an agent's file.
@@ -32,7 +32,7 @@ struct Ready {
     now: Option<String>,
     before: Option<String>,
     edited: crate::settings::Edited,
-    reading: Reading,
+    reading: ParsedHookSettings,
     entries: usize,
     /// A stop is given less time than a check may take.
     cut: bool,
@@ -259,10 +259,10 @@ fn program() -> Result<String, CommandError> {
     })
 }
 
-fn read(agent: &Agent, text: &str) -> Reading {
-    let adapter = checkrein_adapters::find(agent.name);
+fn read(agent: &Agent, text: &str) -> ParsedHookSettings {
+    let adapter = checkrein_adapters::find_adapter(agent.name);
     adapter
-        .and_then(|adapter| adapter.settings(text.as_bytes()))
+        .and_then(|adapter| adapter.parse_hook_settings(text.as_bytes()))
         .unwrap_or_default()
 }
 
@@ -271,17 +271,21 @@ fn others_stay(
     agent: &Agent,
     path: &Path,
     before: Option<&str>,
-    after: &Reading,
+    after: &ParsedHookSettings,
 ) -> Result<(), CommandError> {
     let Some(before) = before else { return Ok(()) };
-    let others = |reading: &Reading| -> Vec<String> {
-        let foreign = reading.in_force().filter(|hook| !hook.call.is_ours());
+    let others = |reading: &ParsedHookSettings| -> Vec<String> {
+        let foreign = reading
+            .active_hooks()
+            .filter(|hook| !hook.call.is_checkrein_hook());
         foreign
             .map(|hook| format!("{} {:?} {:?}", hook.event, hook.matcher, hook.call))
             .collect()
     };
     let before = read(agent, before);
-    if others(&before) == others(after) && (before.is_dropped() || !after.is_dropped()) {
+    if others(&before) == others(after)
+        && (before.agent_ignores_settings_file() || !after.agent_ignores_settings_file())
+    {
         return Ok(());
     }
     Err(CommandError::failed(format!(
@@ -291,18 +295,18 @@ fn others_stay(
 }
 
 /// Says what keeps the agent from calling the hooks that are in the file.
-fn in_force(pen: &Pen<'_>, agent: &Agent, path: &Path, reading: &Reading) -> bool {
+fn in_force(pen: &Pen<'_>, agent: &Agent, path: &Path, reading: &ParsedHookSettings) -> bool {
     let mut fine = true;
     let shown = pen.site.shown(path);
     for fault in reading
         .faults
         .iter()
-        .filter(|fault| fault.effect >= Effect::Hooks)
+        .filter(|fault| fault.effect >= SettingsLostByFault::Hooks)
     {
         fine = false;
         warn(&format!(
             "{} calls none of these hooks: {shown}, {}: {}\n  to do: {}",
-            agent.title, fault.place, fault.what, fault.mend
+            agent.title, fault.place, fault.what, fault.fix
         ));
     }
     if fine && let Some(off) = switched_off(pen, agent, path) {
@@ -328,7 +332,7 @@ fn switched_off(pen: &Pen<'_>, agent: &Agent, path: &Path) -> Option<String> {
         let Ok(Some(text)) = file::read(&file) else {
             continue;
         };
-        match read(agent, &text).all_off {
+        match read(agent, &text).hooks_disabled {
             Some(true) if file != path => return Some(pen.site.shown(&file)),
             Some(_) => return None,
             None => {}

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
-use checkrein_adapters::codex_trust::{self, Standing};
-use checkrein_adapters::settings::{Hook, Reading};
+use checkrein_adapters::codex_trust::{self, HookTrust};
+use checkrein_adapters::settings::{HookHandler, ParsedHookSettings};
 
 use super::agents::Agent;
 use super::hooks::{bare, to_do};
@@ -26,7 +26,7 @@ pub(super) fn settle(
     agent: &Agent,
     repo: &Path,
     path: &Path,
-    reading: &Reading,
+    reading: &ParsedHookSettings,
 ) -> Result<bool, CommandError> {
     let Some(home) = agent.home() else {
         return Ok(false);
@@ -35,7 +35,7 @@ pub(super) fn settle(
     let now = file::read(&config)?;
     let text = now.as_deref().unwrap_or_default();
     let shown = pen.site.shown(&config);
-    let known = match codex_trust::read(text) {
+    let known = match codex_trust::parse_codex_config(text) {
         Ok(known) => known,
         Err(what) => {
             let what = what.lines().next().unwrap_or_default().to_owned();
@@ -49,17 +49,18 @@ pub(super) fn settle(
             "hooks are switched off in [features]; take that line out",
         );
     }
-    let trusts = pen.site.scope == Scope::User || known.trusts(&repo.to_string_lossy());
+    let trusts =
+        pen.site.scope == Scope::User || known.codex_trusts_repo_hooks(&repo.to_string_lossy());
     let path = path.to_string_lossy();
-    let ours: Vec<&Hook> = reading
+    let ours: Vec<&HookHandler> = reading
         .hooks
         .iter()
-        .filter(|hook| hook.call.is_ours())
+        .filter(|hook| hook.call.is_checkrein_hook())
         .collect();
-    let missing: Vec<&Hook> = ours
+    let missing: Vec<&HookHandler> = ours
         .iter()
         .copied()
-        .filter(|hook| known.standing(&path, hook) != Standing::Trusted)
+        .filter(|hook| known.hook_trust(&path, hook) != HookTrust::Trusted)
         .collect();
     let open = |reviewed: bool| {
         let once = match (trusts, reviewed) {
@@ -78,7 +79,12 @@ pub(super) fn settle(
     }
     let reviews: Vec<toml::Review> = missing
         .iter()
-        .filter_map(|hook| Some((codex_trust::key(&path, hook)?, codex_trust::hash(hook)?)))
+        .filter_map(|hook| {
+            Some((
+                codex_trust::codex_hook_trust_key(&path, hook)?,
+                codex_trust::codex_hook_trust_hash(hook)?,
+            ))
+        })
         .collect();
     let edited = toml::install(text, &reviews).map_err(|trouble| {
         CommandError::usage(

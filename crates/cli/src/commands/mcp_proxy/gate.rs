@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use checkrein_adapters::mcp::{self, News};
+use checkrein_adapters::mcp::{self, McpInputAndAction};
 use checkrein_core::decision::{Decision, ToolDecision};
 use checkrein_core::digest::EightByteDigest;
 use checkrein_core::ids::{AgentName, ScopeId, SessionId, SourceName};
@@ -36,16 +36,16 @@ pub(super) enum Judged {
 
 /// A call that the server got.
 pub(super) struct Passed {
-    pub(super) call: mcp::ServerCall,
+    pub(super) call: mcp::McpToolCall,
     /// Its tool and arguments.
     pub(super) digest: EightByteDigest,
     pub(super) advice: Option<String>,
 }
 
 impl Passed {
-    fn new(call: mcp::ServerCall, advice: Option<String>) -> Self {
+    fn new(call: mcp::McpToolCall, advice: Option<String>) -> Self {
         Self {
-            digest: call.digest(),
+            digest: call.call_digest(),
             call,
             advice,
         }
@@ -92,13 +92,13 @@ impl Gate {
     }
 
     /// The next call of this connection.
-    pub(super) fn next_call(&self, server: &str, tool: &str, args: Value) -> mcp::ServerCall {
+    pub(super) fn next_call(&self, server: &str, tool: &str, args: Value) -> mcp::McpToolCall {
         let nth = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
-        mcp::ServerCall::new(server, tool, args, nth)
+        mcp::McpToolCall::new(server, tool, args, nth)
     }
 
     /// May it run? `against`: why it is not sent, whatever the policy says.
-    pub(super) fn judge(&self, call: mcp::ServerCall, against: Option<String>) -> Judged {
+    pub(super) fn judge(&self, call: mcp::McpToolCall, against: Option<String>) -> Judged {
         if let Some(off) = off::in_force(&self.located.place.state) {
             ui::say(&off.words());
             if let Err(error) = self.runtime.record_call_while_switched_off(&self.session) {
@@ -109,7 +109,7 @@ impl Gate {
             return Judged::Runs(Passed::new(call, None));
         }
         // Also what cannot be right is counted, and looked at by the detectors.
-        let decided = match self.deliver(call.requested(), None) {
+        let decided = match self.deliver(call.mcp_call_request_event(), None) {
             Ok(decided) => decided,
             Err(error) => return self.by_stance(call, &error),
         };
@@ -119,7 +119,7 @@ impl Gate {
             // A request is always answered by a decision on it.
             Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
         };
-        if let Some(refusal) = mcp::refusal(&decision) {
+        if let Some(refusal) = mcp::refused_call_message(&decision) {
             return Judged::Refused(refusal);
         }
         let advice = match decision {
@@ -141,16 +141,16 @@ impl Gate {
     /// what the client gets instead.
     pub(super) fn returned(
         &self,
-        call: &mcp::ServerCall,
+        call: &mcp::McpToolCall,
         answer: Result<&Value, &Value>,
     ) -> Option<Value> {
         let (Ok(result) | Err(result)) = answer;
         let returned = ToolResponse {
-            tool: call.tool(),
-            args: call.args(),
+            tool: call.mcp_tool_name(),
+            args: call.tool_call_arguments(),
             result,
         };
-        match self.deliver(call.returned(answer), Some(returned)) {
+        match self.deliver(call.mcp_call_result_event(answer), Some(returned)) {
             Ok(decided) => decided.rewritten.for_agent,
             Err(error) => {
                 ui::say(&format!(
@@ -169,8 +169,8 @@ impl Gate {
     }
 
     /// A call came to nothing.
-    pub(super) fn failed(&self, call: &mcp::ServerCall, why: &str) {
-        self.note(call.failed(why));
+    pub(super) fn failed(&self, call: &mcp::McpToolCall, why: &str) {
+        self.note(call.failed_tool_call_event(why));
     }
 
     /// The connection is over.
@@ -183,7 +183,7 @@ impl Gate {
         }
     }
 
-    fn note(&self, news: News) {
+    fn note(&self, news: McpInputAndAction) {
         if let Err(error) = self.deliver(news, None) {
             // The call has run: nothing is left to refuse.
             ui::say(&format!(
@@ -193,7 +193,7 @@ impl Gate {
     }
 
     /// Checkrein itself cannot judge.
-    fn by_stance(&self, call: mcp::ServerCall, error: &RuntimeError) -> Judged {
+    fn by_stance(&self, call: mcp::McpToolCall, error: &RuntimeError) -> Judged {
         let why = error.to_string();
         ui::say(&format!("checkrein: {why}"));
         let sealed = match error {
@@ -226,12 +226,12 @@ impl Gate {
     }
 
     fn take(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
-        self.deliver(News::of(input), None)
+        self.deliver(McpInputAndAction::mcp_event_from_input(input), None)
     }
 
     fn deliver(
         &self,
-        news: News,
+        news: McpInputAndAction,
         returned: Option<ToolResponse<'_>>,
     ) -> Result<DeliveryOutcome, RuntimeError> {
         let delivery = EventDelivery {

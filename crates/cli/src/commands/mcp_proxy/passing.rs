@@ -127,10 +127,16 @@ impl Passing {
             match open {
                 Open::Call(id, passed) => {
                     self.gate.failed(&passed.call, why);
-                    up(&Message::answer(id, &mcp::refused(&text, &Value::Null)));
+                    up(&Message::answer(
+                        id,
+                        &mcp::refusal_result(&text, &Value::Null),
+                    ));
                 }
                 Open::Judged(id) => {
-                    up(&Message::answer(id, &mcp::refused(&text, &Value::Null)));
+                    up(&Message::answer(
+                        id,
+                        &mcp::refusal_result(&text, &Value::Null),
+                    ));
                 }
                 Open::Hello(id) | Open::Other(id) => {
                     up(&Message::failure(id, SERVER_FAILED, &text));
@@ -247,7 +253,7 @@ impl Passing {
             Judged::Refused(text) if waits => {
                 open.remove(&key);
                 drop(open);
-                up(&Message::answer(id, &mcp::refused(&text, &meta)));
+                up(&Message::answer(id, &mcp::refusal_result(&text, &meta)));
             }
             Judged::Runs(passed) if waits => {
                 open.insert(key, Open::Call(id, Box::new(passed)));
@@ -265,8 +271,8 @@ impl Passing {
 
     /// Why this call is not sent, if the server owes answers to as many of exactly this kind as it
     /// may. Other calls between them hide none: a detector looks at the last thirty only.
-    fn refuse_one_more(&self, call: &mcp::ServerCall) -> Option<String> {
-        let digest = call.digest();
+    fn refuse_one_more(&self, call: &mcp::McpToolCall) -> Option<String> {
+        let digest = call.call_digest();
         let open = lock(&self.open);
         let alike = |open: &&Open| matches!(open, Open::Call(_, passed) if passed.digest == digest);
         let alike = open.values().filter(alike).count();
@@ -360,10 +366,10 @@ impl Passing {
         match error {
             None => {
                 if let Some(given) = &given {
-                    result = mcp::rewritten(&result, given);
+                    result = mcp::rewrite_tool_result(&result, given);
                 }
                 if let Some(advice) = &passed.advice {
-                    mcp::nudged(&mut result, advice);
+                    mcp::append_nudge_to_tool_result(&mut result, advice);
                 }
                 up(&Message::answer(id, &result));
             }

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use checkrein_adapters::claude_permissions::{self, List, Permission};
+use checkrein_adapters::claude_permissions::{self, PermissionList, PermissionRule};
 use checkrein_execpolicy::compile_execpolicy_rules_files;
 
 use crate::args::PolicyImport;
@@ -94,7 +94,7 @@ impl Made {
         let text = super::read(path).map_err(|error| {
             CommandError::usage(format!("{name}: cannot be read: {error}"), hint)
         })?;
-        let permissions = claude_permissions::read(text.as_bytes())
+        let permissions = claude_permissions::read_permission_rules(text.as_bytes())
             .map_err(|error| CommandError::usage(format!("{name}: no settings: {error}"), hint))?;
         self.line(&format!("# From {}", comment(&name)));
         if permissions.is_empty() {
@@ -107,8 +107,12 @@ impl Made {
         Ok(())
     }
 
-    fn permission(&mut self, permission: &Permission) {
-        let said = format!("{} {}", permission.list.key(), comment(&permission.text));
+    fn permission(&mut self, permission: &PermissionRule) {
+        let said = format!(
+            "{} {}",
+            permission.list.json_key(),
+            comment(&permission.text)
+        );
         match becomes(permission) {
             Becomes::Rule { rule, .. } if self.rules.contains(&rule) => {}
             Becomes::Rule { rule, note } => {
@@ -136,13 +140,13 @@ impl Made {
     }
 }
 
-fn becomes(permission: &Permission) -> Becomes {
+fn becomes(permission: &PermissionRule) -> Becomes {
     let specifier = permission.specifier.as_deref().map(str::trim);
     match (permission.tool.as_str(), specifier) {
         ("Bash", specifier) => command(permission, specifier.unwrap_or("*")),
         ("WebFetch", Some(specifier)) => host(permission, specifier),
         ("Edit" | "Write" | "MultiEdit" | "NotebookEdit", Some(path))
-            if permission.list == List::Deny =>
+            if permission.list == PermissionList::Deny =>
         {
             let path = comment(path);
             let key =
@@ -151,7 +155,7 @@ fn becomes(permission: &Permission) -> Becomes {
         }
         (tool, None) => match server_tool(tool) {
             // And a program named `mcp` would be allowed.
-            Some(_) if permission.list == List::Allow => {
+            Some(_) if permission.list == PermissionList::Allow => {
                 Becomes::Comment("rules restrict tools of MCP servers, and allow none".to_owned())
             }
             Some(words) => Becomes::Rule {
@@ -180,8 +184,8 @@ fn server_tool(name: &str) -> Option<Vec<String>> {
 }
 
 /// A rule on a command's first words.
-fn command(permission: &Permission, specifier: &str) -> Becomes {
-    let allows = permission.list == List::Allow;
+fn command(permission: &PermissionRule, specifier: &str) -> Becomes {
+    let allows = permission.list == PermissionList::Allow;
     let (text, end) = if let Some(text) = specifier.strip_suffix(":*") {
         (text, End::Anything)
     } else if let Some(text) = specifier.strip_suffix(" *") {
@@ -242,13 +246,13 @@ enum End {
     Nothing,
 }
 
-fn prefix_rule(permission: &Permission, words: &[String]) -> String {
+fn prefix_rule(permission: &PermissionRule, words: &[String]) -> String {
     let list: Vec<String> = words.iter().map(|word| literal(word)).collect();
     let list = list.join(", ");
     let (decision, why) = match permission.list {
-        List::Allow => ("allow", None),
-        List::Ask => ("prompt", Some("ask about")),
-        List::Deny => ("forbidden", Some("deny")),
+        PermissionList::Allow => ("allow", None),
+        PermissionList::Ask => ("prompt", Some("ask about")),
+        PermissionList::Deny => ("forbidden", Some("deny")),
     };
     let why = why.map_or_else(String::new, |verb| {
         let why = format!("Claude Code's settings {verb} {}", permission.text);
@@ -257,7 +261,7 @@ fn prefix_rule(permission: &Permission, words: &[String]) -> String {
     format!("prefix_rule(pattern=[{list}], decision=\"{decision}\", match=[[{list}]]{why})")
 }
 
-fn host(permission: &Permission, specifier: &str) -> Becomes {
+fn host(permission: &PermissionRule, specifier: &str) -> Becomes {
     let Some(host) = specifier.strip_prefix("domain:").map(str::trim) else {
         return Becomes::Comment("rules on hosts need domain:HOST".to_owned());
     };
@@ -273,15 +277,15 @@ fn host(permission: &Permission, specifier: &str) -> Becomes {
     };
     let note = "for Codex's proxy; commands and WebFetch are not judged by it";
     match permission.list {
-        List::Allow => Becomes::TooMuch {
+        PermissionList::Allow => Becomes::TooMuch {
             rule: rule("allow"),
             note: "one tool only, and a rule is about every program behind Codex's proxy",
         },
-        List::Ask => Becomes::Rule {
+        PermissionList::Ask => Becomes::Rule {
             rule: rule("prompt"),
             note: Some(note),
         },
-        List::Deny => Becomes::Rule {
+        PermissionList::Deny => Becomes::Rule {
             rule: rule("deny"),
             note: Some(note),
         },

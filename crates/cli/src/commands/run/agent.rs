@@ -6,8 +6,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use checkrein::{DeliveryOutcome, Engine, Session, VerificationProgress};
-use checkrein_adapters::headless::{Conversation, Ending, Facts, Launch, Usage};
-use checkrein_adapters::{self as adapters, Adapter, Headless};
+use checkrein_adapters::headless::{
+    AgentLaunchRequest, AgentOutputSummary, AgentTokensAndCost, LaunchConversation,
+    ReportedAgentEnding,
+};
+use checkrein_adapters::{self as adapters, Adapter, HeadlessAgent};
 use checkrein_core::decision::{Decision, StopDecision};
 use checkrein_core::event::{self, Event};
 use checkrein_core::ids::{EventSeq, ScopeId, SessionId, TaskId};
@@ -40,7 +43,7 @@ const LATE: &str = "checkrein: files changed after the agent's last stop; its wo
 /// What to run and how.
 pub(super) struct Plan {
     adapter: &'static dyn Adapter,
-    headless: &'static dyn Headless,
+    headless: &'static dyn HeadlessAgent,
     program: PathBuf,
     task: String,
     extra: Vec<String>,
@@ -78,7 +81,8 @@ impl Plan {
             (None, Some(row)) => row.agent.as_str().to_owned(),
             (None, None) => String::new(),
         };
-        let found = adapters::find(&name).and_then(|found| Some((found, found.headless()?)));
+        let found = adapters::find_adapter(&name)
+            .and_then(|found| Some((found, found.headless_agent_if_supported()?)));
         let Some((adapter, headless)) = found else {
             return Err(unknown(&name, earlier.is_some()));
         };
@@ -99,7 +103,7 @@ impl Plan {
                     "write it otherwise",
                 )
             })?;
-        if let Some(word) = headless.in_the_way(&extra) {
+        if let Some(word) = headless.argument_conflicting_with_run(&extra) {
             return Err(CommandError::usage(
                 format!("'{word}' would get in the way of what run does with {name}"),
                 "take it out; --resume and --json are options of checkrein run itself",
@@ -108,7 +112,7 @@ impl Plan {
         Ok(Self {
             adapter,
             headless,
-            program: find(headless.program())?,
+            program: find(headless.agent_program_name())?,
             task,
             extra,
             attempts: args.attempts,
@@ -127,8 +131,8 @@ fn unknown(name: &str, resumed: bool) -> CommandError {
     }
     let known: Vec<&str> = adapters::ALL
         .iter()
-        .filter(|adapter| adapter.headless().is_some())
-        .map(|adapter| adapter.name())
+        .filter(|adapter| adapter.headless_agent_if_supported().is_some())
+        .map(|adapter| adapter.agent_name())
         .collect();
     CommandError::usage(
         format!("run cannot start '{name}'; it knows {}", known.join(", ")),
@@ -179,7 +183,7 @@ pub(super) fn drive(
         engine: &engine,
         store: &store,
         session: None,
-        live: Live::new(checks, plan.adapter.name()),
+        live: Live::new(checks, plan.adapter.agent_name()),
         tally: plan.tally(),
         calls: 0,
         hooks_fired: false,
@@ -202,7 +206,7 @@ pub(super) fn drive(
         attempts,
         store: store.clone(),
         agent: Some(Told {
-            agent: plan.adapter.name(),
+            agent: plan.adapter.agent_name(),
             hooks_fired: course.hooks_fired,
             message: course.message,
             usage: course.tally,
@@ -219,19 +223,21 @@ impl Plan {
             .as_ref()
             .and_then(|id| transcript(self.headless, id.as_str()))
             .and_then(|file| std::fs::read(file).ok())
-            .and_then(|bytes| self.headless.used_before(&bytes));
-        before.map_or_else(Tally::default, |before: Usage| Tally::since(before))
+            .and_then(|bytes| self.headless.prior_usage(&bytes));
+        before.map_or_else(Tally::default, |before: AgentTokensAndCost| {
+            Tally::since(before)
+        })
     }
 }
 
 /// Where the agent keeps this conversation.
-fn transcript(headless: &dyn Headless, id: &str) -> Option<PathBuf> {
-    let kept = headless.transcripts()?;
-    let home = std::env::var_os(kept.variable)
+fn transcript(headless: &dyn HeadlessAgent, id: &str) -> Option<PathBuf> {
+    let kept = headless.agent_transcripts_folder()?;
+    let home = std::env::var_os(kept.home_variable)
         .filter(|home| !home.is_empty())
         .map(PathBuf::from)
-        .or_else(|| Some(std::env::home_dir()?.join(kept.home)))?;
-    within(&home.join(kept.below), &format!("{id}.jsonl"), 4)
+        .or_else(|| Some(std::env::home_dir()?.join(kept.default_home)))?;
+    within(&home.join(kept.subfolder), &format!("{id}.jsonl"), 4)
 }
 
 fn within(folder: &Path, end: &str, depth: u32) -> Option<PathBuf> {
@@ -273,7 +279,7 @@ struct Course<'a> {
 /// How one process of the agent went.
 struct Went {
     watched: Watched,
-    facts: Facts,
+    facts: AgentOutputSummary,
     stderr: String,
 }
 
@@ -285,7 +291,7 @@ impl<'a> Course<'a> {
                 self.take_up(id.clone(), SessionStartKind::Resume)?;
                 self.must_be_ours()?;
             }
-            None if plan.headless.takes_id() => {
+            None if plan.headless.agent_accepts_our_session_id() => {
                 self.take_up(SessionId::new(uuid()), SessionStartKind::Startup)?;
             }
             // It is known as soon as the agent says it.
@@ -321,7 +327,9 @@ impl<'a> Course<'a> {
         if let Some(desk) = &self.desk {
             desk.expect(&id);
         }
-        let (session, warnings) = self.engine.session_of(self.plan.adapter.name(), id, how)?;
+        let (session, warnings) =
+            self.engine
+                .session_of(self.plan.adapter.agent_name(), id, how)?;
         for warning in &warnings {
             self.checks.say(&format!("checkrein: {warning}"));
         }
@@ -373,8 +381,8 @@ impl<'a> Course<'a> {
         let settings = seen.join("settings.json");
         let id = self.session.as_ref().map(|session| session.id().as_str());
         let conversation = match id {
-            Some(id) if taken_up => Conversation::Resumed(id),
-            id => Conversation::New(id),
+            Some(id) if taken_up => LaunchConversation::Resumed(id),
+            id => LaunchConversation::New(id),
         };
         let ourselves = std::env::current_exe()?;
         let state = state_root(self.located);
@@ -390,7 +398,7 @@ impl<'a> Course<'a> {
         if let Some(attempts) = plan.attempts {
             arguments.extend(["--attempts".to_owned(), attempts.to_string()]);
         }
-        let launched = plan.headless.launch(&Launch {
+        let launched = plan.headless.launch_plan(&AgentLaunchRequest {
             conversation,
             hook: &ourselves.to_string_lossy(),
             arguments: &arguments,
@@ -405,7 +413,7 @@ impl<'a> Course<'a> {
             .args(&launched.arguments)
             .env("CHECKREIN_STATE", &state)
             .env(hook::UNDER_RUN, "1");
-        let started = Program::start(command, words, plan.headless.reader());
+        let started = Program::start(command, words, plan.headless.agent_output_reader());
         Ok(started.map_err(|error| cannot_start(&plan.program.to_string_lossy(), &error)))
     }
 
@@ -478,12 +486,12 @@ impl<'a> Course<'a> {
             return Ok(Step::Ended(self.fail(None, what, None)?));
         }
         let over = match facts.ending {
-            Some(Ending::Interrupted(_)) => return self.interrupted(),
-            Some(Ending::Claimed) => None,
-            Some(Ending::Over(transition)) => Some(transition),
+            Some(ReportedAgentEnding::Interrupted(_)) => return self.interrupted(),
+            Some(ReportedAgentEnding::Claimed) => None,
+            Some(ReportedAgentEnding::Final(transition)) => Some(transition),
             // It may work the next time if it got something done this time.
-            Some(Ending::Failed(_)) if facts.calls > 0 => None,
-            Some(Ending::Failed(transition)) => Some(transition),
+            Some(ReportedAgentEnding::Failed(_)) if facts.calls > 0 => None,
+            Some(ReportedAgentEnding::Failed(transition)) => Some(transition),
             None if status == ProcessExit::Exited(0) || facts.calls > 0 => None,
             None => Some(Transition {
                 native_reason: Some(native(status)),
@@ -540,7 +548,7 @@ impl<'a> Course<'a> {
 
     /// Why an agent that did nothing ended: its own last words are the best there is.
     fn why(&self, status: ProcessExit, over: &Transition, stderr: &str) -> String {
-        let name = self.plan.headless.program();
+        let name = self.plan.headless.agent_program_name();
         let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
         let said = lines
             .clone()
@@ -563,7 +571,11 @@ impl<'a> Course<'a> {
     }
 
     /// Hooks that never fire are said, loudly and in the log: then nobody judged a tool call.
-    fn look_for_hooks(&mut self, seen: EventSeq, facts: &Facts) -> Result<(), CommandError> {
+    fn look_for_hooks(
+        &mut self,
+        seen: EventSeq,
+        facts: &AgentOutputSummary,
+    ) -> Result<(), CommandError> {
         let session = self.session()?;
         let fired = self
             .store
@@ -583,7 +595,7 @@ impl<'a> Course<'a> {
         self.silent = true;
         let why = format!(
             "the hooks handed to {} never fired: no tool call was judged, and stops are judged by run only",
-            self.plan.headless.program()
+            self.plan.headless.agent_program_name()
         );
         let line = format!("checkrein: {why}. See which settings switch hooks off.");
         self.checks.say(Line::painted(Paint::Bad, &line));

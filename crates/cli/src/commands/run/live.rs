@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use checkrein_adapters::headless::Said;
+use checkrein_adapters::headless::AgentOutputItem;
 use checkrein_core::ids::ScopeId;
 use checkrein_core::state::SessionState;
 use indicatif::ProgressBar;
@@ -53,13 +53,13 @@ impl<'a> Live<'a> {
     }
 
     /// Something that it printed.
-    pub(super) fn said(&mut self, said: &Said) {
+    pub(super) fn said(&mut self, said: &AgentOutputItem) {
         match said {
-            Said::Call(tool) => {
+            AgentOutputItem::Call(tool) => {
                 self.doing.clone_from(tool);
                 self.draw();
             }
-            Said::Message(text) => {
+            AgentOutputItem::Message(text) => {
                 let line = text.lines().find(|line| !line.trim().is_empty());
                 let line: String = line.unwrap_or_default().chars().take(SHOWN).collect();
                 let name = format!("{}:", self.agent);

@@ -7,7 +7,7 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use checkrein_adapters::headless::{Facts, Output, Said};
+use checkrein_adapters::headless::{AgentOutputItem, AgentOutputReader, AgentOutputSummary};
 use checkrein_verifiers::process::{self, ProcessExit, ProcessTreeKillHandle};
 use checkrein_verifiers::withheld;
 
@@ -27,8 +27,8 @@ pub(super) struct Program {
 }
 
 struct Shared {
-    output: Box<dyn Output + Send>,
-    said: Vec<Said>,
+    output: Box<dyn AgentOutputReader + Send>,
+    said: Vec<AgentOutputItem>,
     stderr: Vec<u8>,
 }
 
@@ -37,7 +37,7 @@ impl Program {
     pub(super) fn start(
         mut command: Command,
         task: &str,
-        output: Box<dyn Output + Send>,
+        output: Box<dyn AgentOutputReader + Send>,
     ) -> std::io::Result<Self> {
         let mut stdin = tempfile::tempfile()?;
         std::io::Write::write_all(&mut stdin, task.as_bytes())?;
@@ -83,17 +83,17 @@ impl Program {
     }
 
     /// What it printed since the last call.
-    pub(super) fn said(&self) -> Vec<Said> {
+    pub(super) fn said(&self) -> Vec<AgentOutputItem> {
         std::mem::take(&mut held(&self.shared).said)
     }
 
     /// What is known so far.
-    pub(super) fn facts(&self) -> Facts {
-        held(&self.shared).output.facts().clone()
+    pub(super) fn facts(&self) -> AgentOutputSummary {
+        held(&self.shared).output.agent_output_facts().clone()
     }
 
     /// All that it said, once it has ended.
-    pub(super) fn finish(self) -> (Facts, Vec<Said>, String) {
+    pub(super) fn finish(self) -> (AgentOutputSummary, Vec<AgentOutputItem>, String) {
         for reader in self.readers {
             // A reader that panicked has nothing more to say.
             let _ = reader.join();
@@ -101,7 +101,7 @@ impl Program {
         let mut shared = held(&self.shared);
         let said = std::mem::take(&mut shared.said);
         let stderr = String::from_utf8_lossy(&shared.stderr).trim().to_owned();
-        (shared.output.facts().clone(), said, stderr)
+        (shared.output.agent_output_facts().clone(), said, stderr)
     }
 }
 
@@ -118,7 +118,7 @@ fn read_output(from: impl Read, shared: &Mutex<Shared>) {
             Ok(0) | Err(_) => return,
             Ok(_) => {
                 let mut shared = held(shared);
-                let said = shared.output.line(&line);
+                let said = shared.output.read_agent_output_line(&line);
                 shared.said.extend(said);
             }
         }

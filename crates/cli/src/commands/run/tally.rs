@@ -1,21 +1,21 @@
 //! What a run has used: sums over the agent's processes, read rightly where a resumed
 //! conversation tells a sum of its own.
 
-use checkrein_adapters::headless::{Spent, Usage};
+use checkrein_adapters::headless::{AgentTokensAndCost, RunOrConversationUsage};
 use serde_json::json;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
-    used: Option<Usage>,
+    used: Option<AgentTokensAndCost>,
     /// What the conversation had used before this run; told sums include it.
-    before: Usage,
+    before: AgentTokensAndCost,
     partial: bool,
 }
 
 impl Tally {
     /// A run that goes on in a conversation with a past.
-    pub(super) fn since(before: Usage) -> Self {
+    pub(super) fn since(before: AgentTokensAndCost) -> Self {
         Self {
             before,
             ..Self::default()
@@ -23,14 +23,14 @@ impl Tally {
     }
 
     /// Takes in what one process said; `None` if it did not get to say anything.
-    pub(super) fn add(&mut self, spent: Option<Spent>) {
+    pub(super) fn add(&mut self, spent: Option<RunOrConversationUsage>) {
         match spent {
-            Some(Spent::Here { usage, partial }) => {
-                self.used = Some(self.used.unwrap_or_default().plus(usage));
+            Some(RunOrConversationUsage::ThisRun { usage, partial }) => {
+                self.used = Some(self.used.unwrap_or_default().saturating_add_usage(usage));
                 self.partial |= partial;
             }
-            Some(Spent::SoFar(usage)) => {
-                self.used = Some(usage.without(self.before));
+            Some(RunOrConversationUsage::Cumulative(usage)) => {
+                self.used = Some(usage.subtract_earlier_usage(self.before));
                 // What an earlier process did not tell is in this sum.
                 self.partial = false;
             }
@@ -62,11 +62,11 @@ fn dollars(billionths: u64) -> f64 {
 mod tests {
     use super::*;
 
-    fn usage(input: u64, output: u64) -> Usage {
-        Usage {
+    fn usage(input: u64, output: u64) -> AgentTokensAndCost {
+        AgentTokensAndCost {
             input,
             output,
-            ..Usage::default()
+            ..AgentTokensAndCost::default()
         }
     }
 
@@ -79,22 +79,22 @@ mod tests {
     fn parts_are_added_and_sums_are_taken() {
         let mut parts = Tally::default();
         for (input, output) in [(100, 10), (50, 5)] {
-            parts.add(Some(Spent::Here {
+            parts.add(Some(RunOrConversationUsage::ThisRun {
                 usage: usage(input, output),
                 partial: false,
             }));
         }
         assert_eq!(tokens(parts), (150, 15, false));
         let mut sums = Tally::since(usage(1000, 100));
-        sums.add(Some(Spent::SoFar(usage(1100, 110))));
-        sums.add(Some(Spent::SoFar(usage(1150, 115))));
+        sums.add(Some(RunOrConversationUsage::Cumulative(usage(1100, 110))));
+        sums.add(Some(RunOrConversationUsage::Cumulative(usage(1150, 115))));
         assert_eq!(tokens(sums), (150, 15, false));
     }
 
     #[test]
     fn a_process_that_was_killed_leaves_a_gap_unless_a_later_sum_covers_it() {
         let mut parts = Tally::default();
-        parts.add(Some(Spent::Here {
+        parts.add(Some(RunOrConversationUsage::ThisRun {
             usage: usage(1, 1),
             partial: false,
         }));
@@ -103,7 +103,7 @@ mod tests {
         let mut sums = Tally::default();
         sums.add(None);
         assert!(sums.document().is_null());
-        sums.add(Some(Spent::SoFar(usage(7, 7))));
+        sums.add(Some(RunOrConversationUsage::Cumulative(usage(7, 7))));
         assert_eq!(tokens(sums), (7, 7, false));
     }
 }

@@ -181,10 +181,10 @@ fn the_place_in_a_transcript_is_read_again() {
         let cursor = &input.values().next()?["tokens"]["cursor"];
         cursor.as_str().map(str::to_owned)
     });
-    let adapter = checkrein_adapters::find("claude-code").unwrap();
+    let adapter = checkrein_adapters::find_adapter("claude-code").unwrap();
     let mut count = 0;
     for cursor in cursors {
-        let used = adapter.usage(b"", &cursor).unwrap();
+        let used = adapter.transcript_usage(b"", &cursor).unwrap();
         assert_eq!((used.output, used.input, &used.cursor), (0, 0, &cursor));
         count += 1;
     }

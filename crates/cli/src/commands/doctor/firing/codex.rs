@@ -68,7 +68,8 @@ impl Canary for Codex {
 
 /// The reviews of the copy's hooks, for those that the person reviewed in its originals.
 fn reviewed(file: &Path, text: &str, originals: &[&Path], agreed: &Agreed) -> String {
-    let reading = adapters::find("codex").and_then(|codex| codex.settings(text.as_bytes()));
+    let reading = adapters::find_adapter("codex")
+        .and_then(|codex| codex.parse_hook_settings(text.as_bytes()));
     let path = file.display().to_string();
     let mut states = String::new();
     for hook in reading.iter().flat_map(|reading| &reading.hooks) {
@@ -77,8 +78,10 @@ fn reviewed(file: &Path, text: &str, originals: &[&Path], agreed: &Agreed) -> St
             agreed.hooks.contains(&hook)
         });
         if reviewed
-            && let (Some(key), Some(hash)) =
-                (codex_trust::key(&path, hook), codex_trust::hash(hook))
+            && let (Some(key), Some(hash)) = (
+                codex_trust::codex_hook_trust_key(&path, hook),
+                codex_trust::codex_hook_trust_hash(hook),
+            )
         {
             let key = Value::from(key);
             states.push_str(&format!("[hooks.state.{key}]\ntrusted_hash = \"{hash}\"\n"));

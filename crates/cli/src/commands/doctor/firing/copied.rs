@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use checkrein_adapters::settings::Call;
+use checkrein_adapters::settings::HookHandlerAction;
 use serde_json::{Map, Value};
 
 use crate::commands::doctor::entry::{self, Program};
@@ -97,7 +97,9 @@ fn copy(handler: &Value, agent: &str, scope: Scope, root: &Path) -> Option<Value
         Program::Ours(_) | Program::Own(_) => {}
         Program::Foreign(_) | Program::Gone => return None,
     }
-    let Call::Command { command, args } = ours.with(&without(&ours.words), &call) else {
+    let HookHandlerAction::Command { command, args } =
+        ours.hook_with_replaced_command(&without(&ours.words), &call)
+    else {
         return None;
     };
     let mut copy: Map<String, Value> = fields
@@ -129,7 +131,7 @@ fn without(words: &[String]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use checkrein_adapters::ours::MUST_BE_THERE;
+    use checkrein_adapters::ours::REFUSE_IF_MISSING;
     use serde_json::json;
 
     use super::*;
@@ -179,7 +181,8 @@ mod tests {
         );
         assert!(kept(&settings, "codex").is_none());
         let guarded = |arguments: &str| {
-            let script = format!("{MUST_BE_THERE}hook codex --source user --deadline 3{arguments}");
+            let script =
+                format!("{REFUSE_IF_MISSING}hook codex --source user --deadline 3{arguments}");
             let command = format!("sh -c '{}' {me} gone", script.replace('\'', "'\\''"));
             json!({ "hooks": { "Stop": [{ "hooks": [{ "type": "command", "command": command }] }] } })
         };
