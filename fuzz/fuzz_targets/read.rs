@@ -8,7 +8,7 @@ use libfuzzer_sys::fuzz_target;
 fuzz_target!(|bytes: &[u8]| {
     for adapter in ALL {
         let form = match adapter.parse_agent_event(bytes, &|_| Some("7".to_owned())) {
-            Ok(knock) => knock.form,
+            Ok(knock) => knock.reply_form,
             Err(AgentEventError { reply_form, .. }) => reply_form,
         };
         let reply = adapter.stance_as_hook_reply(form, Stance::Block, "why");

@@ -15,7 +15,7 @@ use checkrein::models::{
     AnswerTokenUsage, BoxFuture, ChatMessage, FinishReason, LanguageModel, ModelError, ModelReply,
     ModelRequest,
 };
-use checkrein::supervisor::ConfigError;
+use checkrein::supervisor::VerifierConfigError;
 use checkrein::{
     Agent, AgentRun, PreToolVerifier, ProgressVerifier, VerificationLoop, VerificationResult,
     Verifier, VerifierConfig,
@@ -26,13 +26,13 @@ const CALLS: usize = 20_000;
 const ROUNDS: usize = 7;
 const GOAL: &str = "Send a friendly reminder to the QA team about Friday's release.";
 
-fn main() -> Result<(), ConfigError> {
+fn main() -> Result<(), VerifierConfigError> {
     let config = VerifierConfig {
         max_pretool_calls_per_run: u32::MAX,
         max_progress_calls_per_run: u32::MAX,
         ..VerifierConfig::default()
     };
-    let model: Arc<dyn LanguageModel> = Arc::new(AtOnce);
+    let model: Arc<dyn LanguageModel> = Arc::new(ImmediateModel);
     let history: Vec<ChatMessage> = (0..6)
         .map(|n| {
             ChatMessage::User(format!(
@@ -45,42 +45,54 @@ fn main() -> Result<(), ConfigError> {
         messages: vec![ChatMessage::User("<quoted 12345678 call>\n".to_owned())],
         ..ModelRequest::default()
     };
-    report("model and loop alone", |_| {
-        let _ = black_box(now(model.ask_model(&asked)));
+    measure_and_print("model and loop alone", |_| {
+        let _ = black_box(poll_ready_future(model.ask_model(&asked)));
     });
-    let shapes: [Value; SHAPES] = std::array::from_fn(arguments);
+    let shapes: [Value; SHAPES] = std::array::from_fn(bench_call_arguments);
     for (name, history) in [
         ("veto check, no history", &[][..]),
         ("veto check, 6 messages", &history),
     ] {
         let veto = PreToolVerifier::new(model.clone(), config)?;
-        report(name, |n| {
+        measure_and_print(name, |n| {
             let arguments = shapes.get(n % SHAPES).unwrap_or(&Value::Null);
-            black_box(now(veto.check(GOAL, "slack_send", arguments, history)));
+            black_box(poll_ready_future(veto.vet_tool_call(
+                GOAL,
+                "slack_send",
+                arguments,
+                history,
+            )));
         });
     }
     let veto = PreToolVerifier::new(model.clone(), config)?;
     let [same, ..] = &shapes;
-    report("veto check, asked before", |_| {
-        black_box(now(veto.check(GOAL, "slack_send", same, &history)));
+    measure_and_print("veto check, asked before", |_| {
+        black_box(poll_ready_future(veto.vet_tool_call(
+            GOAL,
+            "slack_send",
+            same,
+            &history,
+        )));
     });
     let progress = ProgressVerifier::new(model, config)?;
-    report("progress check, 6 messages", |_| {
+    measure_and_print("progress check, 6 messages", |_| {
         let step = "called slack_search, got 3 channels";
-        let check = now(progress.evaluate(GOAL, step, &history));
+        let check = poll_ready_future(progress.evaluate(GOAL, step, &history));
         black_box(check.and_then(|check| progress.maybe_nudge(&check)));
     });
     for rounds in [0, 3] {
         let name = format!("verification, {rounds} failing rounds");
-        let checked = VerificationLoop::new(vec![Verifier::new("tests", |run: &Run| {
+        let checked = VerificationLoop::new(vec![Verifier::new("tests", |run: &BenchAgentRun| {
             if run.messages.len() > 2 * run.edits.unwrap_or(0) as usize {
                 VerificationResult::Passed
             } else {
                 VerificationResult::Failed("pytest: 1 failed".to_owned())
             }
         })]);
-        report(&name, |_| {
-            let _ = black_box(now(checked.run(&Quick(rounds), "go")));
+        measure_and_print(&name, |_| {
+            let _ = black_box(poll_ready_future(
+                checked.run(&ImmediateAgent(rounds), "go"),
+            ));
         });
     }
     Ok(())
@@ -89,11 +101,11 @@ fn main() -> Result<(), ConfigError> {
 /// More shapes than are remembered: none is when its turn comes again.
 const SHAPES: usize = 300;
 
-fn arguments(n: usize) -> Value {
+fn bench_call_arguments(n: usize) -> Value {
     json!({ "channel": "#qa", "text": "Reminder: the release is on Friday.", "thread": n, "dry_run": false })
 }
 
-fn report(name: &str, mut call: impl FnMut(usize)) {
+fn measure_and_print(name: &str, mut call: impl FnMut(usize)) {
     let mut least = Duration::MAX;
     for round in 0..ROUNDS {
         let began = used();
@@ -115,13 +127,13 @@ fn used() -> Duration {
 
 /// Time on the wall, which is the same where nothing else runs.
 #[cfg(not(unix))]
-fn used() -> Duration {
+fn process_cpu_time() -> Duration {
     static BEGAN: std::sync::OnceLock<std::time::Instant> = std::sync::OnceLock::new();
     BEGAN.get_or_init(std::time::Instant::now).elapsed()
 }
 
 /// Of a future that is ready at once.
-fn now<T>(future: impl Future<Output = T>) -> Option<T> {
+fn poll_ready_future<T>(future: impl Future<Output = T>) -> Option<T> {
     match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
         Poll::Ready(done) => Some(done),
         Poll::Pending => None,
@@ -129,9 +141,9 @@ fn now<T>(future: impl Future<Output = T>) -> Option<T> {
 }
 
 /// Allows every call, and thinks well of every step.
-struct AtOnce;
+struct ImmediateModel;
 
-impl LanguageModel for AtOnce {
+impl LanguageModel for ImmediateModel {
     fn model_name(&self) -> &str {
         "bench/at-once"
     }
@@ -157,20 +169,20 @@ impl LanguageModel for AtOnce {
     }
 }
 
-type Run = AgentRun<String>;
+type BenchAgentRun = AgentRun<String>;
 
 /// Is done when it was sent back so often; it says how often that is as if these were edits.
-struct Quick(u64);
+struct ImmediateAgent(u64);
 
-impl Agent for Quick {
-    type Message = String;
-    type Error = Infallible;
+impl Agent for ImmediateAgent {
+    type ConversationMessage = String;
+    type AgentRunError = Infallible;
 
     fn run<'a>(
         &'a self,
         history: &'a [String],
         message: &'a str,
-    ) -> BoxFuture<'a, Result<Run, Infallible>> {
+    ) -> BoxFuture<'a, Result<BenchAgentRun, Infallible>> {
         Box::pin(async move {
             Ok(AgentRun {
                 messages: [history, &[message.to_owned(), "done".to_owned()]].concat(),

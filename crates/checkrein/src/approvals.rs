@@ -12,8 +12,8 @@ impl Engine {
     ///
     /// # Errors
     /// If the store cannot be read.
-    pub fn approvals(&self) -> Result<Vec<StoredApprovalRequest>, RuntimeError> {
-        self.runtime().list_approvals()
+    pub fn list_approvals(&self) -> Result<Vec<StoredApprovalRequest>, RuntimeError> {
+        self.inner_runtime().list_approvals()
     }
 
     /// Records what a person said: who it was, and why. It holds as long again as the question
@@ -26,7 +26,7 @@ impl Engine {
     /// ```
     /// use std::path::Path;
     ///
-    /// use checkrein::{Engine, PersonAnswer, Stands, ToolCall, ToolDecision, now};
+    /// use checkrein::{Engine, PersonAnswer, ApprovalStatus, ToolCall, ToolDecision, now_millis};
     ///
     /// # fn main() -> Result<(), checkrein::RuntimeError> {
     /// let config = "[policy]\napproval = \"always\"\n[approvals]\nexpires = \"2h\"\n";
@@ -34,7 +34,7 @@ impl Engine {
     /// let (session, _warnings) = engine.session("my-agent")?;
     /// session.prompt("release it")?;
     ///
-    /// let push = ToolCall::shell("call-1", "git push origin main");
+    /// let push = ToolCall::shell_call("call-1", "git push origin main");
     /// let ToolDecision::Ask { approval, .. } = session.tool(&push)?.0 else {
     ///     panic!("every command is asked about");
     /// };
@@ -42,7 +42,7 @@ impl Engine {
     /// // Meanwhile, wherever your people are asked:
     /// let waiting = engine.list_approvals()?;
     /// let question = waiting.iter().find(|row| row.id == approval).unwrap();
-    /// assert_eq!(question.stands(now()), Stands::Asked);
+    /// assert_eq!(question.approval_status_at(now_millis()), ApprovalStatus::Asked);
     /// let answer = PersonAnswer {
     ///     approved: true,
     ///     by: "ada, in the chat".to_owned(),
@@ -51,9 +51,9 @@ impl Engine {
     /// let answered = engine.answer_approval(question, answer)?;
     /// assert!(answered.until >= question.until);
     ///
-    /// let again = ToolCall::shell("call-2", "git push origin main");
+    /// let again = ToolCall::shell_call("call-2", "git push origin main");
     /// assert_eq!(session.tool(&again)?.0, ToolDecision::Allow);
-    /// let once_more = ToolCall::shell("call-3", "git push origin main");
+    /// let once_more = ToolCall::shell_call("call-3", "git push origin main");
     /// assert!(matches!(session.tool(&once_more)?.0, ToolDecision::Ask { .. }));
     /// # Ok(())
     /// # }
@@ -63,15 +63,16 @@ impl Engine {
     /// [`RuntimeError::ApprovalClosed`] if there is nothing left to answer, [`RuntimeError::ApprovalNotShown`] for
     /// a yes to what cannot be shown whole ([`StoredApprovalRequest::unapprovable_reason`]); or if the store cannot be
     /// written.
-    pub fn answer(
+    pub fn answer_approval(
         &self,
         question: &StoredApprovalRequest,
         answer: PersonAnswer,
     ) -> Result<StoredApprovalRequest, RuntimeError> {
         let patience = Deadline {
             due_at: None,
-            cancelled: self.cancelled(),
+            cancelled: self.cancel_flag(),
         };
-        self.runtime().answer_approval(question, answer, patience)
+        self.inner_runtime()
+            .answer_approval(question, answer, patience)
     }
 }

@@ -17,19 +17,19 @@ use checkrein_store::{MemoryStore, Store};
 use crate::Session;
 
 /// What a host may want to see while checks run.
-pub(crate) type Watch = dyn Fn(VerificationProgress) + Send + Sync;
+pub(crate) type ProgressHandler = dyn Fn(VerificationProgress) + Send + Sync;
 
 /// Judges agents that work in one folder. Cheap to share; see the crate's example.
 pub struct Engine {
     runtime: Runtime,
-    watch: Box<Watch>,
-    cancelled: Flag,
+    progress_handler: Box<ProgressHandler>,
+    cancel_flag: CancelFlag,
     sessions: AtomicU64,
     layers: MiddlewareRegistry,
 }
 
 /// Whoever sets it wants checks to end.
-enum Flag {
+enum CancelFlag {
     OfProcess(&'static AtomicBool),
     Shared(Arc<AtomicBool>),
 }
@@ -50,8 +50,8 @@ impl Engine {
         Self {
             runtime: runtime.with_middleware(layers.clone()),
             layers,
-            watch: Box::new(|_| {}),
-            cancelled: Flag::OfProcess(&NEVER),
+            progress_handler: Box::new(|_| {}),
+            cancel_flag: CancelFlag::OfProcess(&NEVER),
             sessions: AtomicU64::new(0),
         }
     }
@@ -71,43 +71,43 @@ impl Engine {
 
     /// Watches files whose edits could loosen what sessions are judged by.
     #[must_use]
-    pub fn guarding(mut self, look: Box<GuardedFilesReader>) -> Self {
+    pub fn with_guarded_files(mut self, look: Box<GuardedFilesReader>) -> Self {
         self.runtime = self.runtime.with_guarded_files(look);
         self
     }
 
     /// Calls `watch` while checks run, from several threads.
     #[must_use]
-    pub fn watched_by(
+    pub fn with_progress_callback(
         mut self,
         watch: impl Fn(VerificationProgress) + Send + Sync + 'static,
     ) -> Self {
-        self.watch = Box::new(watch);
+        self.progress_handler = Box::new(watch);
         self
     }
 
     /// What is promised while it judges, as listings say it.
     #[must_use]
-    pub fn at_level(mut self, level: &'static str) -> Self {
+    pub fn with_protection_level(mut self, level: &'static str) -> Self {
         self.runtime = self.runtime.with_protection_level(level);
         self
     }
 
     /// Checks are killed, and errors returned, once the flag is set.
     #[must_use]
-    pub fn cancelled_by(mut self, flag: &'static AtomicBool) -> Self {
-        self.cancelled = Flag::OfProcess(flag);
+    pub fn with_cancel_flag(mut self, flag: &'static AtomicBool) -> Self {
+        self.cancel_flag = CancelFlag::OfProcess(flag);
         self
     }
 
     /// The same for a part of a process.
     #[must_use]
-    pub fn cancelled_with(mut self, flag: Arc<AtomicBool>) -> Self {
-        self.cancelled = Flag::Shared(flag);
+    pub fn with_shared_cancel_flag(mut self, flag: Arc<AtomicBool>) -> Self {
+        self.cancel_flag = CancelFlag::Shared(flag);
         self
     }
 
-    pub(crate) fn sealing(
+    pub(crate) fn with_policy_override(
         mut self,
         change: impl Fn(&mut CompiledPolicy) -> Result<(), ConfigError> + Send + Sync + 'static,
     ) -> Self {
@@ -116,7 +116,7 @@ impl Engine {
     }
 
     /// The layers of middleware beside those of its config: register and remove them at any time.
-    pub fn middleware(&self) -> &MiddlewareRegistry {
+    pub fn middleware_registry(&self) -> &MiddlewareRegistry {
         &self.layers
     }
 
@@ -129,12 +129,12 @@ impl Engine {
 
     /// The stages at which layers are asked, for a host that cannot do what is said at all of them.
     #[must_use]
-    pub fn at_stages(mut self, stages: FrontEndMiddlewareStages) -> Self {
+    pub fn with_middleware_stages(mut self, stages: FrontEndMiddlewareStages) -> Self {
         self.runtime = self.runtime.with_middleware_stages(stages);
         self
     }
 
-    pub(crate) fn asking(mut self, hosts: HostVerifiers) -> Self {
+    pub(crate) fn with_host_verifiers(mut self, hosts: HostVerifiers) -> Self {
         self.runtime = self.runtime.with_host_verifiers(hosts);
         self
     }
@@ -144,14 +144,14 @@ impl Engine {
     /// # Errors
     /// If the config has a mistake, or the store cannot be written.
     pub fn session(&self, agent: &str) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
-        self.session_of(agent, self.new_id(), SessionStartKind::Startup)
+        self.begin_or_resume_session_by_id(agent, self.new_session_id(), SessionStartKind::Startup)
     }
 
     /// The session that an agent knows by an id of its own: begun, or taken up again.
     ///
     /// # Errors
     /// If the config has a mistake, or the store cannot be written.
-    pub fn session_of(
+    pub fn begin_or_resume_session_by_id(
         &self,
         agent: &str,
         id: SessionId,
@@ -159,12 +159,12 @@ impl Engine {
     ) -> Result<(Session<'_>, Vec<String>), RuntimeError> {
         let patience = Deadline {
             due_at: None,
-            cancelled: self.cancelled(),
+            cancelled: self.cancel_flag(),
         };
         self.runtime
             .make_other_sessions_detect_edits(&id, patience)?;
         let session = Session::new(self, id);
-        let started = session.take(Input::SessionStarted(SessionStarted {
+        let started = session.submit_agent_event(Input::SessionStarted(SessionStarted {
             agent: AgentName::new(agent),
             how,
             parent: None,
@@ -173,22 +173,22 @@ impl Engine {
         Ok((session, started.warnings))
     }
 
-    pub(crate) fn runtime(&self) -> &Runtime {
+    pub(crate) fn inner_runtime(&self) -> &Runtime {
         &self.runtime
     }
 
-    pub(crate) fn watch(&self) -> &Watch {
-        &*self.watch
+    pub(crate) fn progress_handler(&self) -> &ProgressHandler {
+        &*self.progress_handler
     }
 
-    pub(crate) fn cancelled(&self) -> &AtomicBool {
-        match &self.cancelled {
-            Flag::OfProcess(flag) => flag,
-            Flag::Shared(flag) => flag,
+    pub(crate) fn cancel_flag(&self) -> &AtomicBool {
+        match &self.cancel_flag {
+            CancelFlag::OfProcess(flag) => flag,
+            CancelFlag::Shared(flag) => flag,
         }
     }
 
-    fn new_id(&self) -> SessionId {
+    fn new_session_id(&self) -> SessionId {
         let nth = self.sessions.fetch_add(1, Ordering::Relaxed);
         let seed = format!(
             "{} {} {nth} {self:p}",

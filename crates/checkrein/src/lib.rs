@@ -13,22 +13,22 @@
 //! let (session, _warnings) = engine.session("my-agent")?;
 //! session.prompt("make the build green")?;
 //!
-//! let call = ToolCall::shell("call-1", "cargo fix --allow-dirty");
+//! let call = ToolCall::shell_call("call-1", "cargo fix --allow-dirty");
 //! if let ToolDecision::Allow = session.tool(&call)?.0 {
 //!     // Run it, then say what came of it.
 //!     session.returned(&call, &json!("Fixed 2 files"), false)?;
 //! }
 //! let (decision, answer) = session.stop("I am done.")?;
 //! match decision {
-//!     StopDecision::Continue { .. } => println!("{}", answer.text.unwrap_or_default()),
-//!     StopDecision::Accept { .. } | StopDecision::Halt { .. } => println!("{:?}", answer.ending()),
+//!     StopDecision::Continue { .. } => println!("{}", answer.feedback_text.unwrap_or_default()),
+//!     StopDecision::Accept { .. } | StopDecision::Halt { .. } => println!("{:?}", answer.task_transition()),
 //! }
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! Calls that a person has to be asked about are refused until [`Engine::answer`] says otherwise;
-//! [`Engine::approvals`] lists them.
+//! Calls that a person has to be asked about are refused until [`Engine::answer_approval`] says otherwise;
+//! [`Engine::list_approvals`] lists them.
 //!
 //! Sessions of one engine share nothing mutable but the store (law 8): use one engine
 //! for as many as you like, from as many threads as you like.
@@ -42,18 +42,20 @@ mod tool;
 pub mod verification;
 
 pub use agent_loop::{
-    AgentLoop, ApplyPatch, Conversation, Happening, HardCaps, HardVerifier, Interrupt, LoopError,
-    LoopResult, LoopState, Reflect, Reflection, Shell, conversation,
+    AgentLoop, AgentLoopEvent, AgentLoopInterruptHandle, AgentLoopStartError, AnswerSelfRating,
+    ApplyPatchTool, ConversationModelAndPurpose, DoneClaimContext, HardCaps, HardVerifier,
+    LoopResult, SelfReflectionConfig, ShellTool, conversation_model_and_errand,
 };
 pub use engine::Engine;
-pub use session::{LastAnswer, Session, Spent, ToolCall};
+pub use session::{AnswerUsage, FinalAnswer, Session, ToolCall};
 pub use supervisor::{
-    PreToolDecision, PreToolVerifier, ProgressCheck, ProgressVerifier, VerifierConfig,
-    VerifierNetwork, VerifierStats, VerifierVerdict, wrap_tool_with_verifier,
+    PreToolDecision, PreToolVerifier, ProgressVerifier, StepProgressRating, ToolCallVerdict,
+    VerifierConfig, VerifierNetwork, VerifierStats, wrap_tool_with_verifier,
 };
-pub use tool::{Does, Tool, ToolEnded, ToolOutput, ToolUse};
+pub use tool::{DeclaredToolAction, Tool, ToolInvocation, ToolOutcome, ToolOutput};
 pub use verification::{
-    Agent, AgentRun, Outcome, Verification, VerificationLoop, VerificationResult, Verifier,
+    Agent, AgentRun, VerificationLoop, VerificationLoopOutcome, VerificationLoopResult,
+    VerificationResult, Verifier,
 };
 
 pub use checkrein_core::decision::{StopDecision, ToolDecision};

@@ -28,7 +28,7 @@ pub struct Session<'a> {
     engine: &'a Engine,
     id: SessionId,
     /// Since when: claims of an earlier process in the same session are others.
-    since: u64,
+    started_ms: u64,
     claims: AtomicU64,
 }
 
@@ -54,25 +54,25 @@ const WITHHELD: &str = "withheld: it came back before, and what middleware made 
     if you need it, ask for it again";
 
 /// What middleware made of a result, as text; `None` of what it left alone.
-pub(crate) struct Looked {
-    pub(crate) given: Option<String>,
-    pub(crate) kept: Option<String>,
+pub(crate) struct RewrittenResultTexts {
+    pub(crate) for_agent: Option<String>,
+    pub(crate) for_history: Option<String>,
 }
 
 /// What an answer of a model took, as far as that is known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Spent {
+pub struct AnswerUsage {
     /// Output tokens, thinking included.
-    pub output: Option<u64>,
+    pub output_tokens: Option<u64>,
     /// All of it, in millionths of a dollar.
     pub cost: Option<u64>,
 }
 
 /// What is known of an answer in which an agent says it is done.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct LastAnswer {
+pub struct FinalAnswer {
     /// What it took.
-    pub spent: Spent,
+    pub usage: AnswerUsage,
     /// Its output limit cut it.
     pub truncated: bool,
     /// Tool calls of the same answer did not run.
@@ -81,7 +81,7 @@ pub struct LastAnswer {
 
 impl ToolCall {
     /// A call of the built-in shell tool.
-    pub fn shell(id: &str, command: &str) -> Self {
+    pub fn shell_call(id: &str, command: &str) -> Self {
         Self {
             id: id.to_owned(),
             tool: "shell".to_owned(),
@@ -93,7 +93,7 @@ impl ToolCall {
     }
 
     /// What it does: as its host says, else as for any agent's tool of this name.
-    fn action(&self) -> ToolAction {
+    fn classify_tool_action(&self) -> ToolAction {
         match (&self.script, &self.patch) {
             (Some(script), _) => ToolAction::shell_action_from_script(script),
             (None, Some(patch)) => ToolAction::action_from_patch_text(patch),
@@ -101,7 +101,7 @@ impl ToolCall {
         }
     }
 
-    fn digest(&self) -> checkrein_core::digest::EightByteDigest {
+    fn call_digest(&self) -> checkrein_core::digest::EightByteDigest {
         let args = Digest::hash_json(&self.args);
         Digest::hash_parts([self.tool.as_bytes(), &args.as_bytes()[..]]).to_short_digest()
     }
@@ -112,13 +112,13 @@ impl<'a> Session<'a> {
         Self {
             engine,
             id,
-            since: checkrein_runtime::now_millis().0,
+            started_ms: checkrein_runtime::now_millis().0,
             claims: AtomicU64::new(0),
         }
     }
 
     /// Its id in the store.
-    pub fn id(&self) -> &SessionId {
+    pub fn session_id(&self) -> &SessionId {
         &self.id
     }
 
@@ -134,11 +134,16 @@ impl<'a> Session<'a> {
             tells_calls: false,
             acts: None,
         };
-        self.take(Input::PromptSubmitted(prompt)).map(drop)
+        self.submit_agent_event(Input::PromptSubmitted(prompt))
+            .map(drop)
     }
 
     /// The same; what comes again after so many answers is known already.
-    pub(crate) fn prompt_as(&self, answers: usize, text: &str) -> Result<(), RuntimeError> {
+    pub(crate) fn submit_prompt_keyed(
+        &self,
+        answers: usize,
+        text: &str,
+    ) -> Result<(), RuntimeError> {
         let prompt = Input::PromptSubmitted(PromptSubmitted {
             text: text.to_owned(),
             tree: None,
@@ -147,7 +152,8 @@ impl<'a> Session<'a> {
             acts: None,
         });
         let key = format!("prompt:{answers}");
-        self.deliver(prompt, Some(key), None, None).map(drop)
+        self.deliver_input_to_runtime(prompt, Some(key), None, None)
+            .map(drop)
     }
 
     /// The agent wants to use a tool. With the answer: every [`ToolDecision`] but `Allow`
@@ -162,7 +168,7 @@ impl<'a> Session<'a> {
             tool: call.tool.clone(),
             kind: call.kind,
             args: call.args.to_string(),
-            call: call.digest(),
+            call: call.call_digest(),
             facts: ToolRequestFacts::default(),
             can_ask: false,
             may_act: call.kind == ToolKind::Other,
@@ -170,7 +176,7 @@ impl<'a> Session<'a> {
             tokens: None,
         });
         let key = Some(format!("tool:{}", call.id));
-        let decided = self.deliver(input, key, Some(call), None)?;
+        let decided = self.deliver_input_to_runtime(input, key, Some(call), None)?;
         let decision = match &decided.decision {
             Decision::Tool(decision) => decision.clone(),
             Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
@@ -191,8 +197,8 @@ impl<'a> Session<'a> {
         result: &Value,
         error: bool,
     ) -> Result<RewrittenResult, RuntimeError> {
-        let looked = self.looks_at_results()?;
-        let decided = self.return_of(call, result, error)?;
+        let looked = self.has_result_middleware()?;
+        let decided = self.submit_tool_result(call, result, error)?;
         Ok(match looked && decided.repeated {
             true => RewrittenResult {
                 for_agent: Some(Value::String(WITHHELD.to_owned())),
@@ -203,14 +209,14 @@ impl<'a> Session<'a> {
     }
 
     /// Whether any middleware looks at results.
-    fn looks_at_results(&self) -> Result<bool, RuntimeError> {
+    fn has_result_middleware(&self) -> Result<bool, RuntimeError> {
         let stages = [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult];
         self.engine
-            .runtime()
+            .inner_runtime()
             .has_layers_at_stages(&self.id, &stages)
     }
 
-    fn return_of(
+    fn submit_tool_result(
         &self,
         call: &ToolCall,
         result: &Value,
@@ -219,7 +225,7 @@ impl<'a> Session<'a> {
         let input = Input::ToolReturned(ToolReturned {
             scope: ScopeId::main_scope(),
             call_id: Some(call.id.clone()),
-            call: call.digest(),
+            call: call.call_digest(),
             outcome: Digest::hash_json(result).to_short_digest(),
             error,
             wrote: call.kind == ToolKind::Write && !error,
@@ -231,24 +237,24 @@ impl<'a> Session<'a> {
             args: &call.args,
             result,
         };
-        self.deliver(input, key, None, Some(returned))
+        self.deliver_input_to_runtime(input, key, None, Some(returned))
     }
 
     /// The same as text, for our own loop; `None` if no middleware looks at results.
-    pub(crate) fn passed(
+    pub(crate) fn tool_result_text_after_middleware(
         &self,
         call: &ToolCall,
         result: &Value,
         error: bool,
-    ) -> Result<Option<Looked>, RuntimeError> {
-        let looked = self.looks_at_results()?;
+    ) -> Result<Option<RewrittenResultTexts>, RuntimeError> {
+        let looked = self.has_result_middleware()?;
         let RewrittenResult {
             for_agent: given,
             for_history: kept,
         } = self.returned(call, result, error)?;
-        Ok(looked.then(|| Looked {
-            given: given.as_ref().map(tool_result_text),
-            kept: kept.as_ref().map(tool_result_text),
+        Ok(looked.then(|| RewrittenResultTexts {
+            for_agent: given.as_ref().map(tool_result_text),
+            for_history: kept.as_ref().map(tool_result_text),
         }))
     }
 
@@ -256,17 +262,22 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
-    pub fn round(&self, spent: Spent) -> Result<(), RuntimeError> {
-        self.round_of(spent, None)
+    pub fn end_round(&self, spent: AnswerUsage) -> Result<(), RuntimeError> {
+        self.end_round_keyed(spent, None)
     }
 
     /// The same; what comes again with this key is known already.
-    pub(crate) fn round_of(&self, spent: Spent, key: Option<String>) -> Result<(), RuntimeError> {
+    pub(crate) fn end_round_keyed(
+        &self,
+        spent: AnswerUsage,
+        key: Option<String>,
+    ) -> Result<(), RuntimeError> {
         let round = Input::RoundEnded(RoundEnded {
             scope: ScopeId::main_scope(),
-            tokens: tokens(spent),
+            tokens: to_token_usage(spent),
         });
-        self.deliver(round, key, None, None).map(drop)
+        self.deliver_input_to_runtime(round, key, None, None)
+            .map(drop)
     }
 
     /// The agent says it is done. With a `Continue` comes, as [`DeliveryOutcome::feedback_text`], what to send back.
@@ -274,29 +285,29 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If Checkrein itself cannot judge.
     pub fn stop(&self, message: &str) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
-        self.claim(message, LastAnswer::default(), None, self.next())
+        self.deliver_stop(message, FinalAnswer::default(), None, self.next_stop_key())
     }
 
     /// The same, with what is known of the answer in which it says so.
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
-    pub fn answered(
+    pub fn request_stop_with_answer(
         &self,
         message: &str,
-        answer: LastAnswer,
+        answer: FinalAnswer,
     ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
-        self.claim(message, answer, None, self.next())
+        self.deliver_stop(message, answer, None, self.next_stop_key())
     }
 
     /// The same; what comes again with this key is answered as it was.
-    pub(crate) fn answered_as(
+    pub(crate) fn request_stop_keyed(
         &self,
         key: String,
         message: &str,
-        answer: LastAnswer,
+        answer: FinalAnswer,
     ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
-        self.claim(message, answer, None, key)
+        self.deliver_stop(message, answer, None, key)
     }
 
     /// The agent's program is gone without a word that counts: its work is judged as at a
@@ -305,39 +316,39 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
-    pub fn left(
+    pub fn report_agent_exit(
         &self,
         message: &str,
         over: Option<Transition>,
     ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
-        self.claim(message, LastAnswer::default(), over, self.next())
+        self.deliver_stop(message, FinalAnswer::default(), over, self.next_stop_key())
     }
 
     /// Whether the required checks of the newest task were about the tree as it is now. What an agent
-    /// left running may have changed it after its last stop: then it is judged anew by [`Self::left`].
+    /// left running may have changed it after its last stop: then it is judged anew by [`Self::report_agent_exit`].
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn still_stands(&self) -> Result<bool, RuntimeError> {
+    pub fn is_acceptance_still_valid(&self) -> Result<bool, RuntimeError> {
         let patience = Deadline {
             due_at: None,
-            cancelled: self.engine.cancelled(),
+            cancelled: self.engine.cancel_flag(),
         };
         self.engine
-            .runtime()
+            .inner_runtime()
             .is_accepted_tree_current(&self.id, patience)
     }
 
     /// A claim of its own: never the same event as a hook's stop in this session.
-    fn next(&self) -> String {
+    fn next_stop_key(&self) -> String {
         let nth = self.claims.fetch_add(1, Ordering::Relaxed);
-        format!("{}:{nth}", self.since)
+        format!("{}:{nth}", self.started_ms)
     }
 
-    fn claim(
+    fn deliver_stop(
         &self,
         message: &str,
-        answer: LastAnswer,
+        answer: FinalAnswer,
         over: Option<Transition>,
         key: String,
     ) -> Result<(StopDecision, DeliveryOutcome), RuntimeError> {
@@ -358,16 +369,17 @@ impl<'a> Session<'a> {
                 ..AgentAnswerFlags::default()
             },
             judges: Box::default(),
-            tokens: tokens(answer.spent),
+            tokens: to_token_usage(answer.usage),
         });
-        let mut decided = self.deliver(input, Some(format!("claim:{key}")), None, None)?;
+        let mut decided =
+            self.deliver_input_to_runtime(input, Some(format!("claim:{key}")), None, None)?;
         match decided.decision.clone() {
             Decision::Stop(decision) => {
                 if let (true, StopDecision::Continue { feedback }) = (decided.repeated, &decision) {
                     // Whoever asks again was not told.
                     decided.feedback_text = Some(
                         self.engine
-                            .runtime()
+                            .inner_runtime()
                             .render_feedback(feedback, decided.held_up_by),
                     );
                 }
@@ -379,30 +391,32 @@ impl<'a> Session<'a> {
     }
 
     /// The text without secrets; `None` if it has none.
-    pub(crate) fn redacted(&self, text: &str) -> Option<String> {
-        match self.engine.runtime().redact_text(text) {
+    pub(crate) fn redact_secrets(&self, text: &str) -> Option<String> {
+        match self.engine.inner_runtime().redact_text(text) {
             Cow::Borrowed(_) => None,
             Cow::Owned(hidden) => Some(hidden),
         }
     }
 
     /// Adds to the conversation that is kept for an agent of our own.
-    pub(crate) fn put_message(&self, body: &[u8]) -> Result<(), RuntimeError> {
+    pub(crate) fn append_conversation_message(&self, body: &[u8]) -> Result<(), RuntimeError> {
         self.engine
-            .runtime()
+            .inner_runtime()
             .append_conversation_message(&self.id, body)
     }
 
     /// That conversation so far.
     pub(crate) fn messages(&self) -> Result<Vec<Vec<u8>>, RuntimeError> {
-        self.engine.runtime().conversation_messages(&self.id)
+        self.engine.inner_runtime().conversation_messages(&self.id)
     }
 
     /// The conversation is over, if a layer of middleware wants to know.
-    pub(crate) fn leave(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
-        let runtime = self.engine.runtime();
+    pub(crate) fn deliver_session_end(&self, ended: SessionEnded) -> Result<(), RuntimeError> {
+        let runtime = self.engine.inner_runtime();
         match runtime.has_layers_at_stages(&self.id, &[MiddlewareStage::SessionEnd])? {
-            true => self.take(Input::SessionEnded(ended)).map(drop),
+            true => self
+                .submit_agent_event(Input::SessionEnded(ended))
+                .map(drop),
             false => Ok(()),
         }
     }
@@ -411,17 +425,17 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// If Checkrein itself cannot judge.
-    pub fn take(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
-        self.deliver(input, None, None, None)
+    pub fn submit_agent_event(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
+        self.deliver_input_to_runtime(input, None, None, None)
     }
 
     /// The session as it is now, with its sealed policy.
     ///
     /// # Errors
     /// If the store or the log cannot be read.
-    pub fn peek(&self) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
+    pub fn current_session_state(&self) -> Result<Option<(SessionState, Policy)>, RuntimeError> {
         self.engine
-            .runtime()
+            .inner_runtime()
             .load_session_state_and_policy(&self.id)
     }
 
@@ -430,17 +444,17 @@ impl<'a> Session<'a> {
     /// # Errors
     /// If the store cannot be written, or somebody else has been writing it for too long.
     pub fn check_writable(&self) -> Result<(), RuntimeError> {
-        self.engine.runtime().check_store_writable(&self.id)
+        self.engine.inner_runtime().check_store_writable(&self.id)
     }
 
-    fn deliver(
+    fn deliver_input_to_runtime(
         &self,
         input: Input,
         key: Option<String>,
         call: Option<&ToolCall>,
         returned: Option<ToolResponse<'_>>,
     ) -> Result<DeliveryOutcome, RuntimeError> {
-        let action = call.map(ToolCall::action);
+        let action = call.map(ToolCall::classify_tool_action);
         let delivery = EventDelivery {
             session: self.id.clone(),
             source: SourceName::new("library"),
@@ -458,17 +472,17 @@ impl<'a> Session<'a> {
         };
         let patience = Deadline {
             due_at: None,
-            cancelled: self.engine.cancelled(),
+            cancelled: self.engine.cancel_flag(),
         };
-        let watch = self.engine.watch();
+        let watch = self.engine.progress_handler();
         self.engine
-            .runtime()
+            .inner_runtime()
             .deliver_event(delivery, patience, &|progress| watch(progress))
     }
 }
 
-fn tokens(spent: Spent) -> Option<TokenUsage> {
-    spent.output.map(|output| TokenUsage {
+fn to_token_usage(spent: AnswerUsage) -> Option<TokenUsage> {
+    spent.output_tokens.map(|output| TokenUsage {
         output,
         input: 0,
         cost: spent.cost,

@@ -14,28 +14,28 @@ pub trait Tool: Send + Sync {
     fn name(&self) -> &str;
 
     /// What it is for, as the model is told.
-    fn description(&self) -> &str;
+    fn tool_description(&self) -> &str;
 
     /// JSON Schema of its arguments.
-    fn schema(&self) -> Arc<Value>;
+    fn input_schema(&self) -> Arc<Value>;
 
     /// Whether it only looks.
-    fn read_only(&self) -> bool {
+    fn is_read_only_tool(&self) -> bool {
         false
     }
 
     /// What a call with these arguments comes to, as far as the gates have to know it.
-    fn does<'a>(&self, _arguments: &'a Value) -> Does<'a> {
-        Does::Other
+    fn classify_tool_call<'a>(&self, _arguments: &'a Value) -> DeclaredToolAction<'a> {
+        DeclaredToolAction::Other
     }
 
     /// Runs it. Its own failure is an output, [`ToolOutput::failed`].
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput>;
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput>;
 }
 
 /// What a call comes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Does<'a> {
+pub enum DeclaredToolAction<'a> {
     /// It runs this script in a shell: the exec policy judges it.
     Script(&'a str),
     /// It applies this patch: what that would write is judged.
@@ -48,7 +48,7 @@ pub enum Does<'a> {
 
 /// One use of a tool.
 #[derive(Debug, Clone, Copy)]
-pub struct ToolUse<'a> {
+pub struct ToolInvocation<'a> {
     /// The arguments.
     pub arguments: &'a Value,
     /// The conversation so far, oldest first: whoever judges the call is shown its end.
@@ -61,14 +61,14 @@ pub struct ToolOutput {
     /// What the agent is told.
     pub text: String,
     /// How it ended.
-    pub ended: ToolEnded,
+    pub outcome: ToolOutcome,
     /// What the supervisor said of the call, if one was asked.
     pub decision: Option<Box<PreToolDecision>>,
 }
 
 /// How a tool call ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ToolEnded {
+pub enum ToolOutcome {
     /// It ran.
     Ran,
     /// It ran and failed.
@@ -79,10 +79,10 @@ pub enum ToolEnded {
 
 impl ToolOutput {
     /// Of a tool that did what it is for.
-    pub fn ran(text: impl Into<String>) -> Self {
+    pub fn from_success(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
-            ended: ToolEnded::Ran,
+            outcome: ToolOutcome::Ran,
             decision: None,
         }
     }
@@ -90,18 +90,20 @@ impl ToolOutput {
     /// Of a tool that could not.
     pub fn failed(text: impl Into<String>) -> Self {
         Self {
-            ended: ToolEnded::Failed,
-            ..Self::ran(text)
+            outcome: ToolOutcome::Failed,
+            ..Self::from_success(text)
         }
     }
 }
 
 /// A tool as a model is told of it.
-pub(crate) fn told(tool: &(impl Tool + ?Sized)) -> checkrein_models::ToolDefinition {
+pub(crate) fn model_tool_definition(
+    tool: &(impl Tool + ?Sized),
+) -> checkrein_models::ToolDefinition {
     checkrein_models::ToolDefinition {
         name: tool.name().to_owned(),
-        description: tool.description().to_owned(),
-        schema: tool.schema(),
+        description: tool.tool_description().to_owned(),
+        schema: tool.input_schema(),
     }
 }
 
@@ -112,23 +114,23 @@ macro_rules! tool_behind {
                 (**self).name()
             }
 
-            fn description(&self) -> &str {
-                (**self).description()
+            fn tool_description(&self) -> &str {
+                (**self).tool_description()
             }
 
-            fn schema(&self) -> Arc<Value> {
-                (**self).schema()
+            fn input_schema(&self) -> Arc<Value> {
+                (**self).input_schema()
             }
 
-            fn read_only(&self) -> bool {
-                (**self).read_only()
+            fn is_read_only_tool(&self) -> bool {
+                (**self).is_read_only_tool()
             }
 
-            fn does<'a>(&self, arguments: &'a Value) -> Does<'a> {
-                (**self).does(arguments)
+            fn classify_tool_call<'a>(&self, arguments: &'a Value) -> DeclaredToolAction<'a> {
+                (**self).classify_tool_call(arguments)
             }
 
-            fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
+            fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput> {
                 (**self).run(call)
             }
         }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use checkrein::{Engine, Reason, Spent, StopDecision, ToolCall, ToolDecision};
+use checkrein::{AnswerUsage, Engine, Reason, StopDecision, ToolCall, ToolDecision};
 use serde_json::json;
 
 const CONFIG: &str = "[[verifier]]\nname = \"marker\"\nrun = \"test -f done.txt\"\n";
@@ -64,7 +64,7 @@ fn a_budget_that_is_a_target_is_used_up() {
     let engine = Engine::in_memory(root.path(), Some(config));
     let session = engine.session("test").unwrap().0;
     session.prompt("make it better").unwrap();
-    session.round(spent(400)).unwrap();
+    session.end_round(spent(400)).unwrap();
     let (decision, answer) = session.stop("Done.").unwrap();
     assert!(
         matches!(decision, StopDecision::Continue { .. }),
@@ -72,7 +72,7 @@ fn a_budget_that_is_a_target_is_used_up() {
     );
     let text = answer.feedback_text.unwrap();
     assert!(text.contains("400 of 900 output tokens"), "{text}");
-    session.round(spent(500)).unwrap();
+    session.end_round(spent(500)).unwrap();
     assert_eq!(
         ending(session.stop("Done.").unwrap().0),
         Reason::TaskComplete
@@ -87,7 +87,7 @@ fn a_call_that_goes_in_circles_is_denied_and_then_ends_the_task() {
     session.prompt("look").unwrap();
     let mut answers = Vec::new();
     for nth in 0..25 {
-        let call = ToolCall::shell(&format!("call-{nth}"), "cat notes.txt");
+        let call = ToolCall::shell_call(&format!("call-{nth}"), "cat notes.txt");
         let answer = session.tool(&call).unwrap().0;
         if matches!(answer, ToolDecision::Allow | ToolDecision::Nudge { .. }) {
             session.returned(&call, &json!("the same"), false).unwrap();
@@ -124,7 +124,7 @@ fn a_thousand_sessions_share_nothing() {
         let calls = nth % 8;
         let mut answers = Vec::new();
         for call in 0..calls {
-            let call = ToolCall::shell(&format!("call-{call}"), &format!("echo {nth} {call}"));
+            let call = ToolCall::shell_call(&format!("call-{call}"), &format!("echo {nth} {call}"));
             answers.push(session.tool(&call).unwrap().0);
             session.returned(&call, &json!(nth), false).unwrap();
         }
@@ -150,9 +150,9 @@ fn a_thousand_sessions_share_nothing() {
     });
 }
 
-fn spent(output: u64) -> Spent {
-    Spent {
-        output: Some(output),
+fn spent(output: u64) -> AnswerUsage {
+    AnswerUsage {
+        output_tokens: Some(output),
         cost: None,
     }
 }

@@ -2,12 +2,12 @@
 
 use checkrein_models::{AnswerTokenUsage, ChatMessage, ModelRequest};
 
-use super::fading::Fading;
-use super::journal::{Answer, Entry, Outcome, Reflected};
-use super::reflect::Reflection;
+use super::fading::PendingResultReplacements;
+use super::journal::{AgentLoopJournalEntry, ModelAnswer, ReflectionEntry, ToolCallOutcome};
+use super::reflect::AnswerSelfRating;
 
 /// A conversation, as the model is asked to go on with it.
-pub(super) struct Conversation {
+pub(super) struct AgentLoopConversation {
     pub(super) request: ModelRequest,
     /// What the model said last.
     pub(super) output: String,
@@ -16,16 +16,16 @@ pub(super) struct Conversation {
     /// The answer before was cut by its output limit.
     pub(super) cut_before: bool,
     /// Revisions by its own judgement since a person said something.
-    pub(super) revised: u32,
+    pub(super) revisions: u32,
     pub(super) usage: AnswerTokenUsage,
     pub(super) cost: Option<u64>,
-    pub(super) fading: Fading,
+    pub(super) replacements: PendingResultReplacements,
     /// What it thought of the last answer, if nothing followed from that yet.
-    pub(super) reflected: Option<Reflected>,
-    pub(super) reflections: Vec<Reflection>,
+    pub(super) reflected: Option<ReflectionEntry>,
+    pub(super) reflections: Vec<AnswerSelfRating>,
 }
 
-impl Conversation {
+impl AgentLoopConversation {
     pub(super) fn new(request: ModelRequest) -> Self {
         let none = Some(0);
         Self {
@@ -33,7 +33,7 @@ impl Conversation {
             output: String::new(),
             rounds: 0,
             cut_before: false,
-            revised: 0,
+            revisions: 0,
             usage: AnswerTokenUsage {
                 input: none,
                 cache_read: none,
@@ -41,42 +41,45 @@ impl Conversation {
                 output: none,
             },
             cost: none,
-            fading: Fading::default(),
+            replacements: PendingResultReplacements::default(),
             reflected: None,
             reflections: Vec::new(),
         }
     }
 
     /// Goes through what was said before; what is left of it to be done is the first thing to do.
-    pub(super) fn recall(&mut self, said: Vec<Entry>) -> Option<(Answer, Vec<Outcome>)> {
-        let mut last: Option<(Answer, Vec<Outcome>)> = None;
+    pub(super) fn replay_conversation_entries(
+        &mut self,
+        said: Vec<AgentLoopJournalEntry>,
+    ) -> Option<(ModelAnswer, Vec<ToolCallOutcome>)> {
+        let mut last: Option<(ModelAnswer, Vec<ToolCallOutcome>)> = None;
         let mut cut = false;
         for entry in said {
-            self.hear(&entry);
+            self.add_conversation_entry(&entry);
             match entry {
-                Entry::Begun { .. } => {}
-                Entry::Passed(_) => {
+                AgentLoopJournalEntry::Begun { .. } => {}
+                AgentLoopJournalEntry::ResultRewritten(_) => {
                     if let Some(outcome) = last.as_mut().and_then(|(_, told)| told.last_mut()) {
                         outcome.ran = None;
                     }
                 }
-                Entry::User { prompt, .. } => {
+                AgentLoopJournalEntry::User { prompt, .. } => {
                     last = None;
                     if prompt {
                         cut = false;
-                        self.revised = 0;
+                        self.revisions = 0;
                     }
                 }
-                Entry::Reflected(reflected) => {
-                    self.think(&reflected);
+                AgentLoopJournalEntry::Reflected(reflected) => {
+                    self.record_reflection(&reflected);
                     self.reflected = Some(reflected);
                 }
-                Entry::Answer(answer) => {
+                AgentLoopJournalEntry::Answer(answer) => {
                     self.cut_before = std::mem::replace(&mut cut, answer.cut);
-                    self.count(&answer);
+                    self.count_round_and_usage(&answer);
                     last = Some((answer, Vec::new()));
                 }
-                Entry::Result(outcome) => {
+                AgentLoopJournalEntry::Result(outcome) => {
                     if let Some((_, outcomes)) = &mut last {
                         outcomes.push(outcome);
                     }
@@ -90,44 +93,50 @@ impl Conversation {
     }
 
     /// Adds to the conversation.
-    pub(super) fn hear(&mut self, entry: &Entry) {
+    pub(super) fn add_conversation_entry(&mut self, entry: &AgentLoopJournalEntry) {
         let messages = &mut self.request.messages;
         match entry {
-            Entry::Answer(_) => self.fading.fade(messages),
-            Entry::Passed(passed) => {
+            AgentLoopJournalEntry::Answer(_) => {
+                self.replacements.replace_seen_tool_results(messages)
+            }
+            AgentLoopJournalEntry::ResultRewritten(passed) => {
                 if let Some(ChatMessage::ToolResult { text, .. }) = messages.last_mut() {
                     text.clone_from(&passed.given);
                 }
-                self.fading.keep(messages, passed.kept.as_deref());
+                self.replacements
+                    .queue_tool_result_replacement(messages, passed.kept.as_deref());
             }
-            Entry::Begun { .. } | Entry::User { .. } | Entry::Result(_) | Entry::Reflected(_) => {}
+            AgentLoopJournalEntry::Begun { .. }
+            | AgentLoopJournalEntry::User { .. }
+            | AgentLoopJournalEntry::Result(_)
+            | AgentLoopJournalEntry::Reflected(_) => {}
         }
-        messages.extend(entry.message());
+        messages.extend(entry.journal_entry_as_model_message());
     }
 
-    pub(super) fn count(&mut self, answer: &Answer) {
+    pub(super) fn count_round_and_usage(&mut self, answer: &ModelAnswer) {
         self.output.clone_from(&answer.text);
         self.reflected = None;
-        self.spend(answer);
+        self.add_usage(answer);
     }
 
-    fn spend(&mut self, answer: &Answer) {
+    fn add_usage(&mut self, answer: &ModelAnswer) {
         self.rounds += 1;
         let sum = |before: Option<u64>, more: Option<u64>| Some(before?.saturating_add(more?));
-        let used = answer.usage();
+        let used = answer.model_reply_token_usage();
         self.usage = AnswerTokenUsage {
             input: sum(self.usage.input, used.input),
             cache_read: sum(self.usage.cache_read, used.cache_read.or(Some(0))),
             cache_write: sum(self.usage.cache_write, used.cache_write.or(Some(0))),
             output: sum(self.usage.output, used.output),
         };
-        self.cost = sum(self.cost, answer.spent().cost);
+        self.cost = sum(self.cost, answer.model_answer_usage().cost);
     }
 
-    pub(super) fn think(&mut self, reflected: &Reflected) {
-        self.spend(&reflected.answer);
-        self.revised += u32::from(reflected.feedback.is_some());
-        self.reflections.push(Reflection {
+    pub(super) fn record_reflection(&mut self, reflected: &ReflectionEntry) {
+        self.add_usage(&reflected.answer);
+        self.revisions += u32::from(reflected.feedback.is_some());
+        self.reflections.push(AnswerSelfRating {
             score: reflected.score.clone(),
             revised: reflected.feedback.is_some(),
         });

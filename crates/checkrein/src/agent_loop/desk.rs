@@ -13,16 +13,16 @@ use checkrein_runtime::RuntimeError;
 use checkrein_store::{EffectClaim, Store, StoreError};
 use futures_channel::oneshot;
 
-use super::LoopError;
-use super::interrupt::{Over, Stop};
-use super::journal::{self, Entry};
+use super::AgentLoopStartError;
+use super::interrupt::{AgentLoopEarlyEnd, LoopRunEndSignal};
+use super::journal::{self, AgentLoopJournalEntry};
 use super::settings;
 use crate::{Engine, Session};
 
 /// How early the clock is looked at again, once its time was up and checks had taken some of it.
 const SOON: Duration = Duration::from_millis(20);
 
-type Job = Box<dyn FnOnce(&Session<'_>) + Send>;
+type SessionJob = Box<dyn FnOnce(&Session<'_>) + Send>;
 
 /// The agent's name in the store.
 const AGENT: &str = "agent-loop";
@@ -30,83 +30,89 @@ const AGENT: &str = "agent-loop";
 const ANSWERED: &str = "A person has answered what you asked for. Go on.";
 
 /// How a run begins.
-pub(super) enum Begin {
+pub(super) enum AgentLoopRunStart {
     New {
         model: String,
-        errand: Option<String>,
+        purpose: Option<String>,
         message: String,
     },
-    Again {
+    Resume {
         session: SessionId,
         more: Option<String>,
     },
 }
 
 /// How a conversation goes on.
-pub(super) enum Next {
+pub(super) enum ConversationNextStep {
     /// Where it is.
-    On,
+    Proceed,
     /// With this said to the model first.
-    Told {
+    SendMessage {
         text: String,
         /// By a person.
         prompt: bool,
     },
     /// It is over already.
-    Over(Transition),
+    Ended(Transition),
 }
 
 /// What is known once a session has begun.
-pub(super) struct Opened {
+pub(super) struct OpenedSession {
     pub(super) session: SessionId,
     pub(super) warnings: Vec<String>,
     /// The conversation so far.
-    pub(super) said: Vec<Entry>,
-    pub(super) next: Next,
+    pub(super) entries: Vec<AgentLoopJournalEntry>,
+    pub(super) next: ConversationNextStep,
     /// What it costs is bounded.
-    pub(super) capped: bool,
+    pub(super) cost_capped: bool,
 }
 
 /// What a session's conversation says of itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Conversation {
+pub struct ConversationModelAndPurpose {
     /// `provider/model` that it is had with.
     pub model: String,
     /// What the host says that it is for.
-    pub errand: Option<String>,
+    pub purpose: Option<String>,
 }
 
 /// The conversation of a session of [`super::AgentLoop`]; `None` if it has none.
 ///
 /// # Errors
 /// If the store cannot be read.
-pub fn conversation(
+pub fn conversation_model_and_errand(
     store: &dyn Store,
     session: &SessionId,
-) -> Result<Option<Conversation>, StoreError> {
+) -> Result<Option<ConversationModelAndPurpose>, StoreError> {
     let said = store.read_conversation_messages(session, 1)?;
     let begun = said.first().map(|body| serde_json::from_slice(body));
     Ok(match begun {
-        Some(Ok(Entry::Begun { model, errand })) => Some(Conversation { model, errand }),
+        Some(Ok(AgentLoopJournalEntry::Begun {
+            model,
+            purpose: errand,
+        })) => Some(ConversationModelAndPurpose {
+            model,
+            purpose: errand,
+        }),
         _ => None,
     })
 }
 
-pub(super) struct Desk {
-    jobs: Option<Sender<Job>>,
+pub(super) struct SessionThreadHandle {
+    jobs: Option<Sender<SessionJob>>,
     /// Says when its thread has let go of everything.
     gone: Option<oneshot::Receiver<()>>,
-    stop: Stop,
+    stop: LoopRunEndSignal,
 }
 
-impl Desk {
+impl SessionThreadHandle {
     /// Begins the session and its task.
-    pub(super) async fn open(
+    pub(super) async fn begin_session_and_task(
         engine: Engine,
-        begin: Begin,
+        begin: AgentLoopRunStart,
         unpriced: Option<String>,
-        stop: Stop,
-    ) -> Result<(Self, Opened), LoopError> {
+        stop: LoopRunEndSignal,
+    ) -> Result<(Self, OpenedSession), AgentLoopStartError> {
         let (jobs, come_in) = channel();
         let (tell, opened) = oneshot::channel();
         let (went, gone) = oneshot::channel();
@@ -114,14 +120,14 @@ impl Desk {
         std::thread::Builder::new()
             .name("agent-loop".to_owned())
             .spawn(move || {
-                match begun(&engine, begin, unpriced.as_deref()) {
+                match open_and_claim_session(&engine, begin, unpriced.as_deref()) {
                     Err(error) => {
                         let _ = tell.send(Err(error));
                     }
                     Ok((session, opened, mine)) => {
                         // Nobody waits for it any more if the run was dropped.
                         if tell.send(Ok(opened)).is_ok() {
-                            work(&session, &come_in, &of_thread);
+                            serve_session_jobs(&session, &come_in, &of_thread);
                         }
                         drop(mine);
                     }
@@ -129,7 +135,7 @@ impl Desk {
                 // Nobody waits for that if the run was dropped.
                 let _ = went.send(());
             })
-            .map_err(LoopError::Thread)?;
+            .map_err(AgentLoopStartError::Thread)?;
         let desk = Self {
             jobs: Some(jobs),
             gone: Some(gone),
@@ -142,7 +148,7 @@ impl Desk {
     }
 
     /// Has the session do something.
-    pub(super) async fn ask<T: Send + 'static>(
+    pub(super) async fn run_on_session_thread<T: Send + 'static>(
         &self,
         what: impl FnOnce(&Session<'_>) -> Result<T, RuntimeError> + Send + 'static,
     ) -> Result<T, String> {
@@ -159,9 +165,9 @@ impl Desk {
     }
 }
 
-impl Desk {
+impl SessionThreadHandle {
     /// Nothing more is to be done: whoever comes next finds the conversation free.
-    pub(super) async fn close(mut self) {
+    pub(super) async fn close_session_thread(mut self) {
         drop(self.jobs.take());
         if let Some(gone) = self.gone.take() {
             // It is gone either way.
@@ -170,113 +176,128 @@ impl Desk {
     }
 }
 
-impl Drop for Desk {
+impl Drop for SessionThreadHandle {
     /// Checks of a run that was dropped are for nobody.
     fn drop(&mut self) {
-        self.stop.flag().store(true, Ordering::Relaxed);
+        self.stop.interrupt_flag().store(true, Ordering::Relaxed);
     }
 }
 
-fn begun<'a>(
+fn open_and_claim_session<'a>(
     engine: &'a Engine,
-    begin: Begin,
+    begin: AgentLoopRunStart,
     unpriced: Option<&str>,
-) -> Result<(Session<'a>, Opened, EffectClaim), LoopError> {
+) -> Result<(Session<'a>, OpenedSession, EffectClaim), AgentLoopStartError> {
     let mine = |id: &SessionId| {
-        let claim = engine.runtime().claim_conversation(id)?;
-        claim.ok_or_else(|| LoopError::Busy(id.clone()))
+        let claim = engine.inner_runtime().claim_conversation(id)?;
+        claim.ok_or_else(|| AgentLoopStartError::Busy(id.clone()))
     };
     let (session, mine, mut opened) = match begin {
-        Begin::New {
+        AgentLoopRunStart::New {
             model,
-            errand,
+            purpose: errand,
             message,
         } => {
             let (session, warnings) = engine.session(AGENT)?;
-            let mine = mine(session.id())?;
-            let user = Entry::User {
+            let mine = mine(session.session_id())?;
+            let user = AgentLoopJournalEntry::User {
                 text: message.clone(),
                 prompt: true,
             };
             // Before the task begins: what has begun can be taken up.
-            Entry::Begun { model, errand }.write(&session)?;
-            user.clone().write(&session)?;
-            session.prompt_as(0, &message)?;
-            let opened = Opened {
+            AgentLoopJournalEntry::Begun {
+                model,
+                purpose: errand,
+            }
+            .save_conversation_entry(&session)?;
+            user.clone().save_conversation_entry(&session)?;
+            session.submit_prompt_keyed(0, &message)?;
+            let opened = OpenedSession {
                 warnings,
-                said: vec![user],
-                ..Opened::of(&session)
+                entries: vec![user],
+                ..OpenedSession::new_opened_session(&session)
             };
             (session, mine, opened)
         }
-        Begin::Again { session: id, more } => {
-            if engine.runtime().conversation_messages(&id)?.is_empty() {
-                return Err(LoopError::NothingSaid(id));
+        AgentLoopRunStart::Resume { session: id, more } => {
+            if engine
+                .inner_runtime()
+                .conversation_messages(&id)?
+                .is_empty()
+            {
+                return Err(AgentLoopStartError::NoConversation(id));
             }
             let mine = mine(&id)?;
-            let (session, warnings) = engine.session_of(AGENT, id, SessionStartKind::Resume)?;
-            let said = journal::read(&session)?;
-            let next = taken_up(&session, &said, more)?;
-            let opened = Opened {
+            let (session, warnings) =
+                engine.begin_or_resume_session_by_id(AGENT, id, SessionStartKind::Resume)?;
+            let said = journal::read_agent_loop_journal(&session)?;
+            let next = plan_conversation_resumption(&session, &said, more)?;
+            let opened = OpenedSession {
                 warnings,
-                said,
+                entries: said,
                 next,
-                ..Opened::of(&session)
+                ..OpenedSession::new_opened_session(&session)
             };
             (session, mine, opened)
         }
     };
-    if let Some((_, policy)) = session.peek()? {
-        settings::priced(unpriced, &policy)?;
-        opened.capped = policy.caps.cost.or(policy.session_caps.cost).is_some();
+    if let Some((_, policy)) = session.current_session_state()? {
+        settings::require_price_for_cost_cap(unpriced, &policy)?;
+        opened.cost_capped = policy.caps.cost.or(policy.session_caps.cost).is_some();
     }
     Ok((session, opened, mine))
 }
 
-impl Opened {
-    fn of(session: &Session<'_>) -> Self {
+impl OpenedSession {
+    fn new_opened_session(session: &Session<'_>) -> Self {
         Self {
-            session: session.id().clone(),
+            session: session.session_id().clone(),
             warnings: Vec::new(),
-            said: Vec::new(),
-            next: Next::On,
-            capped: false,
+            entries: Vec::new(),
+            next: ConversationNextStep::Proceed,
+            cost_capped: false,
         }
     }
 }
 
-fn taken_up(
+fn plan_conversation_resumption(
     session: &Session<'_>,
-    said: &[Entry],
+    said: &[AgentLoopJournalEntry],
     more: Option<String>,
-) -> Result<Next, LoopError> {
-    if let Some(Entry::User { text, prompt: true }) = said.last() {
+) -> Result<ConversationNextStep, AgentLoopStartError> {
+    if let Some(AgentLoopJournalEntry::User { text, prompt: true }) = said.last() {
         // The process may have died before its task began; if not, this is known.
-        let answers = said.iter().filter(|entry| entry.is_an_answer()).count();
-        session.prompt_as(answers, text)?;
+        let answers = said.iter().filter(|entry| entry.is_model_answer()).count();
+        session.submit_prompt_keyed(answers, text)?;
     }
     if let Some(text) = more {
-        return Ok(Next::Told { text, prompt: true });
+        return Ok(ConversationNextStep::SendMessage { text, prompt: true });
     }
-    let task = session.peek()?.and_then(|(state, _)| state.task);
-    let task = task.ok_or_else(|| LoopError::NothingSaid(session.id().clone()))?;
-    if is_answered(&task) {
-        return Ok(Next::Told {
+    let task = session
+        .current_session_state()?
+        .and_then(|(state, _)| state.task);
+    let task =
+        task.ok_or_else(|| AgentLoopStartError::NoConversation(session.session_id().clone()))?;
+    if has_person_answered_task(&task) {
+        return Ok(ConversationNextStep::SendMessage {
             text: ANSWERED.to_owned(),
             prompt: false,
         });
     }
-    Ok(task.ended.map_or(Next::On, Next::Over))
+    Ok(task
+        .ended
+        .map_or(ConversationNextStep::Proceed, ConversationNextStep::Ended))
 }
 
 /// A person said what the task ended waiting for.
-fn is_answered(task: &Task) -> bool {
+fn has_person_answered_task(task: &Task) -> bool {
     let ended = task.ended.as_ref();
     ended.is_some_and(|ended| ended.reason == Reason::AwaitingHuman) && task.bad_ending.is_none()
 }
 
-fn work(session: &Session<'_>, jobs: &Receiver<Job>, stop: &Stop) {
-    let mut alarm = left(session).and_then(|left| Instant::now().checked_add(left));
+fn serve_session_jobs(session: &Session<'_>, jobs: &Receiver<SessionJob>, stop: &LoopRunEndSignal) {
+    let mut alarm =
+        remaining_wall_clock_cap(session).and_then(|left| Instant::now().checked_add(left));
     loop {
         let job = match alarm {
             Some(at) => jobs.recv_timeout(at.saturating_duration_since(Instant::now())),
@@ -287,13 +308,13 @@ fn work(session: &Session<'_>, jobs: &Receiver<Job>, stop: &Stop) {
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 let ended = session
-                    .take(Input::TimePassed)
+                    .submit_agent_event(Input::TimePassed)
                     .map(|said| said.task_transition());
                 if let Ok(Some(transition)) = ended {
-                    stop.end(Over::Ended(transition));
+                    stop.end_run_early(AgentLoopEarlyEnd::Ended(transition));
                     alarm = None;
                 } else {
-                    let left = left(session).map(|left| left.max(SOON));
+                    let left = remaining_wall_clock_cap(session).map(|left| left.max(SOON));
                     alarm = left.and_then(|left| Instant::now().checked_add(left));
                 }
             }
@@ -302,8 +323,8 @@ fn work(session: &Session<'_>, jobs: &Receiver<Job>, stop: &Stop) {
 }
 
 /// How much is left of the time that the policy gives.
-fn left(session: &Session<'_>) -> Option<Duration> {
-    let (state, policy) = session.peek().ok().flatten()?;
+fn remaining_wall_clock_cap(session: &Session<'_>) -> Option<Duration> {
+    let (state, policy) = session.current_session_state().ok().flatten()?;
     let limit = policy.caps.wall_clock_ms?;
     Some(Duration::from_millis(
         limit.saturating_sub(state.agent_busy_ms()),

@@ -11,95 +11,98 @@ use checkrein_core::transition::Transition;
 /// Ends the runs of a loop, from any thread. What it ended ends `user_interrupt`; a run that begins
 /// later ends at once.
 #[derive(Clone, Default)]
-pub struct Interrupt(Arc<Mutex<Runs>>);
+pub struct AgentLoopInterruptHandle(Arc<Mutex<InterruptibleRuns>>);
 
 #[derive(Default)]
-struct Runs {
+struct InterruptibleRuns {
     interrupted: bool,
-    of: Vec<Weak<Shared>>,
+    runs: Vec<Weak<SharedRunEndState>>,
 }
 
-impl Interrupt {
+impl AgentLoopInterruptHandle {
     /// Ends them.
-    pub fn now(&self) {
-        let mut runs = held(&self.0);
+    pub fn interrupt_agent_loops(&self) {
+        let mut runs = lock_unpoisoned(&self.0);
         runs.interrupted = true;
-        for run in runs.of.drain(..).filter_map(|run| run.upgrade()) {
-            run.end(Over::Interrupted);
+        for run in runs.runs.drain(..).filter_map(|run| run.upgrade()) {
+            run.signal_run_end(AgentLoopEarlyEnd::Interrupted);
         }
     }
 }
 
 /// Why a run is over before its model says so.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Over {
+pub(super) enum AgentLoopEarlyEnd {
     Interrupted,
     Ended(Transition),
 }
 
 /// The end of one run.
 #[derive(Clone)]
-pub(super) struct Stop(Arc<Shared>);
+pub(super) struct LoopRunEndSignal(Arc<SharedRunEndState>);
 
-struct Shared {
+struct SharedRunEndState {
     /// For checks, which end when it is set.
     interrupted: Arc<AtomicBool>,
-    waiting: Mutex<Waiting>,
+    waiting: Mutex<RunEndWaiter>,
 }
 
 #[derive(Default)]
-struct Waiting {
-    over: Option<Over>,
+struct RunEndWaiter {
+    early_end: Option<AgentLoopEarlyEnd>,
     waker: Option<Waker>,
 }
 
-impl Shared {
-    fn end(&self, over: Over) {
-        if over == Over::Interrupted {
+impl SharedRunEndState {
+    fn signal_run_end(&self, over: AgentLoopEarlyEnd) {
+        if over == AgentLoopEarlyEnd::Interrupted {
             self.interrupted.store(true, Ordering::Relaxed);
         }
-        let mut waiting = held(&self.waiting);
-        waiting.over.get_or_insert(over);
+        let mut waiting = lock_unpoisoned(&self.waiting);
+        waiting.early_end.get_or_insert(over);
         if let Some(waker) = waiting.waker.take() {
             waker.wake();
         }
     }
 }
 
-impl Stop {
+impl LoopRunEndSignal {
     /// Of a run that begins.
-    pub(super) fn of(interrupt: &Interrupt) -> Self {
-        let shared = Arc::new(Shared {
+    pub(super) fn register_run_end_signal(interrupt: &AgentLoopInterruptHandle) -> Self {
+        let shared = Arc::new(SharedRunEndState {
             interrupted: Arc::default(),
             waiting: Mutex::default(),
         });
-        let mut runs = held(&interrupt.0);
-        runs.of.retain(|run| run.strong_count() > 0);
+        let mut runs = lock_unpoisoned(&interrupt.0);
+        runs.runs.retain(|run| run.strong_count() > 0);
         match runs.interrupted {
-            true => shared.end(Over::Interrupted),
-            false => runs.of.push(Arc::downgrade(&shared)),
+            true => shared.signal_run_end(AgentLoopEarlyEnd::Interrupted),
+            false => runs.runs.push(Arc::downgrade(&shared)),
         }
         drop(runs);
         Self(shared)
     }
 
-    pub(super) fn flag(&self) -> Arc<AtomicBool> {
+    pub(super) fn interrupt_flag(&self) -> Arc<AtomicBool> {
         self.0.interrupted.clone()
     }
 
-    pub(super) fn end(&self, over: Over) {
-        self.0.end(over);
+    pub(super) fn end_run_early(&self, over: AgentLoopEarlyEnd) {
+        self.0.signal_run_end(over);
     }
 
-    pub(super) fn over(&self) -> Option<Over> {
-        held(&self.0.waiting).over.clone()
+    pub(super) fn agent_loop_end_reason(&self) -> Option<AgentLoopEarlyEnd> {
+        lock_unpoisoned(&self.0.waiting).early_end.clone()
     }
 
     /// Waits for a future, unless the run is over before; what is given up is dropped.
-    pub(super) async fn unless<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+    pub(super) async fn await_unless_run_over<T>(
+        &self,
+        future: impl Future<Output = T>,
+    ) -> Option<T> {
         let mut future = pin!(future);
         poll_fn(|context| {
-            if self.is_over(context) {
+            if self.poll_run_ended(context) {
                 return Poll::Ready(None);
             }
             future.as_mut().poll(context).map(Some)
@@ -107,13 +110,13 @@ impl Stop {
         .await
     }
 
-    fn is_over(&self, context: &Context<'_>) -> bool {
-        let mut waiting = held(&self.0.waiting);
+    fn poll_run_ended(&self, context: &Context<'_>) -> bool {
+        let mut waiting = lock_unpoisoned(&self.0.waiting);
         waiting.waker = Some(context.waker().clone());
-        waiting.over.is_some()
+        waiting.early_end.is_some()
     }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -6,19 +6,19 @@ use checkrein_models::{AnswerTokenUsage, ChatMessage, RequestedToolCall};
 use checkrein_runtime::RuntimeError;
 use serde::{Deserialize, Serialize};
 
-use super::LoopError;
-use crate::{Session, Spent};
+use super::AgentLoopStartError;
+use crate::{AnswerUsage, Session};
 
 /// One entry. The form is ours, whatever a provider's is.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Entry {
+pub(super) enum AgentLoopJournalEntry {
     /// Who works, and for what: told by the host, read by the host.
     Begun {
         model: String,
         #[serde(default, skip_serializing_if = "Option::is_none")]
         #[serde(rename = "errand")]
-        errand: Option<String>,
+        purpose: Option<String>,
     },
     /// From the person, or from us in their place.
     User {
@@ -28,29 +28,29 @@ pub(super) enum Entry {
         prompt: bool,
     },
     /// From the model.
-    Answer(Answer),
+    Answer(ModelAnswer),
     /// What came of a call.
-    Result(Outcome),
+    Result(ToolCallOutcome),
     /// What middleware made of the result before this.
     #[serde(rename = "passed")]
-    Passed(Passed),
+    ResultRewritten(ResultRewriteEntry),
     /// What the model thought of its answer before this.
-    Reflected(Reflected),
+    Reflected(ReflectionEntry),
 }
 
-/// See [`Entry::Reflected`]. The conversation hears of it only what follows.
+/// See [`AgentLoopJournalEntry::Reflected`]. The conversation hears of it only what follows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Reflected {
+pub(super) struct ReflectionEntry {
     /// Its own words, and what they used.
-    pub(super) answer: Answer,
+    pub(super) answer: ModelAnswer,
     pub(super) score: Result<u16, String>,
     /// What it is told, if it is to revise its answer.
     pub(super) feedback: Option<String>,
 }
 
-/// See [`Entry::Passed`].
+/// See [`AgentLoopJournalEntry::ResultRewritten`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Passed {
+pub(super) struct ResultRewriteEntry {
     /// What the model is told.
     pub(super) given: String,
     /// What stays of it once it was told, if that is something else.
@@ -60,20 +60,20 @@ pub(super) struct Passed {
 
 /// An answer of the model.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
-pub(super) struct Answer {
+pub(super) struct ModelAnswer {
     pub(super) text: String,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    calls: Vec<KeptCall>,
+    calls: Vec<JournaledToolCall>,
     /// Its output limit cut it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) cut: bool,
-    used: Used,
+    used: TokenCounts,
     cost: Option<u64>,
 }
 
 /// What the model is told of a call.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Outcome {
+pub(super) struct ToolCallOutcome {
     pub(super) call: String,
     pub(super) tool: String,
     pub(super) text: String,
@@ -86,8 +86,8 @@ pub(super) struct Outcome {
     pub(super) ran: Option<String>,
 }
 
-impl Outcome {
-    pub(super) fn with_advice(&self, text: String) -> String {
+impl ToolCallOutcome {
+    pub(super) fn text_with_advice(&self, text: String) -> String {
         match &self.advice {
             Some(advice) => format!("{text}\n{advice}"),
             None => text,
@@ -96,10 +96,10 @@ impl Outcome {
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-struct KeptCall {
+struct JournaledToolCall {
     id: String,
     tool: String,
-    arguments: Arguments,
+    arguments: JsonOrTextArguments,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     kept: Option<String>,
     /// Something in the arguments was hidden when they were kept: they are not what the model said.
@@ -109,21 +109,21 @@ struct KeptCall {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Arguments {
+enum JsonOrTextArguments {
     /// JSON, as a text: within an entry it would nest deeper than what reads it allows.
     Json(String),
     Text(String),
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
-struct Used {
+struct TokenCounts {
     input: Option<u64>,
     cached: Option<u64>,
     written: Option<u64>,
     output: Option<u64>,
 }
 
-impl Answer {
+impl ModelAnswer {
     pub(super) fn new(
         text: String,
         calls: Vec<RequestedToolCall>,
@@ -131,12 +131,12 @@ impl Answer {
         used: &AnswerTokenUsage,
         cost: Option<u64>,
     ) -> Self {
-        let calls = calls.into_iter().map(|call| KeptCall {
+        let calls = calls.into_iter().map(|call| JournaledToolCall {
             id: call.id,
             tool: call.tool,
             arguments: match call.arguments {
-                Ok(value) => Arguments::Json(value.to_string()),
-                Err(text) => Arguments::Text(text),
+                Ok(value) => JsonOrTextArguments::Json(value.to_string()),
+                Err(text) => JsonOrTextArguments::Text(text),
             },
             kept: call.provider_state,
             redacted: false,
@@ -145,7 +145,7 @@ impl Answer {
             text,
             calls: calls.collect(),
             cut,
-            used: Used {
+            used: TokenCounts {
                 input: used.input,
                 cached: used.cache_read,
                 written: used.cache_write,
@@ -155,13 +155,15 @@ impl Answer {
         }
     }
 
-    pub(super) fn calls(&self) -> Vec<RequestedToolCall> {
+    pub(super) fn requested_calls(&self) -> Vec<RequestedToolCall> {
         let calls = self.calls.iter().map(|call| RequestedToolCall {
             id: call.id.clone(),
             tool: call.tool.clone(),
             arguments: match &call.arguments {
-                Arguments::Json(text) => serde_json::from_str(text).map_err(|_| text.clone()),
-                Arguments::Text(text) => Err(text.clone()),
+                JsonOrTextArguments::Json(text) => {
+                    serde_json::from_str(text).map_err(|_| text.clone())
+                }
+                JsonOrTextArguments::Text(text) => Err(text.clone()),
             },
             provider_state: call.kept.clone(),
         });
@@ -169,19 +171,20 @@ impl Answer {
     }
 
     /// Whether the arguments of this call are not what the model said.
-    pub(super) fn is_redacted(&self, nth: usize) -> bool {
+    pub(super) fn are_call_arguments_redacted(&self, nth: usize) -> bool {
         self.calls.get(nth).is_some_and(|call| call.redacted)
     }
 
-    fn redact(&mut self, redacted: &Redacted<'_>) {
-        redact(&mut self.text, redacted);
+    fn redact_answer_secrets(&mut self, redacted: &RedactFn<'_>) {
+        redact_text(&mut self.text, redacted);
         for call in &mut self.calls {
-            let (Arguments::Json(text) | Arguments::Text(text)) = &mut call.arguments;
-            call.redacted |= redact(text, redacted);
+            let (JsonOrTextArguments::Json(text) | JsonOrTextArguments::Text(text)) =
+                &mut call.arguments;
+            call.redacted |= redact_text(text, redacted);
         }
     }
 
-    pub(super) fn usage(&self) -> AnswerTokenUsage {
+    pub(super) fn model_reply_token_usage(&self) -> AnswerTokenUsage {
         AnswerTokenUsage {
             input: self.used.input,
             cache_read: self.used.cached,
@@ -190,28 +193,28 @@ impl Answer {
         }
     }
 
-    pub(super) fn spent(&self) -> Spent {
-        Spent {
-            output: self.used.output,
+    pub(super) fn model_answer_usage(&self) -> AnswerUsage {
+        AnswerUsage {
+            output_tokens: self.used.output,
             cost: self.cost,
         }
     }
 }
 
-impl Entry {
+impl AgentLoopJournalEntry {
     /// Whether the model was asked for it: such are counted.
-    pub(super) fn is_an_answer(&self) -> bool {
+    pub(super) fn is_model_answer(&self) -> bool {
         matches!(self, Self::Answer(_) | Self::Reflected(_))
     }
 
     /// As a provider is told of it; `None` if that is nothing.
-    pub(super) fn message(&self) -> Option<ChatMessage> {
+    pub(super) fn journal_entry_as_model_message(&self) -> Option<ChatMessage> {
         Some(match self {
-            Self::Begun { .. } | Self::Passed(_) | Self::Reflected(_) => return None,
+            Self::Begun { .. } | Self::ResultRewritten(_) | Self::Reflected(_) => return None,
             Self::User { text, .. } => ChatMessage::User(text.clone()),
             Self::Answer(answer) => ChatMessage::Assistant {
                 text: answer.text.clone(),
-                calls: answer.calls(),
+                calls: answer.requested_calls(),
             },
             Self::Result(outcome) => ChatMessage::ToolResult {
                 call: outcome.call.clone(),
@@ -222,39 +225,42 @@ impl Entry {
         })
     }
 
-    pub(super) fn write(mut self, session: &Session<'_>) -> Result<(), RuntimeError> {
-        self.redact(&|text| session.redacted(text));
+    pub(super) fn save_conversation_entry(
+        mut self,
+        session: &Session<'_>,
+    ) -> Result<(), RuntimeError> {
+        self.redact_journal_entry(&|text| session.redact_secrets(text));
         // Texts, numbers and JSON: serialising cannot fail.
         let body = serde_json::to_vec(&self).unwrap_or_default();
-        session.put_message(&body)
+        session.append_conversation_message(&body)
     }
 
     /// Hides secrets. What a provider wants back to the letter (`kept` of a call) stays.
-    fn redact(&mut self, redacted: &Redacted<'_>) {
+    fn redact_journal_entry(&mut self, redacted: &RedactFn<'_>) {
         match self {
             // The host's own words, which it compares.
             Self::Begun {
                 model: _,
-                errand: _,
+                purpose: _,
             } => {}
             Self::User { text, prompt: _ } => {
-                redact(text, redacted);
+                redact_text(text, redacted);
             }
-            Self::Answer(answer) => answer.redact(redacted),
+            Self::Answer(answer) => answer.redact_answer_secrets(redacted),
             Self::Result(outcome) => {
-                redact(&mut outcome.text, redacted);
-                redact_option(&mut outcome.advice, redacted);
-                redact_option(&mut outcome.ran, redacted);
+                redact_text(&mut outcome.text, redacted);
+                redact_optional_text(&mut outcome.advice, redacted);
+                redact_optional_text(&mut outcome.ran, redacted);
             }
-            Self::Passed(passed) => {
-                redact(&mut passed.given, redacted);
-                redact_option(&mut passed.kept, redacted);
+            Self::ResultRewritten(passed) => {
+                redact_text(&mut passed.given, redacted);
+                redact_optional_text(&mut passed.kept, redacted);
             }
             Self::Reflected(reflected) => {
-                reflected.answer.redact(redacted);
-                redact_option(&mut reflected.feedback, redacted);
+                reflected.answer.redact_answer_secrets(redacted);
+                redact_optional_text(&mut reflected.feedback, redacted);
                 if let Err(why) = &mut reflected.score {
-                    redact(why, redacted);
+                    redact_text(why, redacted);
                 }
             }
         }
@@ -262,10 +268,10 @@ impl Entry {
 }
 
 /// A text without secrets; `None` if it has none.
-type Redacted<'a> = dyn Fn(&str) -> Option<String> + 'a;
+type RedactFn<'a> = dyn Fn(&str) -> Option<String> + 'a;
 
 /// Whether something was hidden.
-fn redact(text: &mut String, redacted: &Redacted<'_>) -> bool {
+fn redact_text(text: &mut String, redacted: &RedactFn<'_>) -> bool {
     match redacted(text) {
         Some(hidden) => {
             *text = hidden;
@@ -275,19 +281,21 @@ fn redact(text: &mut String, redacted: &Redacted<'_>) -> bool {
     }
 }
 
-fn redact_option(text: &mut Option<String>, redacted: &Redacted<'_>) {
+fn redact_optional_text(text: &mut Option<String>, redacted: &RedactFn<'_>) {
     if let Some(text) = text {
-        redact(text, redacted);
+        redact_text(text, redacted);
     }
 }
 
 /// All of a conversation. One of which a part cannot be read is none: what follows is keyed by what
 /// came before.
-pub(super) fn read(session: &Session<'_>) -> Result<Vec<Entry>, LoopError> {
+pub(super) fn read_agent_loop_journal(
+    session: &Session<'_>,
+) -> Result<Vec<AgentLoopJournalEntry>, AgentLoopStartError> {
     let kept = session.messages()?;
     let entries = kept.iter().enumerate().map(|(nth, body)| {
-        serde_json::from_slice(body).map_err(|error| LoopError::Unreadable {
-            session: session.id().clone(),
+        serde_json::from_slice(body).map_err(|error| AgentLoopStartError::Unreadable {
+            session: session.session_id().clone(),
             nth,
             what: error.to_string(),
         })
@@ -325,33 +333,39 @@ mod tests {
             cache_write: Some(0),
             output: Some(7),
         };
-        let answer = Answer::new("look".to_owned(), calls.clone(), true, &usage, Some(9));
-        let entry = Entry::Answer(answer.clone());
+        let answer = ModelAnswer::new("look".to_owned(), calls.clone(), true, &usage, Some(9));
+        let entry = AgentLoopJournalEntry::Answer(answer.clone());
         let body = serde_json::to_vec(&entry).unwrap();
-        let Entry::Answer(back) = serde_json::from_slice(&body).unwrap() else {
+        let AgentLoopJournalEntry::Answer(back) = serde_json::from_slice(&body).unwrap() else {
             panic!("another entry");
         };
         assert_eq!(back, answer);
-        assert_eq!((back.calls(), back.usage()), (calls, usage));
-        let spent = Spent {
-            output: Some(7),
+        assert_eq!(
+            (back.requested_calls(), back.model_reply_token_usage()),
+            (calls, usage)
+        );
+        let spent = AnswerUsage {
+            output_tokens: Some(7),
             cost: Some(9),
         };
-        assert_eq!(back.spent(), spent);
+        assert_eq!(back.model_answer_usage(), spent);
     }
 
     #[test]
     fn what_it_thought_of_its_answer_is_read_as_it_was_written() {
         for score in [Ok(400), Err("no JSON".to_owned())] {
-            let reflected = Reflected {
-                answer: Answer::default(),
+            let reflected = ReflectionEntry {
+                answer: ModelAnswer::default(),
                 feedback: score.is_ok().then(|| "[reflect] more".to_owned()),
                 score,
             };
-            let entry = Entry::Reflected(reflected);
-            assert_eq!(entry.message(), None);
+            let entry = AgentLoopJournalEntry::Reflected(reflected);
+            assert_eq!(entry.journal_entry_as_model_message(), None);
             let body = serde_json::to_vec(&entry).unwrap();
-            assert_eq!(serde_json::from_slice::<Entry>(&body).unwrap(), entry);
+            assert_eq!(
+                serde_json::from_slice::<AgentLoopJournalEntry>(&body).unwrap(),
+                entry
+            );
         }
     }
 }

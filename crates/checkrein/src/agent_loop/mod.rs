@@ -29,19 +29,19 @@ use checkrein_runtime::{
 };
 use checkrein_store::{MemoryStore, Store};
 
-use crate::tool::told;
+use crate::tool::model_tool_definition;
 use crate::{Engine, Tool};
-use desk::{Begin, Desk};
-use interrupt::Stop;
-use settings::Settings;
-use verifier::View;
+use desk::{AgentLoopRunStart, SessionThreadHandle};
+use interrupt::LoopRunEndSignal;
+use settings::AgentLoopSettings;
+use verifier::SharedLoopState;
 
-pub use desk::{Conversation, conversation};
-pub use hands::{ApplyPatch, Shell};
-pub use interrupt::Interrupt;
-pub use reflect::{Reflect, Reflection};
+pub use desk::{ConversationModelAndPurpose, conversation_model_and_errand};
+pub use hands::{ApplyPatchTool, ShellTool};
+pub use interrupt::AgentLoopInterruptHandle;
+pub use reflect::{AnswerSelfRating, SelfReflectionConfig};
 pub use settings::HardCaps;
-pub use verifier::{HardVerifier, LoopState};
+pub use verifier::{DoneClaimContext, HardVerifier};
 
 /// A model that works with tools until its work is accepted or going on is not worth it.
 ///
@@ -52,23 +52,23 @@ pub use verifier::{HardVerifier, LoopState};
 /// ```
 /// use std::sync::Arc;
 ///
-/// use checkrein::models::{Ended, Message, Model, ModelError, Pending, Reply, Request, Usage, wait};
+/// use checkrein::models::{FinishReason, ChatMessage, LanguageModel, ModelError, BoxFuture, ModelReply, ModelRequest, AnswerTokenUsage, block_on};
 /// use checkrein::{AgentLoop, HardCaps, HardVerifier, Reason};
 ///
 /// /// Adds what it was told to add.
 /// struct Writer;
 ///
-/// impl Model for Writer {
-///     fn name(&self) -> &str {
+/// impl LanguageModel for Writer {
+///     fn model_name(&self) -> &str {
 ///         "scripted/writer"
 ///     }
 ///
-///     fn ask<'a>(&'a self, request: &'a Request) -> Pending<'a, Result<Reply, ModelError>> {
+///     fn ask_model<'a>(&'a self, request: &'a ModelRequest) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
 ///         Box::pin(async move {
-///             let sent_back = matches!(request.messages.last(), Some(Message::User(text)) if text.contains("a date"));
+///             let sent_back = matches!(request.messages.last(), Some(ChatMessage::User(text)) if text.contains("a date"));
 ///             let text = if sent_back { "Report, 1 May: done." } else { "Report: done." };
-///             let usage = Usage { input: Some(20), output: Some(600), ..Usage::default() };
-///             Ok(Reply { text: text.to_owned(), calls: Vec::new(), ended: Ended::Turn, usage })
+///             let usage = AnswerTokenUsage { input: Some(20), output: Some(600), ..AnswerTokenUsage::default() };
+///             Ok(ModelReply { text: text.to_owned(), calls: Vec::new(), finish_reason: FinishReason::EndOfTurn, usage })
 ///         })
 ///     }
 /// }
@@ -78,10 +78,10 @@ pub use verifier::{HardVerifier, LoopState};
 ///     false => HardVerifier::failed("the report needs a date", true),
 /// });
 /// let agent = AgentLoop::seed(Arc::new(Writer))
-///     .hard_caps(HardCaps { max_iterations: 30, token_budget: 100_000, ..HardCaps::seed() })
+///     .with_hard_caps(HardCaps { max_iterations: 30, token_budget: 100_000, ..HardCaps::caps_of_create_agent_loop() })
 ///     .detectors(&["generic_repeat"])
 ///     .verifier(dated);
-/// let result = wait(agent.run("Write the weekly report."))?;
+/// let result = block_on(agent.run("Write the weekly report."))?;
 /// assert_eq!(result.transition.reason, Reason::TaskComplete);
 /// assert_eq!((result.output.as_str(), result.usage.output), ("Report, 1 May: done.", Some(1200)));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -91,41 +91,41 @@ pub struct AgentLoop {
     tools: Vec<Arc<dyn Tool>>,
     system: String,
     max_tokens: Option<u32>,
-    settings: Settings,
+    settings: AgentLoopSettings,
     verifiers: Vec<Arc<HardVerifier>>,
     root: PathBuf,
     store: Arc<dyn Store>,
     prices: PriceList,
-    interrupt: Interrupt,
-    errand: Option<String>,
-    watch: Box<Watch>,
+    interrupt: AgentLoopInterruptHandle,
+    purpose: Option<String>,
+    event_handler: Box<AgentLoopEventHandler>,
     layers: MiddlewareRegistry,
 }
 
-type Watch = dyn Fn(Happening<'_>) + Send + Sync;
+type AgentLoopEventHandler = dyn Fn(AgentLoopEvent<'_>) + Send + Sync;
 
 /// What happens in a run, for who watches it.
 #[derive(Debug, Clone, Copy)]
-pub enum Happening<'a> {
+pub enum AgentLoopEvent<'a> {
     /// The model is asked.
-    Asked {
+    RoundStarted {
         /// For the n-th time, from 1 on.
         round: u32,
     },
     /// It said something.
-    Said {
+    AssistantText {
         /// What.
         text: &'a str,
     },
     /// It wants a tool used.
-    Called {
+    ToolCalled {
         /// Which.
         tool: &'a str,
         /// How; `None` if that is no JSON.
         arguments: Option<&'a Value>,
     },
     /// A call does not run.
-    Refused {
+    ToolRefused {
         /// Which tool.
         tool: &'a str,
         /// What the model is told.
@@ -160,16 +160,16 @@ pub struct LoopResult {
     /// The task in it.
     pub task: TaskId,
     /// How often the model said in that task that it is done.
-    pub attempts: u32,
-    /// What the agent thought of its answers, if it was asked ([`AgentLoop::reflect`]).
-    pub reflections: Vec<Reflection>,
+    pub stops: u32,
+    /// What the agent thought of its answers, if it was asked ([`AgentLoop::reflection`]).
+    pub reflections: Vec<AnswerSelfRating>,
     /// What should be said of the config.
     pub warnings: Vec<String>,
 }
 
 /// Why a run cannot begin.
 #[derive(Debug, thiserror::Error)]
-pub enum LoopError {
+pub enum AgentLoopStartError {
     /// The settings have a mistake.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -181,7 +181,7 @@ pub enum LoopError {
     Thread(#[source] std::io::Error),
     /// There is no conversation to be taken up.
     #[error("session '{}' has no conversation to take up", .0.as_str())]
-    NothingSaid(SessionId),
+    NoConversation(SessionId),
     /// A part of the conversation cannot be read, by this build at least.
     #[error("message {nth} of the conversation of session '{}' cannot be read: {what}; it cannot be taken up", .session.as_str())]
     Unreadable {
@@ -200,7 +200,7 @@ pub enum LoopError {
     Wait(#[from] ModelError),
 }
 
-impl From<RuntimeError> for LoopError {
+impl From<RuntimeError> for AgentLoopStartError {
     fn from(error: RuntimeError) -> Self {
         match error {
             RuntimeError::Config(error) => Self::Config(error),
@@ -217,26 +217,26 @@ impl AgentLoop {
             tools: Vec::new(),
             system: String::new(),
             max_tokens: None,
-            settings: Settings::default(),
+            settings: AgentLoopSettings::default(),
             verifiers: Vec::new(),
             root: PathBuf::from("."),
             store: Arc::new(MemoryStore::new()),
             prices: PriceList::default(),
-            interrupt: Interrupt::default(),
-            errand: None,
-            watch: Box::new(|_| {}),
+            interrupt: AgentLoopInterruptHandle::default(),
+            purpose: None,
+            event_handler: Box::new(|_| {}),
             layers: MiddlewareRegistry::default(),
         }
     }
 
-    /// With the tighter caps of [`HardCaps::seed`].
+    /// With the tighter caps of [`HardCaps::caps_of_create_agent_loop`].
     pub fn seed(model: Arc<dyn LanguageModel>) -> Self {
-        Self::new(model).hard_caps(HardCaps::seed())
+        Self::new(model).with_hard_caps(HardCaps::caps_of_create_agent_loop())
     }
 
     /// Instructions that no message can overrule.
     #[must_use]
-    pub fn system(mut self, text: impl Into<String>) -> Self {
+    pub fn with_system_prompt(mut self, text: impl Into<String>) -> Self {
         self.system = text.into();
         self
     }
@@ -257,7 +257,7 @@ impl AgentLoop {
 
     /// What ends it in any case; in place of the config's `[caps]`.
     #[must_use]
-    pub fn hard_caps(mut self, caps: HardCaps) -> Self {
+    pub fn with_hard_caps(mut self, caps: HardCaps) -> Self {
         self.settings.caps = Some(caps);
         self
     }
@@ -286,8 +286,8 @@ impl AgentLoop {
     /// Has the agent score its own answer before it is judged: below the threshold it gets its critique back
     /// and revises. That is no evidence: the stop is judged as ever afterwards.
     #[must_use]
-    pub fn reflect(mut self, reflect: Reflect) -> Self {
-        self.settings.reflect = Some(reflect);
+    pub fn reflect(mut self, reflect: SelfReflectionConfig) -> Self {
+        self.settings.reflection = Some(reflect);
         self
     }
 
@@ -320,28 +320,31 @@ impl AgentLoop {
     }
 
     /// What the runs of this loop are for, in the host's words: kept with the conversation, for
-    /// [`conversation`] to tell.
+    /// [`conversation_model_and_errand`] to tell.
     #[must_use]
-    pub fn errand(mut self, errand: Option<String>) -> Self {
-        self.errand = errand;
+    pub fn with_run_purpose(mut self, errand: Option<String>) -> Self {
+        self.purpose = errand;
         self
     }
 
     /// Is told what happens while it happens.
     #[must_use]
-    pub fn watched_by(mut self, watch: impl Fn(Happening<'_>) + Send + Sync + 'static) -> Self {
-        self.watch = Box::new(watch);
+    pub fn with_event_observer(
+        mut self,
+        watch: impl Fn(AgentLoopEvent<'_>) + Send + Sync + 'static,
+    ) -> Self {
+        self.event_handler = Box::new(watch);
         self
     }
 
     /// The layers of middleware beside those of the config: register and remove them at any time,
     /// also while it runs.
-    pub fn middleware(&self) -> &MiddlewareRegistry {
+    pub fn middleware_registry(&self) -> &MiddlewareRegistry {
         &self.layers
     }
 
     /// With this every run of the loop can be ended.
-    pub fn interrupt(&self) -> Interrupt {
+    pub fn interrupt_handle(&self) -> AgentLoopInterruptHandle {
         self.interrupt.clone()
     }
 
@@ -350,8 +353,8 @@ impl AgentLoop {
     /// # Errors
     /// If it cannot begin: a mistake in the settings, or a store that cannot be written. Whatever goes
     /// wrong later is an ending.
-    pub async fn run(&self, message: &str) -> Result<LoopResult, LoopError> {
-        self.run_on(self.engine(), message).await
+    pub async fn run(&self, message: &str) -> Result<LoopResult, AgentLoopStartError> {
+        self.run_task_on_engine(self.build_engine(), message).await
     }
 
     /// The same on an engine of the host's, with its store, policy and guards; what this loop was told
@@ -359,13 +362,17 @@ impl AgentLoop {
     ///
     /// # Errors
     /// As [`AgentLoop::run`].
-    pub async fn run_on(&self, engine: Engine, message: &str) -> Result<LoopResult, LoopError> {
-        let begin = Begin::New {
+    pub async fn run_task_on_engine(
+        &self,
+        engine: Engine,
+        message: &str,
+    ) -> Result<LoopResult, AgentLoopStartError> {
+        let begin = AgentLoopRunStart::New {
             model: self.model.model_name().to_owned(),
-            errand: self.errand.clone(),
+            purpose: self.purpose.clone(),
             message: message.to_owned(),
         };
-        self.go(engine, begin).await
+        self.run_loop(engine, begin).await
     }
 
     /// Takes a session of this loop up again, from its store: where its process died, or after its
@@ -377,40 +384,45 @@ impl AgentLoop {
         &self,
         session: SessionId,
         more: Option<&str>,
-    ) -> Result<LoopResult, LoopError> {
-        self.resume_on(self.engine(), session, more).await
+    ) -> Result<LoopResult, AgentLoopStartError> {
+        self.resume_session_on_engine(self.build_engine(), session, more)
+            .await
     }
 
     /// The same on an engine of the host's.
     ///
     /// # Errors
     /// As [`AgentLoop::resume`].
-    pub async fn resume_on(
+    pub async fn resume_session_on_engine(
         &self,
         engine: Engine,
         session: SessionId,
         more: Option<&str>,
-    ) -> Result<LoopResult, LoopError> {
-        let begin = Begin::Again {
+    ) -> Result<LoopResult, AgentLoopStartError> {
+        let begin = AgentLoopRunStart::Resume {
             session,
             more: more.map(str::to_owned),
         };
-        self.go(engine, begin).await
+        self.run_loop(engine, begin).await
     }
 
-    fn engine(&self) -> Engine {
+    fn build_engine(&self) -> Engine {
         let place = TreeAndStateFolder::workspace_for_folder(&self.root);
         let (settings, root) = (self.settings.clone(), place.root.clone());
-        let seal = move || settings.compile(&root);
+        let seal = move || settings.compile_agent_loop_settings(&root);
         Engine::new(self.store.clone(), place, Box::new(seal))
     }
 
-    async fn go(&self, engine: Engine, begin: Begin) -> Result<LoopResult, LoopError> {
-        let stop = Stop::of(&self.interrupt);
-        let view = View::default();
-        let hosts = verifier::hosts(&self.verifiers, &view)?;
+    async fn run_loop(
+        &self,
+        engine: Engine,
+        begin: AgentLoopRunStart,
+    ) -> Result<LoopResult, AgentLoopStartError> {
+        let stop = LoopRunEndSignal::register_run_end_signal(&self.interrupt);
+        let view = SharedLoopState::default();
+        let hosts = verifier::collect_library_host_verifiers(&self.verifiers, &view)?;
         let mut settings = self.settings.clone();
-        settings.check()?;
+        settings.validate_loop_settings()?;
         let name = self.model.model_name();
         let unpriced = match self.prices.model_price(name, 0) {
             Some(_) => None,
@@ -419,25 +431,29 @@ impl AgentLoop {
         settings.unpriced.clone_from(&unpriced);
         let required = hosts.clone();
         let engine = engine
-            .sealing(move |compiled| settings.apply(compiled, &required))
-            .cancelled_with(stop.flag())
+            .with_policy_override(move |compiled| {
+                settings.apply_host_settings_to_policy(compiled, &required)
+            })
+            .with_shared_cancel_flag(stop.interrupt_flag())
             .with_middleware(self.layers.clone())
             // Tools and conversation are the loop's, whoever the engine was made for.
-            .at_stages(FrontEndMiddlewareStages::LIBRARY)
-            .asking(hosts);
-        let (desk, opened) = Desk::open(engine, begin, unpriced, stop.clone()).await?;
+            .with_middleware_stages(FrontEndMiddlewareStages::LIBRARY)
+            .with_host_verifiers(hosts);
+        let (desk, opened) =
+            SessionThreadHandle::begin_session_and_task(engine, begin, unpriced, stop.clone())
+                .await?;
         let request = ModelRequest {
             system: self.system.clone().into(),
             messages: Vec::new(),
-            tools: self.tools.iter().map(told).collect(),
+            tools: self.tools.iter().map(model_tool_definition).collect(),
             output_schema: None,
             max_tokens: self.max_tokens,
         };
-        let run = rounds::Run::new(self, desk, stop, view, request);
-        Ok(run.finish(opened).await)
+        let run = rounds::AgentLoopRun::new(self, desk, stop, view, request);
+        Ok(run.run_agent_loop_to_end(opened).await)
     }
 
-    fn tell(&self, happening: Happening<'_>) {
-        (self.watch)(happening);
+    fn emit_event(&self, happening: AgentLoopEvent<'_>) {
+        (self.event_handler)(happening);
     }
 }

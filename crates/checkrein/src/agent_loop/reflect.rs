@@ -17,20 +17,20 @@ const CRITIQUE: usize = 2_000;
 ///
 /// ```
 /// # use std::sync::Arc;
-/// # use checkrein::{AgentLoop, Reflect, models::Model};
-/// # fn example(model: Arc<dyn Model>) -> AgentLoop {
-/// AgentLoop::new(model).reflect(Reflect { threshold_permille: 800, revisions: 2 })
+/// # use checkrein::{AgentLoop, SelfReflectionConfig, models::LanguageModel};
+/// # fn example(model: Arc<dyn LanguageModel>) -> AgentLoop {
+/// AgentLoop::new(model).reflect(SelfReflectionConfig { threshold_permille: 800, revisions: 2 })
 /// # }
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Reflect {
+pub struct SelfReflectionConfig {
     /// Below this score, in thousandths, it revises: from 1 to 1000.
     pub threshold_permille: u16,
     /// At most so often in a conversation: from 1 to 3.
     pub revisions: u32,
 }
 
-impl Default for Reflect {
+impl Default for SelfReflectionConfig {
     fn default() -> Self {
         Self {
             threshold_permille: 700,
@@ -39,9 +39,9 @@ impl Default for Reflect {
     }
 }
 
-impl Reflect {
+impl SelfReflectionConfig {
     /// What cannot be meant: the key, and what is wrong with it.
-    pub(super) fn wrong(self) -> Option<(&'static str, &'static str)> {
+    pub(super) fn invalid_reflect_setting(self) -> Option<(&'static str, &'static str)> {
         if !(1..=1000).contains(&self.threshold_permille) {
             return Some((
                 "reflect.threshold_permille",
@@ -60,7 +60,7 @@ impl Reflect {
 
 /// What an agent thought of an answer of its own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Reflection {
+pub struct AnswerSelfRating {
     /// How good it is, in thousandths, or why that is not known.
     pub score: Result<u16, String>,
     /// Whether it revised the answer for that.
@@ -68,7 +68,7 @@ pub struct Reflection {
 }
 
 /// What it said, and what it is told for that.
-pub(super) struct Said {
+pub(super) struct ReflectionReply {
     pub(super) score: Result<u16, String>,
     critique: String,
 }
@@ -87,7 +87,10 @@ static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
 });
 
 /// The question about the answer with which a conversation ends; the conversation hears nothing of it.
-pub(super) fn question(conversation: &ModelRequest, quotes: QuotedPromptBlocks) -> ModelRequest {
+pub(super) fn reflection_request(
+    conversation: &ModelRequest,
+    quotes: QuotedPromptBlocks,
+) -> ModelRequest {
     let number = quotes.number_answer_must_repeat();
     let mut messages = conversation.messages.clone();
     messages.push(ChatMessage::User(format!(
@@ -104,8 +107,11 @@ pub(super) fn question(conversation: &ModelRequest, quotes: QuotedPromptBlocks) 
 }
 
 /// What it said to that. What cannot be read is no score, and not a bad one.
-pub(super) fn heard(reply: &ModelReply, quotes: QuotedPromptBlocks) -> Said {
-    let nothing = |why: String| Said {
+pub(super) fn parse_reflection_reply(
+    reply: &ModelReply,
+    quotes: QuotedPromptBlocks,
+) -> ReflectionReply {
+    let nothing = |why: String| ReflectionReply {
         score: Err(why),
         critique: String::new(),
     };
@@ -118,7 +124,7 @@ pub(super) fn heard(reply: &ModelReply, quotes: QuotedPromptBlocks) -> Said {
         Ok(answer) if !answer.answer_repeats_request_number() => {
             nothing("the answer does not repeat the number of its question".to_owned())
         }
-        Ok(answer) => Said {
+        Ok(answer) => ReflectionReply {
             score: answer
                 .thousandths_field("score")
                 .map_err(|why| why.to_string()),
@@ -130,9 +136,9 @@ pub(super) fn heard(reply: &ModelReply, quotes: QuotedPromptBlocks) -> Said {
     }
 }
 
-impl Said {
+impl ReflectionReply {
     /// What the agent is told, if that score is too low.
-    pub(super) fn feedback(&self, reflect: Reflect) -> Option<String> {
+    pub(super) fn revision_feedback(&self, reflect: SelfReflectionConfig) -> Option<String> {
         let score = *self.score.as_ref().ok()?;
         if score >= reflect.threshold_permille {
             return None;

@@ -14,16 +14,18 @@ use checkrein_models::{
 use checkrein_runtime::DeliveryOutcome;
 use serde_json::Value;
 
-use super::conversation::Conversation;
-use super::desk::{Desk, Next, Opened};
-use super::interrupt::{Over, Stop};
-use super::journal::{Answer, Entry, Outcome, Passed, Reflected};
-use super::reflect::{self, Reflect};
-use super::verifier::View;
-use super::{AgentLoop, Happening, LoopResult, LoopState};
-use crate::session::Looked;
-use crate::tool::{Does, ToolEnded, ToolUse};
-use crate::{LastAnswer, Tool, ToolCall, ToolOutput};
+use super::conversation::AgentLoopConversation;
+use super::desk::{ConversationNextStep, OpenedSession, SessionThreadHandle};
+use super::interrupt::{AgentLoopEarlyEnd, LoopRunEndSignal};
+use super::journal::{
+    AgentLoopJournalEntry, ModelAnswer, ReflectionEntry, ResultRewriteEntry, ToolCallOutcome,
+};
+use super::reflect::{self, SelfReflectionConfig};
+use super::verifier::SharedLoopState;
+use super::{AgentLoop, AgentLoopEvent, DoneClaimContext, LoopResult};
+use crate::session::RewrittenResultTexts;
+use crate::tool::{DeclaredToolAction, ToolInvocation, ToolOutcome};
+use crate::{FinalAnswer, Tool, ToolCall, ToolOutput};
 
 /// What a call gets that never ran since the task was over before.
 const OVER: &str = "not run: the task is over";
@@ -40,51 +42,57 @@ const NOT_KEPT: &str = "not known: the run was interrupted, and the arguments he
 /// What a call gets during which the process died.
 const UNDER_WAY: &str = "it was under way when the run was interrupted; whether it took effect is not known: look before you repeat it";
 
-pub(super) struct Run<'a> {
-    of: &'a AgentLoop,
-    desk: Desk,
-    stop: Stop,
-    view: View,
-    talk: Conversation,
+pub(super) struct AgentLoopRun<'a> {
+    agent_loop: &'a AgentLoop,
+    session_thread: SessionThreadHandle,
+    end_signal: LoopRunEndSignal,
+    shared_state: SharedLoopState,
+    conversation: AgentLoopConversation,
     /// What it costs is bounded.
-    capped: bool,
+    cost_capped: bool,
 }
 
 /// Checkrein itself cannot go on.
-type Broken = String;
+type AgentLoopError = String;
 
-impl<'a> Run<'a> {
+impl<'a> AgentLoopRun<'a> {
     pub(super) fn new(
         of: &'a AgentLoop,
-        desk: Desk,
-        stop: Stop,
-        view: View,
+        desk: SessionThreadHandle,
+        stop: LoopRunEndSignal,
+        view: SharedLoopState,
         request: ModelRequest,
     ) -> Self {
         Self {
-            of,
-            desk,
-            stop,
-            view,
-            talk: Conversation::new(request),
-            capped: false,
+            agent_loop: of,
+            session_thread: desk,
+            end_signal: stop,
+            shared_state: view,
+            conversation: AgentLoopConversation::new(request),
+            cost_capped: false,
         }
     }
 
-    pub(super) async fn finish(mut self, mut opened: Opened) -> LoopResult {
-        let last = self.talk.recall(std::mem::take(&mut opened.said));
-        self.capped = opened.capped;
-        let going_on = match std::mem::replace(&mut opened.next, Next::On) {
-            Next::Over(transition) => Ok(transition),
-            Next::On => self.rounds(last).await,
-            Next::Told { text, prompt } => match self.more(last, text, prompt).await {
-                Ok(()) => self.rounds(None).await,
-                Err(broken) => Err(broken),
-            },
+    pub(super) async fn run_agent_loop_to_end(mut self, mut opened: OpenedSession) -> LoopResult {
+        let last = self
+            .conversation
+            .replay_conversation_entries(std::mem::take(&mut opened.entries));
+        self.cost_capped = opened.cost_capped;
+        let going_on = match std::mem::replace(&mut opened.next, ConversationNextStep::Proceed) {
+            ConversationNextStep::Ended(transition) => Ok(transition),
+            ConversationNextStep::Proceed => self.run_agent_loop_rounds(last).await,
+            ConversationNextStep::SendMessage { text, prompt } => {
+                match self.add_message_for_model(last, text, prompt).await {
+                    Ok(()) => self.run_agent_loop_rounds(None).await,
+                    Err(broken) => Err(broken),
+                }
+            }
         };
         let ended = match going_on {
             // What was under way when it was ended may have failed for that alone.
-            Err(_) if self.stop.over().is_some() => self.stopped().await,
+            Err(_) if self.end_signal.agent_loop_end_reason().is_some() => {
+                self.end_run_early().await
+            }
             ended => ended,
         };
         let transition = match ended {
@@ -95,99 +103,113 @@ impl<'a> Run<'a> {
             },
         };
         // What cannot be read now was said by the ending already.
-        let state = self.desk.ask(|session| session.peek()).await.ok().flatten();
+        let state = self
+            .session_thread
+            .run_on_session_thread(|session| session.current_session_state())
+            .await
+            .ok()
+            .flatten();
         let task = state.and_then(|(state, _)| state.task);
-        self.talk.fading.fade(&mut self.talk.request.messages);
-        self.leave(&transition).await;
-        self.desk.close().await;
+        self.conversation
+            .replacements
+            .replace_seen_tool_results(&mut self.conversation.request.messages);
+        self.notify_session_end(&transition).await;
+        self.session_thread.close_session_thread().await;
         LoopResult {
             task: task.as_ref().map_or(TaskId(1), |task| task.id),
-            attempts: task.map_or(0, |task| task.stops),
+            stops: task.map_or(0, |task| task.stops),
             transition,
-            output: self.talk.output,
-            messages: self.talk.request.messages,
-            rounds: self.talk.rounds,
-            usage: self.talk.usage,
-            cost: self.talk.cost,
+            output: self.conversation.output,
+            messages: self.conversation.request.messages,
+            rounds: self.conversation.rounds,
+            usage: self.conversation.usage,
+            cost: self.conversation.cost,
             session: opened.session,
-            reflections: self.talk.reflections,
+            reflections: self.conversation.reflections,
             warnings: opened.warnings,
         }
     }
 
     /// Something is said to the model before its answer was dealt with, if it was not: that is counted
     /// and judged first, and what it still wanted done is not.
-    async fn more(
+    async fn add_message_for_model(
         &mut self,
-        last: Option<(Answer, Vec<Outcome>)>,
+        last: Option<(ModelAnswer, Vec<ToolCallOutcome>)>,
         text: String,
         prompt: bool,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), AgentLoopError> {
         if let Some((answer, told)) = last {
-            let calls = answer.calls();
-            if answer.cut && !self.talk.cut_before {
-                self.cut(&answer, &calls, told.len()).await?;
+            let calls = answer.requested_calls();
+            if answer.cut && !self.conversation.cut_before {
+                self.continue_cut_answer(&answer, &calls, told.len())
+                    .await?;
             } else if answer.cut || calls.is_empty() {
-                self.claim(&answer, &calls, told.len()).await?;
+                self.evaluate_model_done_claim(&answer, &calls, told.len())
+                    .await?;
             } else {
-                self.settle(&calls, &told).await?;
+                self.process_last_result_on_resume(&calls, &told).await?;
                 for call in calls.iter().skip(told.len()) {
-                    self.refuse(call, LEFT.to_owned()).await?;
+                    self.answer_call_with_refusal(call, LEFT.to_owned()).await?;
                 }
-                self.round(&answer).await?;
+                self.record_round_end(&answer).await?;
             }
         }
         if prompt {
-            self.talk.cut_before = false;
-            self.talk.revised = 0;
+            self.conversation.cut_before = false;
+            self.conversation.revisions = 0;
         }
         let said = text.clone();
-        self.keep(Entry::User { text, prompt }).await?;
+        self.append_conversation_entry(AgentLoopJournalEntry::User { text, prompt })
+            .await?;
         if prompt {
-            let nth = self.talk.rounds as usize;
-            self.desk
-                .ask(move |session| session.prompt_as(nth, &said))
+            let nth = self.conversation.rounds as usize;
+            self.session_thread
+                .run_on_session_thread(move |session| session.submit_prompt_keyed(nth, &said))
                 .await?;
         }
         Ok(())
     }
 
-    async fn rounds(
+    async fn run_agent_loop_rounds(
         &mut self,
-        mut last: Option<(Answer, Vec<Outcome>)>,
-    ) -> Result<Transition, Broken> {
+        mut last: Option<(ModelAnswer, Vec<ToolCallOutcome>)>,
+    ) -> Result<Transition, AgentLoopError> {
         loop {
             let (answer, told) = match last.take() {
                 Some(last) => last,
                 None => {
-                    self.of.tell(Happening::Asked {
-                        round: self.talk.rounds + 1,
+                    self.agent_loop.emit_event(AgentLoopEvent::RoundStarted {
+                        round: self.conversation.rounds + 1,
                     });
-                    let asked = self.of.model.ask_model(&self.talk.request);
-                    let reply = match self.stop.unless(asked).await {
-                        None => return self.stopped().await,
-                        Some(Err(error)) => return self.failed(&error).await,
+                    let asked = self.agent_loop.model.ask_model(&self.conversation.request);
+                    let reply = match self.end_signal.await_unless_run_over(asked).await {
+                        None => return self.end_run_early().await,
+                        Some(Err(error)) => return self.end_with_model_error(&error).await,
                         Some(Ok(reply)) => reply,
                     };
-                    (self.take(reply).await?, Vec::new())
+                    (self.record_model_reply(reply).await?, Vec::new())
                 }
             };
-            if self.capped && answer.spent().cost.is_none() {
-                return self.ended_by(NO_COST.to_owned(), None).await;
+            if self.cost_capped && answer.model_answer_usage().cost.is_none() {
+                return self.end_run_with_failure(NO_COST.to_owned(), None).await;
             }
-            let calls = answer.calls();
-            let ended = if answer.cut && !self.talk.cut_before {
-                self.cut(&answer, &calls, told.len()).await?;
+            let calls = answer.requested_calls();
+            let ended = if answer.cut && !self.conversation.cut_before {
+                self.continue_cut_answer(&answer, &calls, told.len())
+                    .await?;
                 None
             } else if answer.cut || calls.is_empty() {
-                match self.reflects(&answer).await? {
+                match self.reflect_on_answer(&answer).await? {
                     ControlFlow::Break(over) => over,
-                    ControlFlow::Continue(()) => self.claim(&answer, &calls, told.len()).await?,
+                    ControlFlow::Continue(()) => {
+                        self.evaluate_model_done_claim(&answer, &calls, told.len())
+                            .await?
+                    }
                 }
             } else {
-                self.calls(&answer, &calls, &told).await?
+                self.run_calls(&answer, &calls, &told).await?
             };
-            self.talk.cut_before = answer.cut;
+            self.conversation.cut_before = answer.cut;
             if let Some(transition) = ended {
                 return Ok(transition);
             }
@@ -195,103 +217,124 @@ impl<'a> Run<'a> {
     }
 
     /// Takes an answer in, before anything follows from it.
-    async fn take(&mut self, reply: ModelReply) -> Result<Answer, Broken> {
+    async fn record_model_reply(
+        &mut self,
+        reply: ModelReply,
+    ) -> Result<ModelAnswer, AgentLoopError> {
         let cost = self
-            .of
+            .agent_loop
             .prices
-            .usage_cost(self.of.model.model_name(), &reply.usage);
+            .usage_cost(self.agent_loop.model.model_name(), &reply.usage);
         let cut = reply.finish_reason == FinishReason::Truncated;
-        let answer = Answer::new(reply.text, reply.calls, cut, &reply.usage, cost);
-        self.talk.count(&answer);
+        let answer = ModelAnswer::new(reply.text, reply.calls, cut, &reply.usage, cost);
+        self.conversation.count_round_and_usage(&answer);
         if !answer.text.trim().is_empty() {
-            self.of.tell(Happening::Said { text: &answer.text });
+            self.agent_loop
+                .emit_event(AgentLoopEvent::AssistantText { text: &answer.text });
         }
-        self.keep(Entry::Answer(answer.clone())).await?;
+        self.append_conversation_entry(AgentLoopJournalEntry::Answer(answer.clone()))
+            .await?;
         Ok(answer)
     }
 
     /// Adds to the conversation, and to what is kept of it.
-    async fn keep(&mut self, entry: Entry) -> Result<(), Broken> {
-        self.talk.hear(&entry);
-        self.desk.ask(move |session| entry.write(session)).await
+    async fn append_conversation_entry(
+        &mut self,
+        entry: AgentLoopJournalEntry,
+    ) -> Result<(), AgentLoopError> {
+        self.conversation.add_conversation_entry(&entry);
+        self.session_thread
+            .run_on_session_thread(move |session| entry.save_conversation_entry(session))
+            .await
     }
 
     /// One answer that was cut is no word on whether the work is done.
-    async fn cut(
+    async fn continue_cut_answer(
         &mut self,
-        answer: &Answer,
+        answer: &ModelAnswer,
         calls: &[RequestedToolCall],
         told: usize,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), AgentLoopError> {
         for call in calls.iter().skip(told) {
-            self.refuse(call, CUT.to_owned()).await?;
+            self.answer_call_with_refusal(call, CUT.to_owned()).await?;
         }
-        self.round(answer).await?;
+        self.record_round_end(answer).await?;
         let text = GO_ON.to_owned();
-        self.keep(ours(text)).await
+        self.append_conversation_entry(automatic_message(text))
+            .await
     }
 
-    async fn round(&self, answer: &Answer) -> Result<(), Broken> {
-        self.round_of(self.talk.rounds, answer).await
+    async fn record_round_end(&self, answer: &ModelAnswer) -> Result<(), AgentLoopError> {
+        self.record_model_round_in_session(self.conversation.rounds, answer)
+            .await
     }
 
-    async fn round_of(&self, nth: u32, answer: &Answer) -> Result<(), Broken> {
-        let (spent, key) = (answer.spent(), format!("round:{nth}"));
-        self.desk
-            .ask(move |session| session.round_of(spent, Some(key)))
+    async fn record_model_round_in_session(
+        &self,
+        nth: u32,
+        answer: &ModelAnswer,
+    ) -> Result<(), AgentLoopError> {
+        let (spent, key) = (answer.model_answer_usage(), format!("round:{nth}"));
+        self.session_thread
+            .run_on_session_thread(move |session| session.end_round_keyed(spent, Some(key)))
             .await
     }
 
     /// Whether others may judge the answer, by the model's own word on it. It goes on if the model is to
     /// revise it; with a transition the run is over.
-    async fn reflects(
+    async fn reflect_on_answer(
         &mut self,
-        answer: &Answer,
-    ) -> Result<ControlFlow<Option<Transition>>, Broken> {
-        let Some(reflect) = self.of.settings.reflect.filter(|_| !answer.cut) else {
+        answer: &ModelAnswer,
+    ) -> Result<ControlFlow<Option<Transition>>, AgentLoopError> {
+        let Some(reflect) = self.agent_loop.settings.reflection.filter(|_| !answer.cut) else {
             return Ok(ControlFlow::Continue(()));
         };
-        let reflected = match self.talk.reflected.take() {
+        let reflected = match self.conversation.reflected.take() {
             // The process died after it.
             Some(reflected) => reflected,
             None => {
-                if self.talk.revised >= reflect.revisions || self.is_spent().await? {
+                if self.conversation.revisions >= reflect.revisions || self.is_cap_reached().await?
+                {
                     return Ok(ControlFlow::Continue(()));
                 }
                 let quotes = QuotedPromptBlocks::with_random_quote_number();
-                let question = reflect::question(&self.talk.request, quotes);
-                self.of.tell(Happening::Asked {
-                    round: self.talk.rounds + 1,
+                let question = reflect::reflection_request(&self.conversation.request, quotes);
+                self.agent_loop.emit_event(AgentLoopEvent::RoundStarted {
+                    round: self.conversation.rounds + 1,
                 });
-                let asked = self.of.model.ask_model(&question);
-                let heard = match self.stop.unless(asked).await {
-                    None => return self.stopped().await.map(Some).map(ControlFlow::Break),
+                let asked = self.agent_loop.model.ask_model(&question);
+                let heard = match self.end_signal.await_unless_run_over(asked).await {
+                    None => return self.end_run_early().await.map(Some).map(ControlFlow::Break),
                     Some(heard) => heard,
                 };
-                let reflected = self.thought(heard, quotes, reflect);
-                self.talk.think(&reflected);
-                self.keep(Entry::Reflected(reflected.clone())).await?;
+                let reflected = self.reflection_from_model_reply(heard, quotes, reflect);
+                self.conversation.record_reflection(&reflected);
+                self.append_conversation_entry(AgentLoopJournalEntry::Reflected(reflected.clone()))
+                    .await?;
                 reflected
             }
         };
         let Some(text) = reflected.feedback else {
-            self.round(&reflected.answer).await?;
+            self.record_round_end(&reflected.answer).await?;
             return Ok(ControlFlow::Continue(()));
         };
-        self.round_of(self.talk.rounds - 1, answer).await?;
-        self.round(&reflected.answer).await?;
-        self.of.tell(Happening::SentBack { feedback: &text });
-        self.keep(ours(text)).await?;
+        self.record_model_round_in_session(self.conversation.rounds - 1, answer)
+            .await?;
+        self.record_round_end(&reflected.answer).await?;
+        self.agent_loop
+            .emit_event(AgentLoopEvent::SentBack { feedback: &text });
+        self.append_conversation_entry(automatic_message(text))
+            .await?;
         Ok(ControlFlow::Break(None))
     }
 
     /// What the model thinks of its answer. That it says nothing is no bad score.
-    fn thought(
+    fn reflection_from_model_reply(
         &self,
         heard: Result<ModelReply, ModelError>,
         quotes: QuotedPromptBlocks,
-        reflect: Reflect,
-    ) -> Reflected {
+        reflect: SelfReflectionConfig,
+    ) -> ReflectionEntry {
         let nothing = Some(0);
         let none = AnswerTokenUsage {
             input: nothing,
@@ -300,21 +343,21 @@ impl<'a> Run<'a> {
             output: nothing,
         };
         match heard {
-            Err(error) => Reflected {
-                answer: Answer::new(String::new(), Vec::new(), false, &none, nothing),
+            Err(error) => ReflectionEntry {
+                answer: ModelAnswer::new(String::new(), Vec::new(), false, &none, nothing),
                 score: Err(format!("the model gave no answer: {error}")),
                 feedback: None,
             },
             Ok(reply) => {
-                let said = reflect::heard(&reply, quotes);
+                let said = reflect::parse_reflection_reply(&reply, quotes);
                 let cost = self
-                    .of
+                    .agent_loop
                     .prices
-                    .usage_cost(self.of.model.model_name(), &reply.usage);
+                    .usage_cost(self.agent_loop.model.model_name(), &reply.usage);
                 let cut = reply.finish_reason == FinishReason::Truncated;
-                Reflected {
-                    answer: Answer::new(reply.text, Vec::new(), cut, &reply.usage, cost),
-                    feedback: said.feedback(reflect),
+                ReflectionEntry {
+                    answer: ModelAnswer::new(reply.text, Vec::new(), cut, &reply.usage, cost),
+                    feedback: said.revision_feedback(reflect),
                     score: said.score,
                 }
             }
@@ -322,192 +365,222 @@ impl<'a> Run<'a> {
     }
 
     /// Whether a cap is reached: the answer is judged then as it is.
-    async fn is_spent(&self) -> Result<bool, Broken> {
-        let stands = self.desk.ask(|session| session.peek()).await?;
+    async fn is_cap_reached(&self) -> Result<bool, AgentLoopError> {
+        let stands = self
+            .session_thread
+            .run_on_session_thread(|session| session.current_session_state())
+            .await?;
         Ok(stands
             .is_some_and(|(state, policy)| budget::reached_cap_at_stop(&policy, &state).is_some()))
     }
 
     /// The model wants nothing done any more: it says that it is done, or was cut.
-    async fn claim(
+    async fn evaluate_model_done_claim(
         &mut self,
-        answer: &Answer,
+        answer: &ModelAnswer,
         calls: &[RequestedToolCall],
         told: usize,
-    ) -> Result<Option<Transition>, Broken> {
+    ) -> Result<Option<Transition>, AgentLoopError> {
         for call in calls.iter().skip(told) {
-            self.refuse(call, CUT.to_owned()).await?;
+            self.answer_call_with_refusal(call, CUT.to_owned()).await?;
         }
-        self.view.show(LoopState {
-            messages: self.talk.request.messages.clone(),
-            output: answer.text.clone(),
-            rounds: self.talk.rounds,
-        });
-        let last = LastAnswer {
-            spent: answer.spent(),
+        self.shared_state
+            .publish_loop_state_to_verifiers(DoneClaimContext {
+                messages: self.conversation.request.messages.clone(),
+                output: answer.text.clone(),
+                rounds: self.conversation.rounds,
+            });
+        let last = FinalAnswer {
+            usage: answer.model_answer_usage(),
             truncated: answer.cut,
             calls_pending: !calls.is_empty(),
         };
-        let (message, key) = (answer.text.clone(), self.talk.rounds.to_string());
+        let (message, key) = (answer.text.clone(), self.conversation.rounds.to_string());
         let judged = self
-            .desk
-            .ask(move |session| session.answered_as(key, &message, last));
+            .session_thread
+            .run_on_session_thread(move |session| session.request_stop_keyed(key, &message, last));
         let (decision, decided) = judged.await?;
-        self.parked(&decided);
+        self.tell_host_of_parked_approval(&decided);
         match decision {
             StopDecision::Continue { .. } => {
                 let text = decided.feedback_text.unwrap_or_default();
-                self.of.tell(Happening::SentBack { feedback: &text });
-                self.keep(ours(text)).await?;
+                self.agent_loop
+                    .emit_event(AgentLoopEvent::SentBack { feedback: &text });
+                self.append_conversation_entry(automatic_message(text))
+                    .await?;
                 Ok(None)
             }
-            StopDecision::Accept { .. } | StopDecision::Halt { .. } => Ok(Some(ending(&decided))),
+            StopDecision::Accept { .. } | StopDecision::Halt { .. } => {
+                Ok(Some(ending_transition(&decided)))
+            }
         }
     }
 
     /// The calls of one answer, one after the other; `told` are those that were before the process
     /// died in which it was given.
-    async fn calls(
+    async fn run_calls(
         &mut self,
-        answer: &Answer,
+        answer: &ModelAnswer,
         calls: &[RequestedToolCall],
-        told: &[Outcome],
-    ) -> Result<Option<Transition>, Broken> {
-        self.settle(calls, told).await?;
+        told: &[ToolCallOutcome],
+    ) -> Result<Option<Transition>, AgentLoopError> {
+        self.process_last_result_on_resume(calls, told).await?;
         let mut calls = calls.iter().enumerate().skip(told.len());
         while let Some((nth, call)) = calls.next() {
-            if answer.is_redacted(nth) {
-                self.refuse(call, NOT_KEPT.to_owned()).await?;
+            if answer.are_call_arguments_redacted(nth) {
+                self.answer_call_with_refusal(call, NOT_KEPT.to_owned())
+                    .await?;
                 continue;
             }
-            let ended = self.call(nth, call).await;
+            let ended = self.run_tool_call(nth, call).await;
             if !matches!(ended, Ok(None)) {
                 // A conversation in which a call has no result is none.
                 for (_, call) in calls {
-                    self.refuse(call, OVER.to_owned()).await?;
+                    self.answer_call_with_refusal(call, OVER.to_owned()).await?;
                 }
                 return ended;
             }
         }
-        self.round(answer).await?;
+        self.record_round_end(answer).await?;
         Ok(None)
     }
 
     /// What came back last before the process died may not have been counted, and looked at.
-    async fn settle(
+    async fn process_last_result_on_resume(
         &mut self,
         calls: &[RequestedToolCall],
-        told: &[Outcome],
-    ) -> Result<(), Broken> {
+        told: &[ToolCallOutcome],
+    ) -> Result<(), AgentLoopError> {
         match told.iter().enumerate().next_back() {
             Some((nth, last)) => match calls.get(nth) {
-                Some(call) => self.returned(nth, call, last).await,
+                Some(call) => self.pass_result_through_middleware(nth, call, last).await,
                 None => Ok(()),
             },
             None => Ok(()),
         }
     }
 
-    fn tool(&self, call: &RequestedToolCall) -> Option<&'a std::sync::Arc<dyn Tool>> {
-        let of: &'a AgentLoop = self.of;
+    fn find_tool(&self, call: &RequestedToolCall) -> Option<&'a std::sync::Arc<dyn Tool>> {
+        let of: &'a AgentLoop = self.agent_loop;
         of.tools.iter().find(|tool| tool.name() == call.tool)
     }
 
     /// Ids of providers may come twice, and what comes twice is judged once.
-    fn gated(&self, nth: usize, call: &RequestedToolCall) -> ToolCall {
-        gated(format!("{}.{nth}", self.talk.rounds), call, self.tool(call))
+    fn tool_call_for_gates(&self, nth: usize, call: &RequestedToolCall) -> ToolCall {
+        model_call_for_gates(
+            format!("{}.{nth}", self.conversation.rounds),
+            call,
+            self.find_tool(call),
+        )
     }
 
     /// A result is known: it is counted, and middleware says what is told of it.
-    async fn returned(
+    async fn pass_result_through_middleware(
         &mut self,
         nth: usize,
         call: &RequestedToolCall,
-        outcome: &Outcome,
-    ) -> Result<(), Broken> {
+        outcome: &ToolCallOutcome,
+    ) -> Result<(), AgentLoopError> {
         let Some(ran) = outcome.ran.clone() else {
             return Ok(());
         };
-        let (gated, failed) = (self.gated(nth, call), outcome.failed);
+        let (gated, failed) = (self.tool_call_for_gates(nth, call), outcome.failed);
         let passed = self
-            .desk
-            .ask(move |session| session.passed(&gated, &Value::String(ran), failed))
+            .session_thread
+            .run_on_session_thread(move |session| {
+                session.tool_result_text_after_middleware(&gated, &Value::String(ran), failed)
+            })
             .await;
         let passed = match passed {
             Ok(passed) => passed,
             Err(broken) => {
                 // Whoever had to look at it has not.
                 let given = "withheld: the task is over".to_owned();
-                self.talk.hear(&Entry::Passed(Passed { given, kept: None }));
+                self.conversation
+                    .add_conversation_entry(&AgentLoopJournalEntry::ResultRewritten(
+                        ResultRewriteEntry { given, kept: None },
+                    ));
                 return Err(broken);
             }
         };
-        let Some(Looked { given, kept }) = passed else {
+        let Some(RewrittenResultTexts {
+            for_agent: given,
+            for_history: kept,
+        }) = passed
+        else {
             return Ok(());
         };
         let given = given.unwrap_or_else(|| outcome.ran.clone().unwrap_or_default());
-        let given = outcome.with_advice(given);
-        let kept = kept.map(|text| outcome.with_advice(text));
-        self.keep(Entry::Passed(Passed { given, kept })).await
+        let given = outcome.text_with_advice(given);
+        let kept = kept.map(|text| outcome.text_with_advice(text));
+        self.append_conversation_entry(AgentLoopJournalEntry::ResultRewritten(ResultRewriteEntry {
+            given,
+            kept,
+        }))
+        .await
     }
 
-    async fn call(
+    async fn run_tool_call(
         &mut self,
         nth: usize,
         call: &RequestedToolCall,
-    ) -> Result<Option<Transition>, Broken> {
-        let tool = self.tool(call);
-        self.of.tell(Happening::Called {
+    ) -> Result<Option<Transition>, AgentLoopError> {
+        let tool = self.find_tool(call);
+        self.agent_loop.emit_event(AgentLoopEvent::ToolCalled {
             tool: &call.tool,
             arguments: call.arguments.as_ref().ok(),
         });
-        let asked = self.gated(nth, call);
-        let judged = self.desk.ask(move |session| session.tool(&asked)).await;
+        let asked = self.tool_call_for_gates(nth, call);
+        let judged = self
+            .session_thread
+            .run_on_session_thread(move |session| session.tool(&asked))
+            .await;
         let (decision, decided) = match judged {
             Ok(judged) => judged,
             Err(broken) => {
                 // What it is told of does not matter any more if it cannot be kept.
-                let _ = self.refuse(call, OVER.to_owned()).await;
+                let _ = self.answer_call_with_refusal(call, OVER.to_owned()).await;
                 return Err(broken);
             }
         };
-        self.parked(&decided);
+        self.tell_host_of_parked_approval(&decided);
         let advice = match decision {
             ToolDecision::Allow => None,
             ToolDecision::Nudge { text } => Some(text),
             ToolDecision::Halt { reason } => {
-                self.refuse(call, reason).await?;
-                return Ok(Some(ending(&decided)));
+                self.answer_call_with_refusal(call, reason).await?;
+                return Ok(Some(ending_transition(&decided)));
             }
             refused => {
-                self.refuse(call, refusal(refused)).await?;
+                self.answer_call_with_refusal(call, refused_call_message(refused))
+                    .await?;
                 return Ok(None);
             }
         };
         let output = match (tool, &call.arguments) {
             _ if decided.repeated => ToolOutput::failed(UNDER_WAY),
-            (None, _) => ToolOutput::failed(self.no_such_tool(&call.tool)),
+            (None, _) => ToolOutput::failed(self.unknown_tool_text(&call.tool)),
             (Some(_), Err(text)) => ToolOutput::failed(format!(
                 "not run: the arguments are no JSON; send the call again. They were: {}",
                 text.chars().take(500).collect::<String>()
             )),
             (Some(tool), Ok(arguments)) => {
-                let running = tool.run(ToolUse {
+                let running = tool.run(ToolInvocation {
                     arguments,
-                    history: &self.talk.request.messages,
+                    history: &self.conversation.request.messages,
                 });
-                match self.stop.unless(running).await {
+                match self.end_signal.await_unless_run_over(running).await {
                     Some(output) => output,
                     None => {
-                        self.refuse(call, "ended before it came back".to_owned())
+                        self.answer_call_with_refusal(call, "ended before it came back".to_owned())
                             .await?;
-                        return self.stopped().await.map(Some);
+                        return self.end_run_early().await.map(Some);
                     }
                 }
             }
         };
-        let failed = output.ended != ToolEnded::Ran;
-        let outcome = Outcome {
+        let failed = output.outcome != ToolOutcome::Ran;
+        let outcome = ToolCallOutcome {
             call: call.id.clone(),
             tool: call.tool.clone(),
             text: String::new(),
@@ -515,37 +588,48 @@ impl<'a> Run<'a> {
             advice,
             ran: Some(output.text.clone()),
         };
-        let outcome = Outcome {
-            text: outcome.with_advice(output.text),
+        let outcome = ToolCallOutcome {
+            text: outcome.text_with_advice(output.text),
             ..outcome
         };
         // Kept before it is counted: of what was counted, and not kept, nobody could say what it was.
-        self.keep(Entry::Result(outcome.clone())).await?;
-        self.returned(nth, call, &outcome).await?;
+        self.append_conversation_entry(AgentLoopJournalEntry::Result(outcome.clone()))
+            .await?;
+        self.pass_result_through_middleware(nth, call, &outcome)
+            .await?;
         Ok(None)
     }
 
-    fn no_such_tool(&self, name: &str) -> String {
-        let known: Vec<&str> = self.of.tools.iter().map(|tool| tool.name()).collect();
+    fn unknown_tool_text(&self, name: &str) -> String {
+        let known: Vec<&str> = self
+            .agent_loop
+            .tools
+            .iter()
+            .map(|tool| tool.name())
+            .collect();
         match known.as_slice() {
             [] => format!("there is no tool '{name}'; there are none"),
             known => format!("there is no tool '{name}'; there are: {}", known.join(", ")),
         }
     }
 
-    fn parked(&self, decided: &DeliveryOutcome) {
+    fn tell_host_of_parked_approval(&self, decided: &DeliveryOutcome) {
         if !decided.parked.is_empty() {
-            self.of.tell(Happening::Parked(decided));
+            self.agent_loop.emit_event(AgentLoopEvent::Parked(decided));
         }
     }
 
     /// Says of a call why it did not run.
-    async fn refuse(&mut self, call: &RequestedToolCall, text: String) -> Result<(), Broken> {
-        self.of.tell(Happening::Refused {
+    async fn answer_call_with_refusal(
+        &mut self,
+        call: &RequestedToolCall,
+        text: String,
+    ) -> Result<(), AgentLoopError> {
+        self.agent_loop.emit_event(AgentLoopEvent::ToolRefused {
             tool: &call.tool,
             reason: &text,
         });
-        self.keep(Entry::Result(Outcome {
+        self.append_conversation_entry(AgentLoopJournalEntry::Result(ToolCallOutcome {
             call: call.id.clone(),
             tool: call.tool.clone(),
             text,
@@ -557,73 +641,84 @@ impl<'a> Run<'a> {
     }
 
     /// Whoever listens for the end of sessions is told of it.
-    async fn leave(&self, transition: &Transition) {
+    async fn notify_session_end(&self, transition: &Transition) {
         let ended = SessionEnded {
             native_reason: transition.reason.as_str().to_owned(),
         };
         // The run is over, and how it ended is known: a store that cannot take this changes nothing.
         let _ = self
-            .desk
-            .ask(move |session| session.leave(ended).map(drop))
+            .session_thread
+            .run_on_session_thread(move |session| session.deliver_session_end(ended).map(drop))
             .await;
     }
 
     /// Something else than the model ended it.
-    async fn stopped(&self) -> Result<Transition, Broken> {
-        match self.stop.over() {
-            Some(Over::Ended(transition)) => Ok(transition),
-            Some(Over::Interrupted) | None => {
-                let said = self.desk.ask(|session| session.take(Input::Interrupted));
-                Ok(ending(&said.await?))
+    async fn end_run_early(&self) -> Result<Transition, AgentLoopError> {
+        match self.end_signal.agent_loop_end_reason() {
+            Some(AgentLoopEarlyEnd::Ended(transition)) => Ok(transition),
+            Some(AgentLoopEarlyEnd::Interrupted) | None => {
+                let said = self.session_thread.run_on_session_thread(|session| {
+                    session.submit_agent_event(Input::Interrupted)
+                });
+                Ok(ending_transition(&said.await?))
             }
         }
     }
 
     /// The model retries by itself what can be retried.
-    async fn failed(&self, error: &ModelError) -> Result<Transition, Broken> {
+    async fn end_with_model_error(&self, error: &ModelError) -> Result<Transition, AgentLoopError> {
         let what = format!("the model did not answer: {error}");
-        self.ended_by(what, Some(error.to_string())).await
+        self.end_run_with_failure(what, Some(error.to_string()))
+            .await
     }
 
-    async fn ended_by(&self, what: String, native: Option<String>) -> Result<Transition, Broken> {
+    async fn end_run_with_failure(
+        &self,
+        what: String,
+        native: Option<String>,
+    ) -> Result<Transition, AgentLoopError> {
         let failed = AgentProcessFailed {
             exit_code: None,
             native_reason: native.or_else(|| Some(what.clone())),
             what,
         };
-        let said = self
-            .desk
-            .ask(|session| session.take(Input::ProcessFailed(failed)));
-        Ok(ending(&said.await?))
+        let said = self.session_thread.run_on_session_thread(|session| {
+            session.submit_agent_event(Input::ProcessFailed(failed))
+        });
+        Ok(ending_transition(&said.await?))
     }
 }
 
 /// What we say in a person's place.
-fn ours(text: String) -> Entry {
-    Entry::User {
+fn automatic_message(text: String) -> AgentLoopJournalEntry {
+    AgentLoopJournalEntry::User {
         text,
         prompt: false,
     }
 }
 
-fn ending(decided: &DeliveryOutcome) -> Transition {
+fn ending_transition(decided: &DeliveryOutcome) -> Transition {
     let without = || Transition::new(Reason::Error, "checkrein");
     decided.task_transition().unwrap_or_else(without)
 }
 
 /// A call as the gates see it. What is no JSON, and what no tool is there for, is judged, too: every
 /// counter sees every call.
-fn gated(id: String, call: &RequestedToolCall, tool: Option<&impl Tool>) -> ToolCall {
+fn model_call_for_gates(
+    id: String,
+    call: &RequestedToolCall,
+    tool: Option<&impl Tool>,
+) -> ToolCall {
     let (args, does) = match (&call.arguments, tool) {
-        (Ok(arguments), Some(tool)) => (arguments.clone(), tool.does(arguments)),
-        (Ok(arguments), None) => (arguments.clone(), Does::Other),
-        (Err(text), _) => (Value::String(text.clone()), Does::Other),
+        (Ok(arguments), Some(tool)) => (arguments.clone(), tool.classify_tool_call(arguments)),
+        (Ok(arguments), None) => (arguments.clone(), DeclaredToolAction::Other),
+        (Err(text), _) => (Value::String(text.clone()), DeclaredToolAction::Other),
     };
     let (kind, script, patch) = match does {
-        Does::Script(script) => (ToolKind::Shell, Some(script.to_owned()), None),
-        Does::Patch(patch) => (ToolKind::Write, None, Some(patch.to_owned())),
-        Does::Poll => (ToolKind::Poll, None, None),
-        Does::Other => (ToolKind::Other, None, None),
+        DeclaredToolAction::Script(script) => (ToolKind::Shell, Some(script.to_owned()), None),
+        DeclaredToolAction::Patch(patch) => (ToolKind::Write, None, Some(patch.to_owned())),
+        DeclaredToolAction::Poll => (ToolKind::Poll, None, None),
+        DeclaredToolAction::Other => (ToolKind::Other, None, None),
     };
     ToolCall {
         id,
@@ -636,7 +731,7 @@ fn gated(id: String, call: &RequestedToolCall, tool: Option<&impl Tool>) -> Tool
 }
 
 /// What the model is told of a call that must not run as it is.
-fn refusal(decision: ToolDecision) -> String {
+fn refused_call_message(decision: ToolDecision) -> String {
     match decision {
         ToolDecision::Rewrite { args, reason } => {
             format!("not run: {reason}\nit would run with these arguments: {args}")

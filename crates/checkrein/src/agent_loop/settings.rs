@@ -9,7 +9,7 @@ use checkrein_core::policy::{Policy, TokenBudgetSettings};
 use checkrein_runtime::HostVerifiers;
 use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, ConfigSource, TaskDriver};
 
-use super::reflect::Reflect;
+use super::reflect::SelfReflectionConfig;
 
 /// What ends a run in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl Default for HardCaps {
 
 impl HardCaps {
     /// Those of the sketch of `createAgentLoop`: 30 rounds, 100,000 tokens, 600 seconds.
-    pub fn seed() -> Self {
+    pub fn caps_of_create_agent_loop() -> Self {
         Self {
             max_iterations: 30,
             token_budget: 100_000,
@@ -51,19 +51,19 @@ impl HardCaps {
 }
 
 #[derive(Debug, Clone, Default)]
-pub(super) struct Settings {
+pub(super) struct AgentLoopSettings {
     pub(super) caps: Option<HardCaps>,
     pub(super) token_budget: Option<TokenBudgetSettings>,
     pub(super) detectors: Option<Vec<String>>,
-    pub(super) reflect: Option<Reflect>,
+    pub(super) reflection: Option<SelfReflectionConfig>,
     pub(super) config: Option<String>,
     /// The model, if nobody knows what it costs.
     pub(super) unpriced: Option<String>,
 }
 
-impl Settings {
+impl AgentLoopSettings {
     /// Whether what the host says can be meant.
-    pub(super) fn check(&self) -> Result<(), ConfigError> {
+    pub(super) fn validate_loop_settings(&self) -> Result<(), ConfigError> {
         if let Some(caps) = &self.caps {
             let all = [
                 ("max_iterations", caps.max_iterations == 0),
@@ -73,14 +73,17 @@ impl Settings {
                 ("cost", caps.cost == Some(0)),
             ];
             if let Some((key, _)) = all.iter().find(|(_, zero)| *zero) {
-                return Err(wrong(
+                return Err(agent_loop_setting_error(
                     &format!("hard_caps.{key}"),
                     "is 0, with which nothing could be done; every cap is at least 1",
                 ));
             }
         }
-        if let Some((key, what)) = self.reflect.and_then(Reflect::wrong) {
-            return Err(wrong(key, what));
+        if let Some((key, what)) = self
+            .reflection
+            .and_then(SelfReflectionConfig::invalid_reflect_setting)
+        {
+            return Err(agent_loop_setting_error(key, what));
         }
         let named = self.detectors.iter().flatten();
         let unknown = |name: &&String| {
@@ -94,19 +97,25 @@ impl Settings {
                 .map(|known| known.detector_name())
                 .collect();
             let what = format!("has no '{unknown}'; known: {}", known.join(", "));
-            return Err(wrong("detectors", &what));
+            return Err(agent_loop_setting_error("detectors", &what));
         }
         if let Some(budget) = &self.token_budget
             && !(1..=1000).contains(&budget.threshold_permille)
         {
             let what = "must be from 1 to 1000 thousandths";
-            return Err(wrong("token_budget.threshold_permille", what));
+            return Err(agent_loop_setting_error(
+                "token_budget.threshold_permille",
+                what,
+            ));
         }
         Ok(())
     }
 
     /// What an engine of the loop's own seals, without what the host says in place of it.
-    pub(super) fn compile(&self, root: &Path) -> Result<CompiledPolicy, ConfigError> {
+    pub(super) fn compile_agent_loop_settings(
+        &self,
+        root: &Path,
+    ) -> Result<CompiledPolicy, ConfigError> {
         let source = self.config.as_ref().map(|text| ConfigSource {
             name: root.join("checkrein.toml"),
             text: text.clone(),
@@ -115,7 +124,7 @@ impl Settings {
     }
 
     /// Puts what the host says in its place.
-    pub(super) fn apply(
+    pub(super) fn apply_host_settings_to_policy(
         &self,
         compiled: &mut CompiledPolicy,
         hosts: &HostVerifiers,
@@ -140,26 +149,29 @@ impl Settings {
         }
         hosts.require_in_policy(policy).map_err(|name| {
             let what = "is the name of a verifier of the config, too; give it another";
-            wrong(&format!("verifier '{}'", name.as_str()), what)
+            agent_loop_setting_error(&format!("verifier '{}'", name.as_str()), what)
         })?;
-        priced(self.unpriced.as_deref(), policy)
+        require_price_for_cost_cap(self.unpriced.as_deref(), policy)
     }
 }
 
 /// Whether the caps of a policy can be held; `unpriced` is the model, if nobody knows what it costs.
-pub(super) fn priced(unpriced: Option<&str>, policy: &Policy) -> Result<(), ConfigError> {
+pub(super) fn require_price_for_cost_cap(
+    unpriced: Option<&str>,
+    policy: &Policy,
+) -> Result<(), ConfigError> {
     match unpriced {
         Some(model) if policy.caps.cost.or(policy.session_caps.cost).is_some() => {
             let what = format!(
                 "cannot be held: nobody knows what '{model}' costs; give its price, or leave it out"
             );
-            Err(wrong("caps.cost_usd", &what))
+            Err(agent_loop_setting_error("caps.cost_usd", &what))
         }
         _ => Ok(()),
     }
 }
 
-pub(super) fn wrong(key: &str, what: &str) -> ConfigError {
+pub(super) fn agent_loop_setting_error(key: &str, what: &str) -> ConfigError {
     ConfigError::Value {
         name: PathBuf::from("AgentLoop"),
         key: key.to_owned(),

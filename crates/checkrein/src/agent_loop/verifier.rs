@@ -6,11 +6,11 @@ use checkrein_models::ChatMessage;
 use checkrein_runtime::config::ConfigError;
 use checkrein_runtime::{HostFunctionVerdict, HostVerifiers};
 
-use super::settings::wrong;
+use super::settings::agent_loop_setting_error;
 
 /// What such a function sees of a run that says it is done.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct LoopState {
+pub struct DoneClaimContext {
     /// The conversation so far.
     pub messages: Vec<ChatMessage>,
     /// What the model said last.
@@ -19,20 +19,20 @@ pub struct LoopState {
     pub rounds: u32,
 }
 
-type Check = dyn Fn(&LoopState) -> HostFunctionVerdict + Send + Sync;
+type AgentLoopVerifierFn = dyn Fn(&DoneClaimContext) -> HostFunctionVerdict + Send + Sync;
 
 /// A function with a name. It is called at every claim of done, on a thread where it may block; its
 /// panic is inconclusive and blocks.
 pub struct HardVerifier {
     name: String,
-    check: Box<Check>,
+    check: Box<AgentLoopVerifierFn>,
 }
 
 impl HardVerifier {
     /// The agent is told the name, and the reason of what fails.
     pub fn new(
         name: &str,
-        check: impl Fn(&LoopState) -> HostFunctionVerdict + Send + Sync + 'static,
+        check: impl Fn(&DoneClaimContext) -> HostFunctionVerdict + Send + Sync + 'static,
     ) -> Self {
         Self {
             name: name.to_owned(),
@@ -61,14 +61,14 @@ impl HardVerifier {
 
 /// The state of a run, as its verifiers see it.
 #[derive(Clone, Default)]
-pub(super) struct View(Arc<Mutex<Arc<LoopState>>>);
+pub(super) struct SharedLoopState(Arc<Mutex<Arc<DoneClaimContext>>>);
 
-impl View {
-    pub(super) fn show(&self, state: LoopState) {
+impl SharedLoopState {
+    pub(super) fn publish_loop_state_to_verifiers(&self, state: DoneClaimContext) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(state);
     }
 
-    fn now(&self) -> Arc<LoopState> {
+    fn current_agent_loop_state(&self) -> Arc<DoneClaimContext> {
         self.0
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -76,22 +76,27 @@ impl View {
     }
 }
 
-pub(super) fn hosts(
+pub(super) fn collect_library_host_verifiers(
     verifiers: &[Arc<HardVerifier>],
-    view: &View,
+    view: &SharedLoopState,
 ) -> Result<HostVerifiers, ConfigError> {
     let mut hosts = HostVerifiers::default();
     for (at, verifier) in verifiers.iter().enumerate() {
         let before = verifiers.iter().take(at);
         if verifier.name.trim().is_empty() {
-            return Err(wrong("verifier", "has no name"));
+            return Err(agent_loop_setting_error("verifier", "has no name"));
         }
         if before.clone().any(|other| other.name == verifier.name) {
             let key = format!("verifier '{}'", verifier.name);
-            return Err(wrong(&key, "is there twice; give one another name"));
+            return Err(agent_loop_setting_error(
+                &key,
+                "is there twice; give one another name",
+            ));
         }
         let (of, view) = (verifier.clone(), view.clone());
-        hosts = hosts.with_host_verifier(&verifier.name, move || (of.check)(&view.now()));
+        hosts = hosts.with_host_verifier(&verifier.name, move || {
+            (of.check)(&view.current_agent_loop_state())
+        });
     }
     Ok(hosts)
 }

@@ -13,7 +13,7 @@ use checkrein_runtime::witness::UnitFraction;
 ///     ..VerifierConfig::default()
 /// };
 /// assert_eq!(config.progress_threshold, UnitFraction::share_from_thousandths(400));
-/// # Ok::<(), checkrein::NoShare>(())
+/// # Ok::<(), checkrein::ParseFractionError>(())
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VerifierConfig {
@@ -32,16 +32,16 @@ pub struct VerifierConfig {
     /// Most steps that it is asked about in a run.
     pub max_progress_calls_per_run: u32,
     /// Which calls it is asked about.
-    pub scope: Scope,
+    pub scope: CallsReviewedByModel,
 }
 
 /// Which calls the model is asked about. What needs no model is checked for every call.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum CallsReviewedByModel {
     /// All.
     #[default]
     All,
-    /// Those of tools that do not only look ([`Tool::read_only`](crate::Tool::read_only)).
+    /// Those of tools that do not only look ([`Tool::read_only`](crate::Tool::is_read_only_tool)).
     Risky,
 }
 
@@ -55,7 +55,7 @@ impl Default for VerifierConfig {
             progress_window: 3,
             max_pretool_calls_per_run: 50,
             max_progress_calls_per_run: 30,
-            scope: Scope::All,
+            scope: CallsReviewedByModel::All,
         }
     }
 }
@@ -63,7 +63,7 @@ impl Default for VerifierConfig {
 /// A setting with which nothing would ever happen.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{key}' is 0, with which {so}; to switch that off say {instead}")]
-pub struct ConfigError {
+pub struct VerifierConfigError {
     key: &'static str,
     so: &'static str,
     instead: &'static str,
@@ -74,7 +74,7 @@ impl VerifierConfig {
     ///
     /// # Errors
     /// What cannot, and what to say instead.
-    pub fn check(&self) -> Result<(), ConfigError> {
+    pub fn validate_config(&self) -> Result<(), VerifierConfigError> {
         let veto = "'veto_enabled: false'";
         let progress = "'progress_enabled: false'";
         let zeros = [
@@ -105,7 +105,7 @@ impl VerifierConfig {
         ];
         match zeros.into_iter().find(|(_, zero, ..)| *zero) {
             None => Ok(()),
-            Some((key, _, so, instead)) => Err(ConfigError { key, so, instead }),
+            Some((key, _, so, instead)) => Err(VerifierConfigError { key, so, instead }),
         }
     }
 }

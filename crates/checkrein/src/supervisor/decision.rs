@@ -5,11 +5,11 @@ use checkrein_runtime::veto::InvalidToolCallError;
 use checkrein_runtime::witness::{UnitFraction, UnusableModelAnswer};
 use serde_json::{Map, Value};
 
-use super::NotWorth;
+use super::SupervisionNotWorthReason;
 
 /// What should become of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum VerifierVerdict {
+pub enum ToolCallVerdict {
     /// It runs as it is.
     Allow,
     /// It does not run.
@@ -24,7 +24,7 @@ pub enum VerifierVerdict {
 #[derive(Debug, Clone, PartialEq)]
 pub struct PreToolDecision {
     /// What should become of it.
-    pub verdict: VerifierVerdict,
+    pub verdict: ToolCallVerdict,
     /// Why, for people and for the agent.
     pub reason: String,
     /// What it runs with, if rewritten.
@@ -32,35 +32,35 @@ pub struct PreToolDecision {
     /// How sure the model is; `None` if it did not say, or was not asked.
     pub confidence: Option<UnitFraction>,
     /// What the verdict rests on.
-    pub basis: Basis,
+    pub basis: ToolCallVerdictBasis,
     /// Whether it is the answer to an earlier call like this one.
     pub cached: bool,
 }
 
 /// What a verdict rests on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Basis {
+pub enum ToolCallVerdictBasis {
     /// The model's word.
     Model,
     /// The model was for this, and too unsure: the call is allowed.
-    TooUnsure(VerifierVerdict),
+    TooUnsure(ToolCallVerdict),
     /// No model is needed to see that the call cannot be right.
     Misfit(InvalidToolCallError),
     /// The host's policy refuses it.
     Policy,
     /// Nobody judged it.
-    Unjudged(Unjudged),
+    Unjudged(UnjudgedReason),
 }
 
 /// Why nobody judged.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unjudged {
+pub enum UnjudgedReason {
     /// It is switched off.
     #[error("switched off")]
     Disabled,
     /// It stays off in this run.
     #[error("not worth it: {0}")]
-    NotWorth(NotWorth),
+    NotWorth(SupervisionNotWorthReason),
     /// The tool only looks, and such calls are not asked about.
     #[error("not asked: the tool only reads")]
     OutOfScope,
@@ -72,17 +72,17 @@ pub enum Unjudged {
     },
     /// The model said nothing that counts.
     #[error("{0}")]
-    Silent(UnusableModelAnswer),
+    NoAnswer(UnusableModelAnswer),
 }
 
 impl PreToolDecision {
     /// Whether the call runs, if with other arguments.
-    pub fn runs(&self) -> bool {
-        self.verdict != VerifierVerdict::Veto
+    pub fn allows_tool_call(&self) -> bool {
+        self.verdict != ToolCallVerdict::Veto
     }
 
     /// What the agent is told of a call that did not run.
-    pub(super) fn told(&self, tool: &str) -> String {
+    pub(super) fn blocked_call_message(&self, tool: &str) -> String {
         let reason = match self.reason.as_str() {
             "" => "the supervisor is against it",
             reason => reason,
@@ -96,20 +96,20 @@ impl PreToolDecision {
         )
     }
 
-    pub(super) fn unjudged(why: Unjudged) -> Self {
+    pub(super) fn unjudged_decision(why: UnjudgedReason) -> Self {
         Self {
-            verdict: VerifierVerdict::Unjudged,
+            verdict: ToolCallVerdict::Unjudged,
             reason: why.to_string(),
             new_args: None,
             confidence: None,
-            basis: Basis::Unjudged(why),
+            basis: ToolCallVerdictBasis::Unjudged(why),
             cached: false,
         }
     }
 
-    pub(super) fn refused(reason: String, basis: Basis) -> Self {
+    pub(super) fn refused_decision(reason: String, basis: ToolCallVerdictBasis) -> Self {
         Self {
-            verdict: VerifierVerdict::Veto,
+            verdict: ToolCallVerdict::Veto,
             reason,
             new_args: None,
             confidence: None,
@@ -121,7 +121,7 @@ impl PreToolDecision {
 
 /// How much a step brought.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgressCheck {
+pub struct StepProgressRating {
     /// From 0 to 1; `None` if nobody rated it.
     pub score: Option<UnitFraction>,
     /// What the step was, or why nobody rated it.
@@ -129,11 +129,11 @@ pub struct ProgressCheck {
     /// What to try instead.
     pub suggested_action: Option<String>,
     /// Why nobody rated it.
-    pub unjudged: Option<Unjudged>,
+    pub unjudged: Option<UnjudgedReason>,
 }
 
 /// What a stalling agent is told, as the message of a user.
-pub(super) fn nudge(window: u32, suggestion: Option<&str>) -> ChatMessage {
+pub(super) fn nudge_message(window: u32, suggestion: Option<&str>) -> ChatMessage {
     let steps = if window == 1 {
         "Your last step".to_owned()
     } else {

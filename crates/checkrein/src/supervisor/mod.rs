@@ -12,11 +12,13 @@ mod stats;
 mod worth;
 mod wrapped;
 
-pub use config::{ConfigError, Scope, VerifierConfig};
-pub use decision::{Basis, PreToolDecision, ProgressCheck, Unjudged, VerifierVerdict};
+pub use config::{CallsReviewedByModel, VerifierConfig, VerifierConfigError};
+pub use decision::{
+    PreToolDecision, StepProgressRating, ToolCallVerdict, ToolCallVerdictBasis, UnjudgedReason,
+};
 pub use network::VerifierNetwork;
-pub use pre_tool::{Policy, PreToolVerifier};
+pub use pre_tool::{HostToolCallPolicy, PreToolVerifier};
 pub use progress::ProgressVerifier;
 pub use stats::VerifierStats;
-pub use worth::{Expected, NotWorth};
-pub use wrapped::{Verified, wrap_tool_with_verifier};
+pub use worth::{ExpectedRunCostAndDelay, SupervisionNotWorthReason};
+pub use wrapped::{ToolWrappedWithVerifier, wrap_tool_with_verifier};

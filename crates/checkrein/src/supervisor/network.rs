@@ -5,10 +5,11 @@ use std::sync::Arc;
 use checkrein_models::{ChatMessage, LanguageModel};
 use serde_json::Value;
 
-use super::book::Book;
+use super::book::SharedSupervisorRunState;
 use super::{
-    ConfigError, Expected, PreToolDecision, PreToolVerifier, ProgressCheck, ProgressVerifier,
-    Verified, VerifierConfig, VerifierStats,
+    ExpectedRunCostAndDelay, PreToolDecision, PreToolVerifier, ProgressVerifier,
+    StepProgressRating, ToolWrappedWithVerifier, VerifierConfig, VerifierConfigError,
+    VerifierStats,
 };
 use crate::Tool;
 
@@ -18,7 +19,7 @@ pub struct VerifierNetwork {
     pre_tool: PreToolVerifier,
     progress: ProgressVerifier,
     goal: Arc<str>,
-    book: Arc<Book>,
+    current_run: Arc<SharedSupervisorRunState>,
 }
 
 impl VerifierNetwork {
@@ -31,52 +32,62 @@ impl VerifierNetwork {
         model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
         goal: &str,
-    ) -> Result<Self, ConfigError> {
-        let book = Arc::<Book>::default();
+    ) -> Result<Self, VerifierConfigError> {
+        let book = Arc::<SharedSupervisorRunState>::default();
         Ok(Self {
-            pre_tool: PreToolVerifier::sharing(model.clone(), config, book.clone())?,
-            progress: ProgressVerifier::sharing(model, config, book.clone())?,
+            pre_tool: PreToolVerifier::new_verifier_sharing_run(
+                model.clone(),
+                config,
+                book.clone(),
+            )?,
+            progress: ProgressVerifier::with_shared_run_counters(model, config, book.clone())?,
             goal: goal.into(),
-            book,
+            current_run: book,
         })
     }
 
     /// Asks the host's own rules before the model, and again about what the model rewrote.
     #[must_use]
-    pub fn obeying(
+    pub fn with_host_policy(
         mut self,
         policy: impl Fn(&str, &Value) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
-        self.pre_tool = self.pre_tool.obeying(policy);
+        self.pre_tool = self.pre_tool.with_host_policy(policy);
         self
     }
 
     /// Stays off in a run in which it is not worth it; [`VerifierStats`] says why.
     #[must_use]
-    pub fn expecting(mut self, expected: Expected) -> Self {
-        self.pre_tool = self.pre_tool.expecting(expected);
-        self.progress = self.progress.expecting(expected);
+    pub fn with_expected_delay_and_cost(mut self, expected: ExpectedRunCostAndDelay) -> Self {
+        self.pre_tool = self.pre_tool.ask_model_only_if_worthwhile(expected);
+        self.progress = self.progress.with_expected_delay_and_cost(expected);
         self
     }
 
     /// Has every call of these tools judged before it runs. They are the agent's tools from now on,
     /// with those that were wrapped before: a call of any other is refused without asking, and an agent
     /// with a single tool is not watched.
-    pub fn wrap_tools<T: Tool>(&self, tools: Vec<T>) -> Vec<Verified<T>> {
-        self.pre_tool.knows(&tools);
-        let wrapped = |tool| Verified::known(tool, self.pre_tool.clone(), self.goal.clone());
+    pub fn wrap_tools<T: Tool>(&self, tools: Vec<T>) -> Vec<ToolWrappedWithVerifier<T>> {
+        self.pre_tool.register_agent_tools(&tools);
+        let wrapped = |tool| {
+            ToolWrappedWithVerifier::wrap_tool_known_to_verifier(
+                tool,
+                self.pre_tool.clone(),
+                self.goal.clone(),
+            )
+        };
         tools.into_iter().map(wrapped).collect()
     }
 
     /// Judges one call, for a host that runs tools itself.
-    pub async fn check_tool(
+    pub async fn check_tool_call(
         &self,
         tool_name: &str,
         tool_args: &Value,
         recent_history: &[ChatMessage],
     ) -> PreToolDecision {
         self.pre_tool
-            .check(&self.goal, tool_name, tool_args, recent_history)
+            .vet_tool_call(&self.goal, tool_name, tool_args, recent_history)
             .await
     }
 
@@ -85,26 +96,26 @@ impl VerifierNetwork {
         &self,
         last_step_summary: &str,
         recent_history: &[ChatMessage],
-    ) -> ProgressCheck {
+    ) -> StepProgressRating {
         self.progress
             .evaluate(&self.goal, last_step_summary, recent_history)
             .await
     }
 
     /// The message for an agent that is stalling, for the host to append.
-    pub fn maybe_nudge(&self, check: &ProgressCheck) -> Option<ChatMessage> {
+    pub fn maybe_nudge(&self, check: &StepProgressRating) -> Option<ChatMessage> {
         self.progress.maybe_nudge(check)
     }
 
     /// Begins the next run: counters, caps, streak and memory of calls are new, also for tools that
     /// were wrapped before.
     pub fn reset(&self) {
-        self.book.begin();
+        self.current_run.begin_next_supervised_run();
     }
 
     /// What it did in this run.
-    pub fn stats(&self) -> VerifierStats {
-        self.book.stats()
+    pub fn veto_and_progress_stats(&self) -> VerifierStats {
+        self.current_run.current_run_verifier_stats()
     }
 
     /// The half that judges calls.

@@ -13,28 +13,29 @@ use checkrein_runtime::veto::{
 use checkrein_runtime::witness::{PreparedModelQuestion, UnusableModelAnswer};
 use serde_json::Value;
 
-use super::book::{Book, Run, lock};
-use super::shapes::{Shape, canonical};
+use super::book::{SharedSupervisorRunState, SupervisorRunState, lock_unpoisoned};
+use super::shapes::{CallDecisionCacheKey, canonical_json};
 use super::{
-    Basis, ConfigError, Expected, NotWorth, PreToolDecision, Scope, Unjudged, VerifierConfig,
-    VerifierStats, VerifierVerdict,
+    CallsReviewedByModel, ExpectedRunCostAndDelay, PreToolDecision, SupervisionNotWorthReason,
+    ToolCallVerdict, ToolCallVerdictBasis, UnjudgedReason, VerifierConfig, VerifierConfigError,
+    VerifierStats,
 };
 use crate::Tool;
-use crate::tool::told;
+use crate::tool::model_tool_definition;
 
 /// A host's own rules: why a call of this tool with these arguments must not run, if it must not.
-pub type Policy = dyn Fn(&str, &Value) -> Option<String> + Send + Sync;
+pub type HostToolCallPolicy = dyn Fn(&str, &Value) -> Option<String> + Send + Sync;
 
 /// Judges calls before they run. Clones share caps, memory and counters.
 ///
 /// ```no_run
 /// # use std::sync::Arc;
-/// # use checkrein::{PreToolVerifier, VerifierConfig, models::Model, models::ModelError};
+/// # use checkrein::{PreToolVerifier, VerifierConfig, models::LanguageModel, models::ModelError};
 /// # use serde_json::json;
-/// # async fn example(cheap: Arc<dyn Model>) -> Result<(), Box<dyn std::error::Error>> {
+/// # async fn example(cheap: Arc<dyn LanguageModel>) -> Result<(), Box<dyn std::error::Error>> {
 /// let veto = PreToolVerifier::new(cheap, VerifierConfig::default())?;
 /// let arguments = json!({ "channel": "#general", "text": "..." });
-/// let decision = veto.check("draft a message to QA", "send_message", &arguments, &[]).await;
+/// let decision = veto.vet_tool_call("draft a message to QA", "send_message", &arguments, &[]).await;
 /// println!("{:?}: {}", decision.verdict, decision.reason);
 /// # Ok(())
 /// # }
@@ -43,32 +44,36 @@ pub type Policy = dyn Fn(&str, &Value) -> Option<String> + Send + Sync;
 pub struct PreToolVerifier {
     model: Arc<dyn LanguageModel>,
     config: VerifierConfig,
-    policy: Option<Arc<Policy>>,
-    expected: Expected,
-    kit: Arc<RwLock<Arc<Kit>>>,
-    book: Arc<Book>,
+    policy: Option<Arc<HostToolCallPolicy>>,
+    expectations: ExpectedRunCostAndDelay,
+    known_tools: Arc<RwLock<Arc<KnownTools>>>,
+    current_run: Arc<SharedSupervisorRunState>,
 }
 
 /// The tools that the agent has, as far as they are known.
 #[derive(Debug, Default)]
-struct Kit {
-    told: Vec<checkrein_models::ToolDefinition>,
+struct KnownTools {
+    definitions: Vec<checkrein_models::ToolDefinition>,
     tools: Option<ToolsPreparedForVeto>,
     /// Names of those that only look.
-    looking: BTreeSet<String>,
+    read_only: BTreeSet<String>,
 }
 
 /// A call that is about to be made.
 #[derive(Clone, Copy)]
-pub(super) struct Call<'a> {
+pub(super) struct ProposedCall<'a> {
     pub(super) goal: &'a str,
     pub(super) tool: &'a str,
     pub(super) arguments: &'a Value,
     pub(super) history: &'a [ChatMessage],
 }
 
-impl Kit {
-    fn known<'a>(&'a self, tool: &str, own: Option<&'a Own>) -> Option<&'a ToolWithCompiledSchema> {
+impl KnownTools {
+    fn find_prepared_tool<'a>(
+        &'a self,
+        tool: &str,
+        own: Option<&'a SupervisedToolSpec>,
+    ) -> Option<&'a ToolWithCompiledSchema> {
         let tools = self.tools.as_ref();
         tools
             .and_then(|tools| tools.tool_by_name(tool))
@@ -77,24 +82,24 @@ impl Kit {
 }
 
 /// A call that the model is asked about.
-struct Asked {
+struct CallPutToVetoModel {
     asking: PreparedModelQuestion,
-    shape: Shape,
-    kit: Arc<Kit>,
+    key: CallDecisionCacheKey,
+    known_tools: Arc<KnownTools>,
 }
 
 /// A tool that knows itself: in a wrapper of its own.
 #[derive(Debug)]
-pub(super) struct Own {
+pub(super) struct SupervisedToolSpec {
     known: ToolWithCompiledSchema,
-    looks: bool,
+    read_only: bool,
 }
 
-impl Own {
-    pub(super) fn of(tool: &impl Tool) -> Self {
+impl SupervisedToolSpec {
+    pub(super) fn tool_spec_for_wrapper(tool: &impl Tool) -> Self {
         Self {
-            known: ToolWithCompiledSchema::new(&told(tool)),
-            looks: tool.read_only(),
+            known: ToolWithCompiledSchema::new(&model_tool_definition(tool)),
+            read_only: tool.is_read_only_tool(),
         }
     }
 }
@@ -104,29 +109,32 @@ impl PreToolVerifier {
     ///
     /// # Errors
     /// If the config has a setting that cannot be meant.
-    pub fn new(model: Arc<dyn LanguageModel>, config: VerifierConfig) -> Result<Self, ConfigError> {
-        Self::sharing(model, config, Arc::default())
-    }
-
-    pub(super) fn sharing(
+    pub fn new(
         model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
-        book: Arc<Book>,
-    ) -> Result<Self, ConfigError> {
-        config.check()?;
+    ) -> Result<Self, VerifierConfigError> {
+        Self::new_verifier_sharing_run(model, config, Arc::default())
+    }
+
+    pub(super) fn new_verifier_sharing_run(
+        model: Arc<dyn LanguageModel>,
+        config: VerifierConfig,
+        book: Arc<SharedSupervisorRunState>,
+    ) -> Result<Self, VerifierConfigError> {
+        config.validate_config()?;
         Ok(Self {
             model,
             config,
             policy: None,
-            expected: Expected::default(),
-            kit: Arc::default(),
-            book,
+            expectations: ExpectedRunCostAndDelay::default(),
+            known_tools: Arc::default(),
+            current_run: book,
         })
     }
 
     /// Asks the host's own rules before the model, and again about what the model rewrote.
     #[must_use]
-    pub fn obeying(
+    pub fn with_host_policy(
         mut self,
         policy: impl Fn(&str, &Value) -> Option<String> + Send + Sync + 'static,
     ) -> Self {
@@ -136,36 +144,39 @@ impl PreToolVerifier {
 
     /// Asks no model in a run in which that is not worth it.
     #[must_use]
-    pub fn expecting(mut self, expected: Expected) -> Self {
-        self.expected = expected;
+    pub fn ask_model_only_if_worthwhile(mut self, expected: ExpectedRunCostAndDelay) -> Self {
+        self.expectations = expected;
         self
     }
 
     /// Makes tools of the agent known, besides those that are. Once some are, a call of any other is
     /// refused without asking.
-    pub fn knows<T: Tool>(&self, tools: &[T]) {
-        let mut kit = self.kit.write().unwrap_or_else(PoisonError::into_inner);
-        let mut all = kit.told.clone();
-        let mut looking = kit.looking.clone();
+    pub fn register_agent_tools<T: Tool>(&self, tools: &[T]) {
+        let mut kit = self
+            .known_tools
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        let mut all = kit.definitions.clone();
+        let mut looking = kit.read_only.clone();
         for tool in tools {
-            let tool_told = told(tool);
+            let tool_told = model_tool_definition(tool);
             all.retain(|other| other.name != tool_told.name);
             looking.remove(&tool_told.name);
-            if tool.read_only() {
+            if tool.is_read_only_tool() {
                 looking.insert(tool_told.name.clone());
             }
             all.push(tool_told);
         }
-        *kit = Arc::new(Kit {
+        *kit = Arc::new(KnownTools {
             tools: Some(ToolsPreparedForVeto::new(&all)),
-            told: all,
-            looking,
+            definitions: all,
+            read_only: looking,
         });
     }
 
     /// What is wrong with schemas of known tools against which arguments cannot be laid.
-    pub fn doubts(&self) -> Vec<String> {
-        let kit = self.kit();
+    pub fn tool_schema_warnings(&self) -> Vec<String> {
+        let kit = self.known_tools();
         let tools = kit.tools.iter();
         tools
             .flat_map(ToolsPreparedForVeto::unusable_tool_schema_errors)
@@ -173,92 +184,112 @@ impl PreToolVerifier {
             .collect()
     }
 
-    /// Judges one call. Never fails: what nobody could judge is [`VerifierVerdict::Unjudged`].
-    pub fn check<'a>(
+    /// Judges one call. Never fails: what nobody could judge is [`ToolCallVerdict::Unjudged`].
+    pub fn vet_tool_call<'a>(
         &'a self,
         goal: &'a str,
         tool_name: &'a str,
         tool_args: &'a Value,
         recent_history: &'a [ChatMessage],
     ) -> impl Future<Output = PreToolDecision> + Send + 'a {
-        let call = Call {
+        let call = ProposedCall {
             goal,
             tool: tool_name,
             arguments: tool_args,
             history: recent_history,
         };
-        self.judge(call, None)
+        self.decide_and_count_tool_call(call, None)
     }
 
     /// What it did in this run.
     pub fn stats(&self) -> VerifierStats {
-        self.book.stats()
+        self.current_run.current_run_verifier_stats()
     }
 
     /// Begins the next run: counters, caps and memory of calls are new, also for tools that were wrapped
     /// before.
     pub fn reset(&self) {
-        self.book.begin();
+        self.current_run.begin_next_supervised_run();
     }
 
-    fn kit(&self) -> Arc<Kit> {
-        self.kit
+    fn known_tools(&self) -> Arc<KnownTools> {
+        self.known_tools
             .read()
             .unwrap_or_else(PoisonError::into_inner)
             .clone()
     }
 
     /// The one place where a call is decided, and counted.
-    pub(super) async fn judge(&self, call: Call<'_>, own: Option<&Own>) -> PreToolDecision {
-        let run = self.book.run();
-        let decision = match self.decide(&run, &call, own) {
+    pub(super) async fn decide_and_count_tool_call(
+        &self,
+        call: ProposedCall<'_>,
+        own: Option<&SupervisedToolSpec>,
+    ) -> PreToolDecision {
+        let run = self.current_run.current_supervisor_run();
+        let decision = match self.decide_without_model(&run, &call, own) {
             ControlFlow::Break(decision) => decision,
             ControlFlow::Continue(asked) => {
                 let reply = self.model.ask_model(&asked.asking.request).await;
-                self.conclude(&run, &call, own, asked, reply)
+                self.decide_by_model_reply(&run, &call, own, asked, reply)
             }
         };
-        lock(&run).stats.decided(&decision);
+        lock_unpoisoned(&run)
+            .stats
+            .count_pre_tool_decision(&decision);
         decision
     }
 
     /// As far as it goes without the model; else what the model is to be asked.
-    fn decide(
+    fn decide_without_model(
         &self,
-        run: &Mutex<Run>,
-        call: &Call<'_>,
-        own: Option<&Own>,
-    ) -> ControlFlow<PreToolDecision, Asked> {
+        run: &Mutex<SupervisorRunState>,
+        call: &ProposedCall<'_>,
+        own: Option<&SupervisedToolSpec>,
+    ) -> ControlFlow<PreToolDecision, CallPutToVetoModel> {
         if !self.config.veto_enabled {
-            return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::Disabled));
+            return ControlFlow::Break(PreToolDecision::unjudged_decision(
+                UnjudgedReason::Disabled,
+            ));
         }
-        let kit = self.kit();
+        let kit = self.known_tools();
         let tools = kit.tools.as_ref();
-        let known = kit.known(call.tool, own);
-        if let Err(misfit) = check(tools, known, call) {
+        let known = kit.find_prepared_tool(call.tool, own);
+        if let Err(misfit) = check_call_against_tool_schema(tools, known, call) {
             let why = misfit.to_string();
-            return ControlFlow::Break(PreToolDecision::refused(why, Basis::Misfit(misfit)));
+            return ControlFlow::Break(PreToolDecision::refused_decision(
+                why,
+                ToolCallVerdictBasis::Misfit(misfit),
+            ));
         }
-        if let Some(why) = self.forbidden(call.tool, call.arguments) {
-            return ControlFlow::Break(PreToolDecision::refused(why, Basis::Policy));
+        if let Some(why) = self.policy_refusal(call.tool, call.arguments) {
+            return ControlFlow::Break(PreToolDecision::refused_decision(
+                why,
+                ToolCallVerdictBasis::Policy,
+            ));
         }
-        let looks = own.is_some_and(|own| own.looks) || kit.looking.contains(call.tool);
-        if self.config.scope == Scope::Risky && looks {
-            return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::OutOfScope));
+        let looks = own.is_some_and(|own| own.read_only) || kit.read_only.contains(call.tool);
+        if self.config.scope == CallsReviewedByModel::Risky && looks {
+            return ControlFlow::Break(PreToolDecision::unjudged_decision(
+                UnjudgedReason::OutOfScope,
+            ));
         }
         let one = tools.is_some_and(|tools| tools.len() == 1);
         if let Some(why) = self
-            .expected
-            .not_worth()
-            .or(one.then_some(NotWorth::OneTool))
+            .expectations
+            .not_worth_supervising_reason()
+            .or(one.then_some(SupervisionNotWorthReason::OneTool))
         {
-            return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::NotWorth(why)));
+            return ControlFlow::Break(PreToolDecision::unjudged_decision(
+                UnjudgedReason::NotWorth(why),
+            ));
         }
-        let arguments = canonical(call.arguments);
+        let arguments = canonical_json(call.arguments);
         let shape = {
-            let mut run = lock(run);
-            let shape = run.shapes.shape(call.goal, call.tool, arguments);
-            if let Some(said) = run.shapes.get(&shape) {
+            let mut run = lock_unpoisoned(run);
+            let shape = run
+                .cache
+                .identical_call_key(call.goal, call.tool, arguments);
+            if let Some(said) = run.cache.cached_call_decision(&shape) {
                 return ControlFlow::Break(PreToolDecision {
                     cached: true,
                     ..said.clone()
@@ -266,7 +297,9 @@ impl PreToolVerifier {
             }
             let cap = self.config.max_pretool_calls_per_run;
             if run.stats.pretool_asked >= cap {
-                return ControlFlow::Break(PreToolDecision::unjudged(Unjudged::CapSpent { cap }));
+                return ControlFlow::Break(PreToolDecision::unjudged_decision(
+                    UnjudgedReason::CapSpent { cap },
+                ));
             }
             run.stats.pretool_asked += 1;
             shape
@@ -274,46 +307,53 @@ impl PreToolVerifier {
         let planned = ToolCallForVeto {
             goal: call.goal,
             tool: call.tool,
-            arguments: shape.arguments(),
+            arguments: shape.canonical_arguments(),
             history: call.history,
         };
-        ControlFlow::Continue(Asked {
+        ControlFlow::Continue(CallPutToVetoModel {
             asking: veto::build_veto_question_for_call(tools, known, planned),
-            shape,
-            kit,
+            key: shape,
+            known_tools: kit,
         })
     }
 
-    fn conclude(
+    fn decide_by_model_reply(
         &self,
-        run: &Mutex<Run>,
-        call: &Call<'_>,
-        own: Option<&Own>,
-        asked: Asked,
+        run: &Mutex<SupervisorRunState>,
+        call: &ProposedCall<'_>,
+        own: Option<&SupervisedToolSpec>,
+        asked: CallPutToVetoModel,
         reply: Result<ModelReply, ModelError>,
     ) -> PreToolDecision {
-        let heard =
-            veto::veto_opinion_from_reply(&asked.asking, asked.kit.known(call.tool, own), reply);
+        let heard = veto::veto_opinion_from_reply(
+            &asked.asking,
+            asked.known_tools.find_prepared_tool(call.tool, own),
+            reply,
+        );
         let decision = match heard.result {
-            Ok(opinion) => self.weighed(call.tool, opinion),
-            Err(silent) => PreToolDecision::unjudged(Unjudged::Silent(silent)),
+            Ok(opinion) => self.tool_decision_from_model_opinion(call.tool, opinion),
+            Err(silent) => PreToolDecision::unjudged_decision(UnjudgedReason::NoAnswer(silent)),
         };
-        let mut run = lock(run);
-        run.stats.used(heard.usage);
+        let mut run = lock_unpoisoned(run);
+        run.stats.count_usage(heard.usage);
         // What was not judged may be when it is asked again.
-        if decision.verdict != VerifierVerdict::Unjudged {
-            run.shapes.insert(asked.shape, decision.clone());
+        if decision.verdict != ToolCallVerdict::Unjudged {
+            run.cache.cache_call_decision(asked.key, decision.clone());
         }
         decision
     }
 
-    fn forbidden(&self, tool: &str, arguments: &Value) -> Option<String> {
+    fn policy_refusal(&self, tool: &str, arguments: &Value) -> Option<String> {
         self.policy
             .as_ref()
             .and_then(|policy| policy(tool, arguments))
     }
 
-    fn weighed(&self, tool: &str, opinion: ModelOpinionOnToolCall) -> PreToolDecision {
+    fn tool_decision_from_model_opinion(
+        &self,
+        tool: &str,
+        opinion: ModelOpinionOnToolCall,
+    ) -> PreToolDecision {
         let stands = opinion.veto_meets_confidence(self.config.veto_min_confidence);
         let ModelOpinionOnToolCall {
             verdict,
@@ -321,23 +361,23 @@ impl PreToolVerifier {
             confidence,
         } = opinion;
         let (verdict, new_args) = match verdict {
-            ToolCallVetoVerdict::Allow => (VerifierVerdict::Allow, None),
-            ToolCallVetoVerdict::Veto => (VerifierVerdict::Veto, None),
-            ToolCallVetoVerdict::Rewrite(arguments) => (VerifierVerdict::Rewrite, Some(arguments)),
+            ToolCallVetoVerdict::Allow => (ToolCallVerdict::Allow, None),
+            ToolCallVetoVerdict::Veto => (ToolCallVerdict::Veto, None),
+            ToolCallVetoVerdict::Rewrite(arguments) => (ToolCallVerdict::Rewrite, Some(arguments)),
         };
         let said = PreToolDecision {
             verdict,
             reason,
             new_args,
             confidence,
-            basis: Basis::Model,
+            basis: ToolCallVerdictBasis::Model,
             cached: false,
         };
         if !stands {
             return PreToolDecision {
-                verdict: VerifierVerdict::Allow,
+                verdict: ToolCallVerdict::Allow,
                 new_args: None,
-                basis: Basis::TooUnsure(verdict),
+                basis: ToolCallVerdictBasis::TooUnsure(verdict),
                 ..said
             };
         }
@@ -346,24 +386,29 @@ impl PreToolVerifier {
         };
         // Its schema was asked already; the host's rules are asked like for any call.
         let arguments = Value::Object(arguments);
-        if let Some(why) = self.forbidden(tool, &arguments) {
-            return PreToolDecision::refused(format!("as rewritten: {why}"), Basis::Policy);
+        if let Some(why) = self.policy_refusal(tool, &arguments) {
+            return PreToolDecision::refused_decision(
+                format!("as rewritten: {why}"),
+                ToolCallVerdictBasis::Policy,
+            );
         }
         match arguments {
             Value::Object(arguments) => PreToolDecision {
                 new_args: Some(arguments),
                 ..said
             },
-            _ => PreToolDecision::unjudged(Unjudged::Silent(UnusableModelAnswer::NoArguments)),
+            _ => PreToolDecision::unjudged_decision(UnjudgedReason::NoAnswer(
+                UnusableModelAnswer::NoArguments,
+            )),
         }
     }
 }
 
 /// What can be said without a model.
-fn check(
+fn check_call_against_tool_schema(
     tools: Option<&ToolsPreparedForVeto>,
     known: Option<&ToolWithCompiledSchema>,
-    call: &Call<'_>,
+    call: &ProposedCall<'_>,
 ) -> Result<(), InvalidToolCallError> {
     match (known, tools) {
         (Some(known), _) => known.check_call_arguments(call.tool, call.arguments),

@@ -5,17 +5,20 @@ use std::sync::Arc;
 use checkrein_models::{ChatMessage, LanguageModel};
 use checkrein_runtime::progress::{self, AgentStepToRate};
 
-use super::book::{Book, lock};
-use super::decision::nudge;
-use super::{ConfigError, Expected, ProgressCheck, Unjudged, VerifierConfig, VerifierStats};
+use super::book::{SharedSupervisorRunState, lock_unpoisoned};
+use super::decision::nudge_message;
+use super::{
+    ExpectedRunCostAndDelay, StepProgressRating, UnjudgedReason, VerifierConfig,
+    VerifierConfigError, VerifierStats,
+};
 
 /// Rates steps. Clones share caps, streak and counters.
 #[derive(Clone)]
 pub struct ProgressVerifier {
     model: Arc<dyn LanguageModel>,
     config: VerifierConfig,
-    expected: Expected,
-    book: Arc<Book>,
+    expectations: ExpectedRunCostAndDelay,
+    current_run: Arc<SharedSupervisorRunState>,
 }
 
 impl ProgressVerifier {
@@ -23,28 +26,31 @@ impl ProgressVerifier {
     ///
     /// # Errors
     /// If the config has a setting that cannot be meant.
-    pub fn new(model: Arc<dyn LanguageModel>, config: VerifierConfig) -> Result<Self, ConfigError> {
-        Self::sharing(model, config, Arc::default())
-    }
-
-    pub(super) fn sharing(
+    pub fn new(
         model: Arc<dyn LanguageModel>,
         config: VerifierConfig,
-        book: Arc<Book>,
-    ) -> Result<Self, ConfigError> {
-        config.check()?;
+    ) -> Result<Self, VerifierConfigError> {
+        Self::with_shared_run_counters(model, config, Arc::default())
+    }
+
+    pub(super) fn with_shared_run_counters(
+        model: Arc<dyn LanguageModel>,
+        config: VerifierConfig,
+        book: Arc<SharedSupervisorRunState>,
+    ) -> Result<Self, VerifierConfigError> {
+        config.validate_config()?;
         Ok(Self {
             model,
             config,
-            expected: Expected::default(),
-            book,
+            expectations: ExpectedRunCostAndDelay::default(),
+            current_run: book,
         })
     }
 
     /// Asks no model in a run in which that is not worth it.
     #[must_use]
-    pub fn expecting(mut self, expected: Expected) -> Self {
-        self.expected = expected;
+    pub fn with_expected_delay_and_cost(mut self, expected: ExpectedRunCostAndDelay) -> Self {
+        self.expectations = expected;
         self
     }
 
@@ -55,20 +61,20 @@ impl ProgressVerifier {
         goal: &str,
         last_step_summary: &str,
         recent_history: &[ChatMessage],
-    ) -> ProgressCheck {
-        let run = self.book.run();
+    ) -> StepProgressRating {
+        let run = self.current_run.current_supervisor_run();
         let may = if !self.config.progress_enabled {
-            Err(Unjudged::Disabled)
-        } else if let Some(why) = self.expected.not_worth() {
-            Err(Unjudged::NotWorth(why))
+            Err(UnjudgedReason::Disabled)
+        } else if let Some(why) = self.expectations.not_worth_supervising_reason() {
+            Err(UnjudgedReason::NotWorth(why))
         } else {
-            let asked = &mut lock(&run).stats.progress_asked;
+            let asked = &mut lock_unpoisoned(&run).stats.progress_asked;
             let cap = self.config.max_progress_calls_per_run;
             if *asked < cap {
                 *asked += 1;
                 Ok(())
             } else {
-                Err(Unjudged::CapSpent { cap })
+                Err(UnjudgedReason::CapSpent { cap })
             }
         };
         let rating = match may {
@@ -82,25 +88,25 @@ impl ProgressVerifier {
                 let asking = progress::step_rating_request(step);
                 let reply = self.model.ask_model(&asking.request).await;
                 let heard = progress::rating_from_reply(&asking, reply);
-                lock(&run).stats.used(heard.usage);
-                heard.result.map_err(Unjudged::Silent)
+                lock_unpoisoned(&run).stats.count_usage(heard.usage);
+                heard.result.map_err(UnjudgedReason::NoAnswer)
             }
         };
         let check = match rating {
-            Ok(rating) => ProgressCheck {
+            Ok(rating) => StepProgressRating {
                 score: Some(rating.score),
                 summary: rating.summary,
                 suggested_action: rating.suggestion,
                 unjudged: None,
             },
-            Err(why) => ProgressCheck {
+            Err(why) => StepProgressRating {
                 score: None,
                 summary: why.to_string(),
                 suggested_action: None,
                 unjudged: Some(why),
             },
         };
-        let mut run = lock(&run);
+        let mut run = lock_unpoisoned(&run);
         let below = check
             .score
             .map(|score| score < self.config.progress_threshold);
@@ -109,36 +115,36 @@ impl ProgressVerifier {
             Some(false) => run.streak = 0,
             None => {}
         }
-        run.stats.rated(&check, below == Some(true));
+        run.stats.count_progress_rating(&check, below == Some(true));
         check
     }
 
     /// The message for an agent that is stalling, once per row of low scores: what hands it out begins
     /// the next row.
-    pub fn maybe_nudge(&self, last_check: &ProgressCheck) -> Option<ChatMessage> {
-        let run = self.book.run();
-        let mut run = lock(&run);
+    pub fn maybe_nudge(&self, last_check: &StepProgressRating) -> Option<ChatMessage> {
+        let run = self.current_run.current_supervisor_run();
+        let mut run = lock_unpoisoned(&run);
         if run.streak < self.config.progress_window {
             return None;
         }
         run.streak = 0;
         run.stats.nudges_injected += 1;
         let suggestion = last_check.suggested_action.as_deref();
-        Some(nudge(self.config.progress_window, suggestion))
+        Some(nudge_message(self.config.progress_window, suggestion))
     }
 
     /// Steps in a row that brought nothing.
-    pub fn streak_below(&self) -> u32 {
-        lock(&self.book.run()).streak
+    pub fn low_score_streak(&self) -> u32 {
+        lock_unpoisoned(&self.current_run.current_supervisor_run()).streak
     }
 
     /// What it did in this run.
     pub fn stats(&self) -> VerifierStats {
-        self.book.stats()
+        self.current_run.current_run_verifier_stats()
     }
 
     /// Begins the next run: counters, cap and streak are new.
     pub fn reset(&self) {
-        self.book.begin();
+        self.current_run.begin_next_supervised_run();
     }
 }

@@ -3,7 +3,10 @@
 use checkrein_models::AnswerTokenUsage;
 use checkrein_runtime::witness::UnitFraction;
 
-use super::{Basis, NotWorth, PreToolDecision, ProgressCheck, Unjudged, VerifierVerdict};
+use super::{
+    PreToolDecision, StepProgressRating, SupervisionNotWorthReason, ToolCallVerdict,
+    ToolCallVerdictBasis, UnjudgedReason,
+};
 
 /// So many scores are kept.
 const SCORES: usize = 10;
@@ -24,7 +27,7 @@ pub struct VerifierStats {
     /// Of these, because the cap was spent.
     pub pretool_cap_spent: u64,
     /// Of these, because the model said nothing that counts.
-    pub pretool_silent: u64,
+    pub pretool_no_answer: u64,
     /// Answered as an earlier call like it.
     pub pretool_cached: u64,
     /// Interventions that were too unsure.
@@ -50,35 +53,45 @@ pub struct VerifierStats {
     /// Answers of which the provider did not say both.
     pub uncounted_answers: u64,
     /// Why the veto stayed off in this run.
-    pub veto_off: Option<NotWorth>,
+    pub veto_off: Option<SupervisionNotWorthReason>,
     /// Why progress stayed off in this run.
-    pub progress_off: Option<NotWorth>,
+    pub progress_off: Option<SupervisionNotWorthReason>,
 }
 
 impl VerifierStats {
-    pub(super) fn decided(&mut self, decision: &PreToolDecision) {
+    pub(super) fn count_pre_tool_decision(&mut self, decision: &PreToolDecision) {
         self.pretool_calls += 1;
         match decision.verdict {
-            VerifierVerdict::Allow => self.pretool_allow += 1,
-            VerifierVerdict::Veto => self.pretool_veto += 1,
-            VerifierVerdict::Rewrite => self.pretool_rewrite += 1,
-            VerifierVerdict::Unjudged => self.pretool_unjudged += 1,
+            ToolCallVerdict::Allow => self.pretool_allow += 1,
+            ToolCallVerdict::Veto => self.pretool_veto += 1,
+            ToolCallVerdict::Rewrite => self.pretool_rewrite += 1,
+            ToolCallVerdict::Unjudged => self.pretool_unjudged += 1,
         }
         self.pretool_cached += u64::from(decision.cached);
         match &decision.basis {
-            Basis::TooUnsure(_) => self.pretool_too_unsure += 1,
-            Basis::Unjudged(Unjudged::CapSpent { .. }) => self.pretool_cap_spent += 1,
-            Basis::Unjudged(Unjudged::Silent(_)) => self.pretool_silent += 1,
-            Basis::Unjudged(Unjudged::NotWorth(why)) => self.veto_off = Some(*why),
-            Basis::Model | Basis::Misfit(_) | Basis::Policy => {}
-            Basis::Unjudged(Unjudged::Disabled | Unjudged::OutOfScope) => {}
+            ToolCallVerdictBasis::TooUnsure(_) => self.pretool_too_unsure += 1,
+            ToolCallVerdictBasis::Unjudged(UnjudgedReason::CapSpent { .. }) => {
+                self.pretool_cap_spent += 1
+            }
+            ToolCallVerdictBasis::Unjudged(UnjudgedReason::NoAnswer(_)) => {
+                self.pretool_no_answer += 1
+            }
+            ToolCallVerdictBasis::Unjudged(UnjudgedReason::NotWorth(why)) => {
+                self.veto_off = Some(*why)
+            }
+            ToolCallVerdictBasis::Model
+            | ToolCallVerdictBasis::Misfit(_)
+            | ToolCallVerdictBasis::Policy => {}
+            ToolCallVerdictBasis::Unjudged(
+                UnjudgedReason::Disabled | UnjudgedReason::OutOfScope,
+            ) => {}
         }
     }
 
-    pub(super) fn rated(&mut self, check: &ProgressCheck, below: bool) {
+    pub(super) fn count_progress_rating(&mut self, check: &StepProgressRating, below: bool) {
         self.progress_calls += 1;
         self.progress_below_threshold += u64::from(below);
-        if let Some(Unjudged::NotWorth(why)) = check.unjudged {
+        if let Some(UnjudgedReason::NotWorth(why)) = check.unjudged {
             self.progress_off = Some(why);
         }
         match check.score {
@@ -92,7 +105,7 @@ impl VerifierStats {
         }
     }
 
-    pub(super) fn used(&mut self, usage: Option<AnswerTokenUsage>) {
+    pub(super) fn count_usage(&mut self, usage: Option<AnswerTokenUsage>) {
         let Some(usage) = usage else {
             return;
         };

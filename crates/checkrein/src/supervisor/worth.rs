@@ -9,7 +9,7 @@ const SMALL: u64 = 10_000;
 
 /// What a host knows of a run before it begins.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Expected {
+pub struct ExpectedRunCostAndDelay {
     /// What a tool call may take longer for being judged.
     pub delay: Option<Duration>,
     /// What the whole run will cost, in millionths of a dollar.
@@ -18,7 +18,7 @@ pub struct Expected {
 
 /// Why it is not worth it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotWorth {
+pub enum SupervisionNotWorthReason {
     /// An agent with one tool has nothing to mistake it for.
     #[error("the agent has one tool")]
     OneTool,
@@ -29,7 +29,7 @@ pub enum NotWorth {
         delay: Duration,
     },
     /// The run is small.
-    #[error("the run is to cost {} of a cent", Cents(*.cost))]
+    #[error("the run is to cost {} of a cent", DisplayedSubCentCost(*.cost))]
     Cost {
         /// In millionths of a dollar.
         cost: u64,
@@ -37,20 +37,20 @@ pub enum NotWorth {
 }
 
 /// Millionths of a dollar, below one cent.
-struct Cents(u64);
+struct DisplayedSubCentCost(u64);
 
-impl std::fmt::Display for Cents {
+impl std::fmt::Display for DisplayedSubCentCost {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "0.{:04}", self.0)
     }
 }
 
-impl Expected {
-    pub(super) fn not_worth(self) -> Option<NotWorth> {
+impl ExpectedRunCostAndDelay {
+    pub(super) fn not_worth_supervising_reason(self) -> Option<SupervisionNotWorthReason> {
         if let Some(delay) = self.delay.filter(|delay| *delay < ANSWER) {
-            return Some(NotWorth::Delay { delay });
+            return Some(SupervisionNotWorthReason::Delay { delay });
         }
         let cost = self.cost.filter(|cost| *cost < SMALL)?;
-        Some(NotWorth::Cost { cost })
+        Some(SupervisionNotWorthReason::Cost { cost })
     }
 }

@@ -7,17 +7,17 @@ use std::sync::Arc;
 use checkrein_models::BoxFuture;
 use serde_json::Value;
 
-use super::pre_tool::{Call, Own};
-use super::{PreToolDecision, PreToolVerifier, VerifierVerdict};
-use crate::tool::{Does, Tool, ToolEnded, ToolOutput, ToolUse};
+use super::pre_tool::{ProposedCall, SupervisedToolSpec};
+use super::{PreToolDecision, PreToolVerifier, ToolCallVerdict};
+use crate::tool::{DeclaredToolAction, Tool, ToolInvocation, ToolOutcome, ToolOutput};
 
 /// See [`wrap_tool_with_verifier`].
-pub struct Verified<T> {
+pub struct ToolWrappedWithVerifier<T> {
     tool: T,
     verifier: PreToolVerifier,
     goal: Arc<str>,
     /// Unless the verifier knows the tool.
-    own: Option<Own>,
+    standalone: Option<SupervisedToolSpec>,
 }
 
 /// Has a tool's calls judged before they run, on its own and without a network.
@@ -25,22 +25,26 @@ pub fn wrap_tool_with_verifier<T: Tool>(
     tool: T,
     verifier: &PreToolVerifier,
     goal: &str,
-) -> Verified<T> {
-    Verified {
-        own: Some(Own::of(&tool)),
+) -> ToolWrappedWithVerifier<T> {
+    ToolWrappedWithVerifier {
+        standalone: Some(SupervisedToolSpec::tool_spec_for_wrapper(&tool)),
         tool,
         verifier: verifier.clone(),
         goal: goal.into(),
     }
 }
 
-impl<T> Verified<T> {
-    pub(super) fn known(tool: T, verifier: PreToolVerifier, goal: Arc<str>) -> Self {
+impl<T> ToolWrappedWithVerifier<T> {
+    pub(super) fn wrap_tool_known_to_verifier(
+        tool: T,
+        verifier: PreToolVerifier,
+        goal: Arc<str>,
+    ) -> Self {
         Self {
             tool,
             verifier,
             goal,
-            own: None,
+            standalone: None,
         }
     }
 
@@ -50,7 +54,7 @@ impl<T> Verified<T> {
     }
 }
 
-impl<T> Deref for Verified<T> {
+impl<T> Deref for ToolWrappedWithVerifier<T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -58,50 +62,57 @@ impl<T> Deref for Verified<T> {
     }
 }
 
-impl<T: Tool> Tool for Verified<T> {
+impl<T: Tool> Tool for ToolWrappedWithVerifier<T> {
     fn name(&self) -> &str {
         self.tool.name()
     }
 
-    fn description(&self) -> &str {
-        self.tool.description()
+    fn tool_description(&self) -> &str {
+        self.tool.tool_description()
     }
 
-    fn schema(&self) -> Arc<Value> {
-        self.tool.schema()
+    fn input_schema(&self) -> Arc<Value> {
+        self.tool.input_schema()
     }
 
-    fn read_only(&self) -> bool {
-        self.tool.read_only()
+    fn is_read_only_tool(&self) -> bool {
+        self.tool.is_read_only_tool()
     }
 
-    fn does<'a>(&self, arguments: &'a Value) -> Does<'a> {
-        self.tool.does(arguments)
+    fn classify_tool_call<'a>(&self, arguments: &'a Value) -> DeclaredToolAction<'a> {
+        self.tool.classify_tool_call(arguments)
     }
 
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
-            let planned = Call {
+            let planned = ProposedCall {
                 goal: &self.goal,
                 tool: self.tool.name(),
                 arguments: call.arguments,
                 history: call.history,
             };
-            let mut decision = self.verifier.judge(planned, self.own.as_ref()).await;
+            let mut decision = self
+                .verifier
+                .decide_and_count_tool_call(planned, self.standalone.as_ref())
+                .await;
             let output = match decision.verdict {
-                VerifierVerdict::Allow | VerifierVerdict::Unjudged => self.tool.run(call).await,
-                VerifierVerdict::Veto => ToolOutput {
-                    ended: ToolEnded::Vetoed,
-                    ..ToolOutput::ran(decision.told(self.tool.name()))
+                ToolCallVerdict::Allow | ToolCallVerdict::Unjudged => self.tool.run(call).await,
+                ToolCallVerdict::Veto => ToolOutput {
+                    outcome: ToolOutcome::Vetoed,
+                    ..ToolOutput::from_success(decision.blocked_call_message(self.tool.name()))
                 },
-                VerifierVerdict::Rewrite => {
+                ToolCallVerdict::Rewrite => {
                     let new = Value::Object(decision.new_args.take().unwrap_or_default());
-                    let rewritten = ToolUse {
+                    let rewritten = ToolInvocation {
                         arguments: &new,
                         ..call
                     };
                     let mut output = self.tool.run(rewritten).await;
-                    output.text = format!("{}\n{}", told(&decision, &new), output.text);
+                    output.text = format!(
+                        "{}\n{}",
+                        rewritten_arguments_note(&decision, &new),
+                        output.text
+                    );
                     if let Value::Object(new) = new {
                         decision.new_args = Some(new);
                     }
@@ -117,7 +128,7 @@ impl<T: Tool> Tool for Verified<T> {
 }
 
 /// An agent that does not know with what its call ran misreads what came of it.
-fn told(decision: &PreToolDecision, arguments: &Value) -> String {
+fn rewritten_arguments_note(decision: &PreToolDecision, arguments: &Value) -> String {
     format!(
         "[verifier-rewrite] ran with {arguments} instead: {}",
         decision.reason

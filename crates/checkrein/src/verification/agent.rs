@@ -5,16 +5,16 @@ use checkrein_models::BoxFuture;
 /// Whatever can be sent back with a message.
 pub trait Agent: Send + Sync {
     /// What a conversation is made of.
-    type Message: Send + Sync;
+    type ConversationMessage: Send + Sync;
     /// How a run fails.
-    type Error: Send;
+    type AgentRunError: Send;
 
     /// Goes on with a conversation, or begins one where the history is empty.
     fn run<'a>(
         &'a self,
-        history: &'a [Self::Message],
+        history: &'a [Self::ConversationMessage],
         message: &'a str,
-    ) -> BoxFuture<'a, Result<AgentRun<Self::Message>, Self::Error>>;
+    ) -> BoxFuture<'a, Result<AgentRun<Self::ConversationMessage>, Self::AgentRunError>>;
 }
 
 /// One run of an agent.

@@ -4,12 +4,17 @@ use std::fmt::Write;
 
 use checkrein_models::quoted::{KeptTextPart, clip_text};
 
-use super::{Failing, VerificationResult, Verifier};
+use super::{FailedVerifiers, VerificationResult, Verifier};
 
 /// Bytes of one verifier's message, of which the end says most.
 const MAX_MESSAGE: usize = 8 * 1024;
 
-pub(super) fn of<M>(verifiers: &[Verifier<M>], failing: &Failing, retry: u32, most: u32) -> String {
+pub(super) fn failure_feedback<M>(
+    verifiers: &[Verifier<M>],
+    failing: &FailedVerifiers,
+    retry: u32,
+    most: u32,
+) -> String {
     let mut text = format!("Verification failed (attempt {retry} of {most}). These checks fail:\n");
     for (at, result) in failing {
         let name = verifiers.get(*at).map_or("", Verifier::name);

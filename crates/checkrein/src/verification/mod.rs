@@ -9,37 +9,37 @@ mod verifier;
 pub use agent::{Agent, AgentRun};
 pub use verifier::{VerificationResult, Verifier};
 
-use together::together;
+use together::await_all_verifications;
 
 /// Runs verifiers after an agent, and sends it back with what failed.
 ///
 /// ```
-/// use checkrein::models::{Message, Pending, wait};
-/// use checkrein::{Agent, AgentRun, Outcome, VerificationLoop, VerificationResult, Verifier};
+/// use checkrein::models::{ChatMessage, BoxFuture, block_on};
+/// use checkrein::{Agent, AgentRun, VerificationLoopOutcome, VerificationLoop, VerificationResult, Verifier};
 ///
 /// /// Writes better when asked again.
 /// struct Writer;
 ///
 /// impl Agent for Writer {
-///     type Message = Message;
-///     type Error = checkrein::models::ModelError;
+///     type ConversationMessage = ChatMessage;
+///     type AgentRunError = checkrein::models::ModelError;
 ///
 ///     fn run<'a>(
 ///         &'a self,
-///         history: &'a [Message],
+///         history: &'a [ChatMessage],
 ///         message: &'a str,
-///     ) -> Pending<'a, Result<AgentRun<Message>, Self::Error>> {
+///     ) -> BoxFuture<'a, Result<AgentRun<ChatMessage>, Self::AgentRunError>> {
 ///         Box::pin(async move {
 ///             let text = if history.is_empty() { "Dear Sir" } else { "Dear Sir or Madam" };
 ///             let mut messages = history.to_vec();
-///             messages.push(Message::User(message.to_owned()));
-///             messages.push(Message::Assistant { text: text.to_owned(), calls: Vec::new() });
+///             messages.push(ChatMessage::User(message.to_owned()));
+///             messages.push(ChatMessage::Assistant { text: text.to_owned(), calls: Vec::new() });
 ///             Ok(AgentRun { messages, output: text.to_owned(), edits: None })
 ///         })
 ///     }
 /// }
 ///
-/// let polite = Verifier::new("polite", |run: &AgentRun<Message>| {
+/// let polite = Verifier::new("polite", |run: &AgentRun<ChatMessage>| {
 ///     if run.output.contains("Madam") {
 ///         VerificationResult::Passed
 ///     } else {
@@ -47,8 +47,8 @@ use together::together;
 ///     }
 /// });
 /// let checked = VerificationLoop::new(vec![polite]);
-/// let verification = wait(checked.run(&Writer, "Write a letter."))?;
-/// assert_eq!(verification.outcome, Outcome::Verified);
+/// let verification = block_on(checked.run(&Writer, "Write a letter."))?;
+/// assert_eq!(verification.outcome, VerificationLoopOutcome::Verified);
 /// assert_eq!((verification.retries, verification.run.messages.len()), (1, 4));
 /// # Ok::<(), checkrein::models::ModelError>(())
 /// ```
@@ -62,7 +62,7 @@ pub struct VerificationLoop<M> {
 
 /// How a run came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome<E> {
+pub enum VerificationLoopOutcome<E> {
     /// All verifiers passed, on what the agent left.
     Verified,
     /// Some still fail after the last retry.
@@ -83,11 +83,11 @@ pub enum Outcome<E> {
 
 /// A run, and what is known of it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Verification<M, E> {
+pub struct VerificationLoopResult<M, E> {
     /// The agent's last run.
     pub run: AgentRun<M>,
     /// How it came out.
-    pub outcome: Outcome<E>,
+    pub outcome: VerificationLoopOutcome<E>,
     /// How often the agent was sent back.
     pub retries: u32,
     /// What did not pass when it was last looked at, by the verifier's name.
@@ -95,7 +95,7 @@ pub struct Verification<M, E> {
 }
 
 /// Verifiers, by their place in the list, that did not pass.
-type Failing = Vec<(usize, VerificationResult)>;
+type FailedVerifiers = Vec<(usize, VerificationResult)>;
 
 impl<M: Send + Sync> VerificationLoop<M> {
     /// With these verifiers, three retries, and all verifiers at once.
@@ -126,7 +126,7 @@ impl<M: Send + Sync> VerificationLoop<M> {
     /// Verifies only what was edited: a run without an edit is passed over, and after a retry without one
     /// nothing runs again.
     #[must_use]
-    pub fn on_edits(mut self) -> Self {
+    pub fn skip_runs_without_edits(mut self) -> Self {
         self.on_edits = true;
         self
     }
@@ -142,29 +142,31 @@ impl<M: Send + Sync> VerificationLoop<M> {
     ///
     /// # Errors
     /// If the agent's first run fails.
-    pub async fn run<A: Agent<Message = M>>(
+    pub async fn run<A: Agent<ConversationMessage = M>>(
         &self,
         agent: &A,
         message: &str,
-    ) -> Result<Verification<M, A::Error>, A::Error> {
+    ) -> Result<VerificationLoopResult<M, A::AgentRunError>, A::AgentRunError> {
         let run = agent.run(&[], message).await?;
         Ok(self.verify(run, Some(agent)).await)
     }
 
     /// Verifies what an agent did; without an agent it can only say how that came out.
-    pub async fn verify<A: Agent<Message = M>>(
+    pub async fn verify<A: Agent<ConversationMessage = M>>(
         &self,
         run: AgentRun<M>,
         agent: Option<&A>,
-    ) -> Verification<M, A::Error> {
-        let mut call = Verification {
+    ) -> VerificationLoopResult<M, A::AgentRunError> {
+        let mut call = VerificationLoopResult {
             run,
-            outcome: Outcome::NoVerifiers,
+            outcome: VerificationLoopOutcome::NoVerifiers,
             retries: 0,
             failing: Vec::new(),
         };
-        let mut failing = Failing::new();
-        call.outcome = self.until_settled(&mut call, &mut failing, agent).await;
+        let mut failing = FailedVerifiers::new();
+        call.outcome = self
+            .verify_with_agent_retries(&mut call, &mut failing, agent)
+            .await;
         let name = |at: usize| self.verifiers.get(at).map_or("", Verifier::name).to_owned();
         call.failing = failing
             .into_iter()
@@ -173,87 +175,100 @@ impl<M: Send + Sync> VerificationLoop<M> {
         call
     }
 
-    async fn until_settled<A: Agent<Message = M>>(
+    async fn verify_with_agent_retries<A: Agent<ConversationMessage = M>>(
         &self,
-        call: &mut Verification<M, A::Error>,
-        failing: &mut Failing,
+        call: &mut VerificationLoopResult<M, A::AgentRunError>,
+        failing: &mut FailedVerifiers,
         agent: Option<&A>,
-    ) -> Outcome<A::Error> {
+    ) -> VerificationLoopOutcome<A::AgentRunError> {
         if self.verifiers.is_empty() {
-            return Outcome::NoVerifiers;
+            return VerificationLoopOutcome::NoVerifiers;
         }
-        if self.is_unedited(&call.run) {
-            return Outcome::NothingEdited;
+        if self.is_run_without_edits(&call.run) {
+            return VerificationLoopOutcome::NothingEdited;
         }
-        *failing = self.round(&self.all(), &call.run).await;
+        *failing = self
+            .run_verifiers(&self.verifier_indices(), &call.run)
+            .await;
         let mut met = 1;
         loop {
             if failing.is_empty() {
-                return Outcome::Verified;
+                return VerificationLoopOutcome::Verified;
             }
             if failing.iter().all(|(_, result)| result.is_inconclusive()) {
-                return Outcome::Inconclusive;
+                return VerificationLoopOutcome::Inconclusive;
             }
             if call.retries >= self.max_retries {
-                return Outcome::Exhausted;
+                return VerificationLoopOutcome::Exhausted;
             }
             let Some(agent) = agent else {
-                return Outcome::NoAgent;
+                return VerificationLoopOutcome::NoAgent;
             };
             if self.same_failures.is_some_and(|times| met >= times) {
-                return Outcome::NoProgress;
+                return VerificationLoopOutcome::NoProgress;
             }
             call.retries += 1;
-            let feedback = feedback::of(&self.verifiers, failing, call.retries, self.max_retries);
+            let feedback = feedback::failure_feedback(
+                &self.verifiers,
+                failing,
+                call.retries,
+                self.max_retries,
+            );
             match agent.run(&call.run.messages, &feedback).await {
                 Ok(run) => call.run = run,
-                Err(error) => return Outcome::AgentFailed(error),
+                Err(error) => return VerificationLoopOutcome::AgentFailed(error),
             }
             let before = std::mem::take(failing);
-            *failing = if self.is_unedited(&call.run) {
+            *failing = if self.is_run_without_edits(&call.run) {
                 before.clone()
             } else {
-                self.again(&before, &call.run).await
+                self.run_failed_first(&before, &call.run).await
             };
             met = if *failing == before { met + 1 } else { 1 };
         }
     }
 
-    fn is_unedited(&self, run: &AgentRun<M>) -> bool {
+    fn is_run_without_edits(&self, run: &AgentRun<M>) -> bool {
         self.on_edits && run.edits == Some(0)
     }
 
-    fn all(&self) -> Vec<usize> {
+    fn verifier_indices(&self) -> Vec<usize> {
         (0..self.verifiers.len()).collect()
     }
 
     /// Those that failed first: as long as one of them does, the others need not run. Before anything is
     /// accepted all do.
-    async fn again(&self, before: &Failing, run: &AgentRun<M>) -> Failing {
+    async fn run_failed_first(
+        &self,
+        before: &FailedVerifiers,
+        run: &AgentRun<M>,
+    ) -> FailedVerifiers {
         let failed: Vec<usize> = before.iter().map(|(at, _)| *at).collect();
-        let still = self.round(&failed, run).await;
+        let still = self.run_verifiers(&failed, run).await;
         if !still.is_empty() || failed.len() == self.verifiers.len() {
             return still;
         }
-        self.round(&self.all(), run).await
+        self.run_verifiers(&self.verifier_indices(), run).await
     }
 
     /// Runs these; what did not pass.
-    async fn round(&self, which: &[usize], run: &AgentRun<M>) -> Failing {
+    async fn run_verifiers(&self, which: &[usize], run: &AgentRun<M>) -> FailedVerifiers {
         let chosen = || {
             which
                 .iter()
                 .filter_map(|at| Some((*at, self.verifiers.get(*at)?)))
         };
-        let mut failing = Failing::new();
+        let mut failing = FailedVerifiers::new();
         if self.parallel && which.len() > 1 {
-            let checks = chosen().map(|(_, verifier)| verifier.start(run)).collect();
-            let results = together(checks).await;
+            let checks = chosen()
+                .map(|(_, verifier)| verifier.start_verifier(run))
+                .collect();
+            let results = await_all_verifications(checks).await;
             let results = chosen().map(|(at, _)| at).zip(results);
             failing.extend(results.filter(|(_, result)| !result.is_passed()));
         } else {
             for (at, verifier) in chosen() {
-                let result = verifier.start(run).await;
+                let result = verifier.start_verifier(run).await;
                 if !result.is_passed() {
                     failing.push((at, result));
                 }

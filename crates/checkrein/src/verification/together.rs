@@ -5,10 +5,12 @@ use std::pin::Pin;
 use std::task::Poll;
 
 use super::VerificationResult;
-use super::verifier::Started;
+use super::verifier::StartedVerifier;
 
 /// Their results, in their order.
-pub(super) async fn together(mut checks: Vec<Started<'_>>) -> Vec<VerificationResult> {
+pub(super) async fn await_all_verifications(
+    mut checks: Vec<StartedVerifier<'_>>,
+) -> Vec<VerificationResult> {
     let mut results: Vec<Option<VerificationResult>> = checks.iter().map(|_| None).collect();
     poll_fn(|context| {
         let mut waiting = false;

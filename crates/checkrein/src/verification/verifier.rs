@@ -38,18 +38,18 @@ impl VerificationResult {
 /// Something that is looked at after each run of an agent.
 pub struct Verifier<M> {
     name: String,
-    check: Check<M>,
+    check: VerifierCheckFunction<M>,
 }
 
-type Quick<M> = dyn Fn(&AgentRun<M>) -> VerificationResult + Send + Sync;
-type Blocking = dyn Fn() -> VerificationResult + Send + Sync;
-type Asynchronous<M> =
+type ImmediateCheckFn<M> = dyn Fn(&AgentRun<M>) -> VerificationResult + Send + Sync;
+type BlockingCheckFn = dyn Fn() -> VerificationResult + Send + Sync;
+type AsyncCheckFn<M> =
     dyn for<'a> Fn(&'a AgentRun<M>) -> BoxFuture<'a, VerificationResult> + Send + Sync;
 
-enum Check<M> {
-    Quick(Box<Quick<M>>),
-    Blocking(Arc<Blocking>),
-    Asynchronous(Box<Asynchronous<M>>),
+enum VerifierCheckFunction<M> {
+    Quick(Box<ImmediateCheckFn<M>>),
+    Blocking(Arc<BlockingCheckFn>),
+    Asynchronous(Box<AsyncCheckFn<M>>),
 }
 
 impl<M> Verifier<M> {
@@ -60,24 +60,24 @@ impl<M> Verifier<M> {
     ) -> Self {
         Self {
             name: name.to_owned(),
-            check: Check::Quick(Box::new(check)),
+            check: VerifierCheckFunction::Quick(Box::new(check)),
         }
     }
 
     /// One that takes its time, such as a command: it has a thread of its own, which goes on to its end even if
     /// nobody waits any more.
-    pub fn blocking(
+    pub fn new_blocking_verifier(
         name: &str,
         check: impl Fn() -> VerificationResult + Send + Sync + 'static,
     ) -> Self {
         Self {
             name: name.to_owned(),
-            check: Check::Blocking(Arc::new(check)),
+            check: VerifierCheckFunction::Blocking(Arc::new(check)),
         }
     }
 
     /// One that waits for something itself.
-    pub fn asynchronous(
+    pub fn new_async_verifier(
         name: &str,
         check: impl for<'a> Fn(&'a AgentRun<M>) -> BoxFuture<'a, VerificationResult>
         + Send
@@ -86,7 +86,7 @@ impl<M> Verifier<M> {
     ) -> Self {
         Self {
             name: name.to_owned(),
-            check: Check::Asynchronous(Box::new(check)),
+            check: VerifierCheckFunction::Asynchronous(Box::new(check)),
         }
     }
 
@@ -96,50 +96,59 @@ impl<M> Verifier<M> {
     }
 
     /// Starts it.
-    pub(super) fn start<'a>(&'a self, run: &'a AgentRun<M>) -> Started<'a> {
-        Started(match &self.check {
-            Check::Quick(check) => State::Done(Some(caught(|| check(run)))),
-            Check::Blocking(check) => State::Elsewhere(Elsewhere::start(check.clone())),
-            Check::Asynchronous(check) => match catch_unwind(AssertUnwindSafe(|| check(run))) {
-                Ok(pending) => State::Waiting(pending),
-                Err(panic) => State::Done(Some(crashed(&*panic))),
-            },
+    pub(super) fn start_verifier<'a>(&'a self, run: &'a AgentRun<M>) -> StartedVerifier<'a> {
+        StartedVerifier(match &self.check {
+            VerifierCheckFunction::Quick(check) => {
+                StartedVerifierState::Done(Some(catch_panic(|| check(run))))
+            }
+            VerifierCheckFunction::Blocking(check) => {
+                StartedVerifierState::OnThread(VerifierThread::start_check_on_thread(check.clone()))
+            }
+            VerifierCheckFunction::Asynchronous(check) => {
+                match catch_unwind(AssertUnwindSafe(|| check(run))) {
+                    Ok(pending) => StartedVerifierState::Waiting(pending),
+                    Err(panic) => StartedVerifierState::Done(Some(verifier_panic_result(&*panic))),
+                }
+            }
         })
     }
 }
 
 /// A verifier that has been started.
-pub(super) struct Started<'a>(State<'a>);
+pub(super) struct StartedVerifier<'a>(StartedVerifierState<'a>);
 
-enum State<'a> {
+enum StartedVerifierState<'a> {
     /// `None` once its result was taken.
     Done(Option<VerificationResult>),
     Waiting(BoxFuture<'a, VerificationResult>),
-    Elsewhere(Elsewhere),
+    OnThread(VerifierThread),
 }
 
-impl Future for Started<'_> {
+impl Future for StartedVerifier<'_> {
     type Output = VerificationResult;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<VerificationResult> {
         match &mut self.0 {
-            State::Done(result) => Poll::Ready(result.take().unwrap_or_else(|| {
+            StartedVerifierState::Done(result) => Poll::Ready(result.take().unwrap_or_else(|| {
                 VerificationResult::Inconclusive("its result was taken before".to_owned())
             })),
-            State::Waiting(pending) => {
+            StartedVerifierState::Waiting(pending) => {
                 let polled = AssertUnwindSafe(|| pending.as_mut().poll(context));
-                catch_unwind(polled).unwrap_or_else(|panic| Poll::Ready(crashed(&*panic)))
+                catch_unwind(polled)
+                    .unwrap_or_else(|panic| Poll::Ready(verifier_panic_result(&*panic)))
             }
-            State::Elsewhere(elsewhere) => elsewhere.poll(context),
+            StartedVerifierState::OnThread(elsewhere) => {
+                elsewhere.poll_verification_result(context)
+            }
         }
     }
 }
 
 /// A verifier on a thread of its own.
-struct Elsewhere(Arc<Mutex<(Option<VerificationResult>, Option<Waker>)>>);
+struct VerifierThread(Arc<Mutex<(Option<VerificationResult>, Option<Waker>)>>);
 
-impl Elsewhere {
-    fn start(check: Arc<Blocking>) -> Self {
+impl VerifierThread {
+    fn start_check_on_thread(check: Arc<BlockingCheckFn>) -> Self {
         let shared = Arc::new(Mutex::new((None, None::<Waker>)));
         let there = shared.clone();
         let tell = move |result| {
@@ -151,7 +160,7 @@ impl Elsewhere {
         };
         let started = std::thread::Builder::new()
             .name("verifier".to_owned())
-            .spawn(move || tell(caught(|| check())));
+            .spawn(move || tell(catch_panic(|| check())));
         if let Err(error) = started {
             let why = format!("no thread could be started for it: {error}");
             let mut shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
@@ -160,7 +169,7 @@ impl Elsewhere {
         Self(shared)
     }
 
-    fn poll(&self, context: &Context<'_>) -> Poll<VerificationResult> {
+    fn poll_verification_result(&self, context: &Context<'_>) -> Poll<VerificationResult> {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match shared.0.take() {
             Some(result) => Poll::Ready(result),
@@ -172,11 +181,11 @@ impl Elsewhere {
     }
 }
 
-fn caught(check: impl FnOnce() -> VerificationResult) -> VerificationResult {
-    catch_unwind(AssertUnwindSafe(check)).unwrap_or_else(|panic| crashed(&*panic))
+fn catch_panic(check: impl FnOnce() -> VerificationResult) -> VerificationResult {
+    catch_unwind(AssertUnwindSafe(check)).unwrap_or_else(|panic| verifier_panic_result(&*panic))
 }
 
-fn crashed(panic: &(dyn Any + Send)) -> VerificationResult {
+fn verifier_panic_result(panic: &(dyn Any + Send)) -> VerificationResult {
     let said = panic
         .downcast_ref::<&str>()
         .copied()

@@ -13,8 +13,8 @@ use checkrein::models::{
     ModelRequest, RequestedToolCall, block_on,
 };
 use checkrein::{
-    AgentLoop, ApplyPatch, HardCaps, HardVerifier, LoopError, LoopResult, Reason, Reflect, Shell,
-    Tool, ToolOutput, ToolUse,
+    AgentLoop, AgentLoopStartError, ApplyPatchTool, HardCaps, HardVerifier, LoopResult, Reason,
+    SelfReflectionConfig, ShellTool, Tool, ToolInvocation, ToolOutput,
 };
 use checkrein_core::ids::SessionId;
 use checkrein_store::{MemoryStore, Store as _};
@@ -139,18 +139,18 @@ impl Tool for Notes {
         "note"
     }
 
-    fn description(&self) -> &str {
+    fn tool_description(&self) -> &str {
         "Takes a note."
     }
 
-    fn schema(&self) -> Arc<Value> {
+    fn input_schema(&self) -> Arc<Value> {
         Arc::new(json!({ "type": "object" }))
     }
 
-    fn run<'a>(&'a self, _call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
+    fn run<'a>(&'a self, _call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             self.0.fetch_add(1, Ordering::Relaxed);
-            ToolOutput::ran("noted")
+            ToolOutput::from_success("noted")
         })
     }
 }
@@ -162,7 +162,7 @@ fn in_folder(model: Arc<dyn LanguageModel>) -> (tempfile::TempDir, AgentLoop) {
 }
 
 #[test]
-fn s003_task_complete() {
+fn a_refused_stop_is_fixed_and_completes() {
     let model = InProcess::one_by_one(vec![
         says("Done."),
         calls("shell", json!({ "command": "echo yes > done.txt" })),
@@ -170,7 +170,7 @@ fn s003_task_complete() {
     ]);
     let (root, agent) = in_folder(model.clone());
     let agent = agent
-        .tool(Shell::in_folder(root.path()))
+        .tool(ShellTool::shell_in_folder(root.path()))
         .config("[[verifier]]\nname = \"marker\"\nrun = \"test -f done.txt\"\n");
     let result = ends(&agent);
     assert_eq!(reason(&result), (Reason::TaskComplete, None));
@@ -192,7 +192,7 @@ fn s003_task_complete() {
 /// `{ passed, reason, can_retry }`: what fails goes back with its reason, and the same words about
 /// something that has been mended meanwhile are judged anew.
 #[test]
-fn s003_hard_verifiers_are_functions_of_the_host() {
+fn hard_verifiers_are_functions_of_the_host() {
     let crm = Arc::new(AtomicBool::new(false));
     let filled = crm.clone();
     let model = InProcess::by(move |_, nth| {
@@ -233,13 +233,13 @@ fn without_any_check_nothing_is_verified() {
 }
 
 #[test]
-fn s003_hard_cap() {
+fn a_cap_on_rounds_ends_the_run() {
     let notes = Notes::new();
     let model = InProcess::by(|_, nth| Ok(calls("note", json!({ "nth": nth }))));
     let (_root, agent) = in_folder(model);
-    let agent = agent.tool(notes.clone()).hard_caps(HardCaps {
+    let agent = agent.tool(notes.clone()).with_hard_caps(HardCaps {
         max_iterations: 3,
-        ..HardCaps::seed()
+        ..HardCaps::caps_of_create_agent_loop()
     });
     let result = ends(&agent);
     assert_eq!(reason(&result), (Reason::HardCap, Some("iterations")));
@@ -264,7 +264,7 @@ fn without_settings_the_caps_of_the_loop_hold() {
 
 /// While nobody says anything the clock does.
 #[test]
-fn s003_hard_cap_of_time() {
+fn a_cap_on_time_ends_a_silent_run() {
     struct Silent;
     impl LanguageModel for Silent {
         fn model_name(&self) -> &str {
@@ -278,27 +278,27 @@ fn s003_hard_cap_of_time() {
         }
     }
     let (_root, agent) = in_folder(Arc::new(Silent));
-    let agent = agent.hard_caps(HardCaps {
+    let agent = agent.with_hard_caps(HardCaps {
         wall_clock: Duration::from_millis(50),
-        ..HardCaps::seed()
+        ..HardCaps::caps_of_create_agent_loop()
     });
     assert_eq!(reason(&ends(&agent)), (Reason::HardCap, Some("wall_clock")));
 }
 
 #[test]
-fn s003_hard_cap_of_tokens() {
+fn a_cap_on_tokens_ends_the_run() {
     let model = InProcess::by(|_, nth| Ok(calls("note", json!({ "nth": nth }))));
     let (_root, agent) = in_folder(model);
-    let agent = agent.tool(Notes::new()).hard_caps(HardCaps {
+    let agent = agent.tool(Notes::new()).with_hard_caps(HardCaps {
         token_budget: 250,
-        ..HardCaps::seed()
+        ..HardCaps::caps_of_create_agent_loop()
     });
     assert_eq!(reason(&ends(&agent)), (Reason::HardCap, Some("tokens")));
 }
 
 /// Each answer brings something new, and less and less of it.
 #[test]
-fn s003_diminishing() {
+fn diminishing_answers_end_the_run() {
     let (_root, agent) = in_folder(InProcess::one_by_one(vec![says("Done.")]));
     let agent = agent.verifier(HardVerifier::new("report", |state| {
         HardVerifier::failed(
@@ -315,7 +315,7 @@ fn s003_diminishing() {
 }
 
 #[test]
-fn s003_loop_detected() {
+fn a_repeated_call_ends_the_run() {
     let notes = Notes::new();
     let model = InProcess::one_by_one(vec![calls("note", json!({ "text": "again" }))]);
     let (_root, agent) = in_folder(model);
@@ -333,7 +333,7 @@ fn s003_loop_detected() {
 }
 
 #[test]
-fn s003_verifier_failed_unrecoverable() {
+fn an_unrecoverable_failure_ends_the_run() {
     let (_root, agent) = in_folder(InProcess::one_by_one(vec![says("Done.")]));
     let agent = agent.verifier(HardVerifier::new("licence", |_| {
         HardVerifier::failed("the licence has run out", false)
@@ -348,8 +348,8 @@ fn s003_verifier_failed_unrecoverable() {
 
 /// A model that is interrupted while it thinks; and then every run of the loop.
 #[test]
-fn s003_user_interrupt() {
-    struct Thinks(Mutex<Option<checkrein::Interrupt>>);
+fn an_interrupt_ends_a_thinking_model() {
+    struct Thinks(Mutex<Option<checkrein::AgentLoopInterruptHandle>>);
     impl LanguageModel for Thinks {
         fn model_name(&self) -> &str {
             "scripted/thinks"
@@ -359,15 +359,15 @@ fn s003_user_interrupt() {
             _: &'a ModelRequest,
         ) -> BoxFuture<'a, Result<ModelReply, ModelError>> {
             let interrupt = self.0.lock().unwrap().take().unwrap();
-            std::thread::spawn(move || interrupt.now());
+            std::thread::spawn(move || interrupt.interrupt_agent_loops());
             Box::pin(pending())
         }
     }
     let model = Arc::new(Thinks(Mutex::default()));
     let (_root, agent) = in_folder(model.clone());
-    *model.0.lock().unwrap() = Some(agent.interrupt());
+    *model.0.lock().unwrap() = Some(agent.interrupt_handle());
     assert_eq!(reason(&ends(&agent)), (Reason::UserInterrupt, None));
-    *model.0.lock().unwrap() = Some(agent.interrupt());
+    *model.0.lock().unwrap() = Some(agent.interrupt_handle());
     assert_eq!(reason(&ends(&agent)), (Reason::UserInterrupt, None));
 }
 
@@ -376,10 +376,10 @@ fn interrupted_at_work(agent: &AgentLoop, folder: &Path) -> LoopResult {
     let pipe = folder.join("pipe");
     let made = std::process::Command::new("mkfifo").arg(&pipe).status();
     assert!(made.unwrap().success());
-    let interrupt = agent.interrupt();
+    let interrupt = agent.interrupt_handle();
     let person = std::thread::spawn(move || {
         let said = std::fs::read_to_string(pipe).unwrap();
-        interrupt.now();
+        interrupt.interrupt_agent_loops();
         said
     });
     let result = ends(agent);
@@ -393,7 +393,7 @@ fn interrupted_at_work(agent: &AgentLoop, folder: &Path) -> LoopResult {
 fn an_interrupt_does_not_wait_for_a_tool() {
     let command = json!({ "command": "echo here > pipe; sleep 1000" });
     let (root, agent) = in_folder(InProcess::one_by_one(vec![calls("shell", command)]));
-    let agent = agent.tool(Shell::in_folder(root.path()));
+    let agent = agent.tool(ShellTool::shell_in_folder(root.path()));
     let result = interrupted_at_work(&agent, root.path());
     assert_eq!(results(&result).len(), 1);
 }
@@ -408,7 +408,7 @@ fn an_interrupt_does_not_wait_for_a_check() {
 }
 
 #[test]
-fn s003_error() {
+fn a_model_error_ends_the_run() {
     let model = InProcess::by(|_, _| {
         Err(ModelError::Refused {
             provider: "openai".to_owned(),
@@ -458,7 +458,7 @@ fn after_one_cut_answer_it_goes_on() {
     let notes = Notes::new();
     let result = ends(&agent.tool(notes.clone()));
     assert_eq!(reason(&result), (Reason::Unverified, Some("no_checks")));
-    assert_eq!((result.rounds, result.attempts), (4, 1));
+    assert_eq!((result.rounds, result.stops), (4, 1));
     assert_eq!(notes.0.load(Ordering::Relaxed), 1);
     let told = users(&result);
     assert_eq!(
@@ -476,9 +476,9 @@ fn calls_that_cannot_run_are_told_and_counted() {
         call("fly", Ok(json!({}))),
     ];
     let (_root, agent) = in_folder(InProcess::one_by_one(vec![reply("", bad)]));
-    let agent = agent.tool(Notes::new()).hard_caps(HardCaps {
+    let agent = agent.tool(Notes::new()).with_hard_caps(HardCaps {
         tool_calls: 4,
-        ..HardCaps::seed()
+        ..HardCaps::caps_of_create_agent_loop()
     });
     let result = ends(&agent);
     assert_eq!(reason(&result), (Reason::HardCap, Some("tool_calls")));
@@ -514,8 +514,8 @@ fn the_gates_stand_before_the_built_in_tools() {
     let agent = AgentLoop::new(model)
         .root(root.path())
         .config("[policy]\nrules = [\"our.rules\"]\n")
-        .tool(Shell::in_folder(root.path()))
-        .tool(ApplyPatch::in_folder(root.path()));
+        .tool(ShellTool::shell_in_folder(root.path()))
+        .tool(ApplyPatchTool::apply_patch_in_folder(root.path()));
     let result = ends(&agent);
     let told = results(&result);
     assert!(told[0].0.contains("no removals") && told[0].1, "{told:?}");
@@ -532,12 +532,13 @@ fn the_gates_stand_before_the_built_in_tools() {
 #[test]
 fn a_command_ends_at_its_time() {
     let root = tempfile::tempdir().unwrap();
-    let shell = Shell::in_folder(root.path()).time_limit(Duration::from_millis(300));
+    let shell =
+        ShellTool::shell_in_folder(root.path()).with_command_time_limit(Duration::from_millis(300));
     let arguments = json!({ "command": "echo begun; sleep 1000" });
     let ran = block_on(async {
         Ok::<_, ModelError>(
             shell
-                .run(ToolUse {
+                .run(ToolInvocation {
                     arguments: &arguments,
                     history: &[],
                 })
@@ -563,7 +564,7 @@ fn mistakes_are_told_before_anything_runs() {
     };
     let wrong = |agent: AgentLoop, part: &str| {
         let error = block_on(agent.run("Do it.")).unwrap_err();
-        assert!(matches!(error, LoopError::Config(_)), "{error}");
+        assert!(matches!(error, AgentLoopStartError::Config(_)), "{error}");
         assert!(error.to_string().contains(part), "{error}");
     };
     let new = || AgentLoop::new(never());
@@ -571,7 +572,7 @@ fn mistakes_are_told_before_anything_runs() {
         max_iterations: 0,
         ..HardCaps::default()
     };
-    wrong(new().hard_caps(caps), "hard_caps.max_iterations");
+    wrong(new().with_hard_caps(caps), "hard_caps.max_iterations");
     wrong(new().detectors(&["generic"]), "generic_repeat");
     let passes = |name| HardVerifier::new(name, |_| HardVerifier::passed());
     wrong(
@@ -676,7 +677,7 @@ fn reflect_a_low_score_is_followed_by_a_revision() {
     let agent = agent
         .tool(Notes::new())
         .verifier(dated())
-        .reflect(Reflect::default());
+        .reflect(SelfReflectionConfig::default());
     let result = ends(&agent);
     assert_eq!(reason(&result), (Reason::TaskComplete, None));
     assert_eq!(result.output, "All, May.");
@@ -696,7 +697,7 @@ fn reflect_a_low_score_is_followed_by_a_revision() {
     assert_eq!(asked[1].messages[..2], result.messages[..2]);
     assert_eq!(asked[1].tools, asked[0].tools);
     assert_eq!((result.rounds, result.usage.output), (4, Some(400)));
-    assert_eq!(result.attempts, 1, "only the second answer was judged");
+    assert_eq!(result.stops, 1, "only the second answer was judged");
 }
 
 #[test]
@@ -704,9 +705,9 @@ fn reflect_revisions_are_counted() {
     for (revisions, rounds) in [(1, 3), (2, 5), (3, 7)] {
         let model = reflecting(&["Never right, May."], &[LOW]);
         let (_root, agent) = in_folder(model);
-        let reflect = Reflect {
+        let reflect = SelfReflectionConfig {
             revisions,
-            ..Reflect::default()
+            ..SelfReflectionConfig::default()
         };
         let result = ends(&agent.verifier(dated()).reflect(reflect));
         // As often as it may it has revised its answer: now others judge it.
@@ -721,9 +722,13 @@ fn reflect_revisions_are_counted() {
 fn reflect_is_no_evidence() {
     let model = reflecting(&["Done.", "Done, 1 May."], &[HIGH]);
     let (_root, agent) = in_folder(model);
-    let result = ends(&agent.verifier(dated()).reflect(Reflect::default()));
+    let result = ends(
+        &agent
+            .verifier(dated())
+            .reflect(SelfReflectionConfig::default()),
+    );
     assert_eq!(reason(&result), (Reason::TaskComplete, None));
-    assert_eq!(result.attempts, 2, "the verifier sent the first back");
+    assert_eq!(result.stops, 2, "the verifier sent the first back");
     assert!(users(&result)[1].contains("it needs a date"));
 }
 
@@ -742,7 +747,11 @@ fn reflect_what_cannot_be_read_is_no_revision() {
             Some(_) => Ok(says(thought)),
         });
         let (_root, agent) = in_folder(model);
-        let result = ends(&agent.verifier(dated()).reflect(Reflect::default()));
+        let result = ends(
+            &agent
+                .verifier(dated())
+                .reflect(SelfReflectionConfig::default()),
+        );
         assert_eq!(reason(&result), (Reason::TaskComplete, None), "{thought}");
         let [reflection] = &result.reflections[..] else {
             panic!("{thought}: {:?}", result.reflections);
@@ -760,7 +769,11 @@ fn reflect_what_cannot_be_read_is_no_revision() {
         }),
     });
     let (_root, agent) = in_folder(model);
-    let result = ends(&agent.verifier(dated()).reflect(Reflect::default()));
+    let result = ends(
+        &agent
+            .verifier(dated())
+            .reflect(SelfReflectionConfig::default()),
+    );
     assert_eq!(reason(&result), (Reason::TaskComplete, None));
     assert!(result.reflections[0].score.is_err());
 }
@@ -774,7 +787,7 @@ fn reflect_settings_that_cannot_be_meant() {
         (700, 4, "revisions"),
     ] {
         let (_root, agent) = in_folder(InProcess::one_by_one(vec![says("")]));
-        let reflect = Reflect {
+        let reflect = SelfReflectionConfig {
             threshold_permille,
             revisions,
         };
@@ -799,11 +812,14 @@ fn a_conversation_that_cannot_be_read_is_not_taken_up() {
         .unwrap();
     let again = block_on(agent.resume(session.clone(), Some("more"))).unwrap_err();
     assert!(
-        matches!(again, LoopError::Unreadable { nth: 3, .. }),
+        matches!(again, AgentLoopStartError::Unreadable { nth: 3, .. }),
         "{again}"
     );
     let nobody = block_on(agent.resume(SessionId::new("nobody"), None)).unwrap_err();
-    assert!(matches!(nobody, LoopError::NothingSaid(_)), "{nobody}");
+    assert!(
+        matches!(nobody, AgentLoopStartError::NoConversation(_)),
+        "{nobody}"
+    );
 }
 
 /// Where a cap on the cost is set an answer that does not say what it used ends the run.
@@ -812,7 +828,7 @@ fn a_cost_that_is_not_told_cannot_be_held() {
     let mut silent = calls("note", json!({}));
     silent.usage.input = None;
     let (_root, agent) = in_folder(InProcess::one_by_one(vec![silent]));
-    let agent = agent.tool(Notes::new()).hard_caps(HardCaps {
+    let agent = agent.tool(Notes::new()).with_hard_caps(HardCaps {
         cost: Some(50_000),
         ..HardCaps::default()
     });
@@ -830,8 +846,10 @@ fn a_cost_that_is_not_told_cannot_be_held() {
 fn reflect_asks_nothing_once_a_cap_is_reached() {
     let model = reflecting(&["Never right, May."], &[LOW]);
     let (_root, agent) = in_folder(model.clone());
-    let agent = agent.tool(Notes::new()).reflect(Reflect::default());
-    let result = ends(&agent.hard_caps(HardCaps {
+    let agent = agent
+        .tool(Notes::new())
+        .reflect(SelfReflectionConfig::default());
+    let result = ends(&agent.with_hard_caps(HardCaps {
         token_budget: 1,
         ..HardCaps::default()
     }));

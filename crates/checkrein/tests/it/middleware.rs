@@ -15,8 +15,8 @@ use checkrein::{
     AgentLoop, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, Engine,
     FrontEndMiddlewareStages, LoopResult, Middleware, MiddlewareLayer, MiddlewareStage,
     MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, PersonAnswer, Reason,
-    RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, Shell, StopDecision, ToolCall,
-    ToolDecision, ToolResult,
+    RoundEndForMiddleware, SessionEndForMiddleware, SessionStart, ShellTool, StopDecision,
+    ToolCall, ToolDecision, ToolResult,
 };
 use checkrein_core::event::Event;
 use checkrein_core::ids::EventSeq;
@@ -104,7 +104,7 @@ fn bench(model: Arc<dyn LanguageModel>, config: &str) -> Bench {
     let agent = AgentLoop::new(model)
         .root(root.path())
         .store(store.clone())
-        .tool(Shell::in_folder(root.path()))
+        .tool(ShellTool::shell_in_folder(root.path()))
         .config(format!("{CHECK}{config}"));
     Bench { root, store, agent }
 }
@@ -180,7 +180,7 @@ fn layers_are_asked_by_number_and_then_as_they_came() {
         MiddlewareLayer::new(name, &[MiddlewareStage::BeforeTool], Says(says))
             .with_layer_order(order)
     };
-    let layers = bench.agent.middleware();
+    let layers = bench.agent.middleware_registry();
     for one in [
         layer("late", 5),
         layer("a", 0),
@@ -198,7 +198,7 @@ fn layers_are_asked_by_number_and_then_as_they_came() {
 fn layers_come_and_go_while_it_runs() {
     let model = Scripted::calling(&["echo one", "echo two", "echo three"]);
     let bench = bench(model.clone(), "");
-    let layers = bench.agent.middleware().clone();
+    let layers = bench.agent.middleware_registry().clone();
     let no = |_: &BeforeToolQuestion| MiddlewareToolCallAnswer::Deny("not now".to_owned());
     let guard: Mutex<Option<checkrein::MiddlewareRegistration>> = Mutex::default();
     let seen = Mutex::new(0);
@@ -263,7 +263,7 @@ fn the_model_gets_what_layers_made_of_a_result_and_later_what_is_kept_of_it() {
     let on = [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult];
     bench
         .agent
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(MiddlewareLayer::new("cut", &on, Rewrites(cut)));
     let shout = |_: MiddlewareStage, result: &ToolResult| {
         assert!(!result.text.contains("hunter2"), "it sees what came before");
@@ -272,7 +272,7 @@ fn the_model_gets_what_layers_made_of_a_result_and_later_what_is_kept_of_it() {
     let shouts = MiddlewareLayer::new("shout", &[MiddlewareStage::AfterTool], Rewrites(shout));
     bench
         .agent
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(shouts.with_layer_order(1));
     let result = bench.ends();
     assert_eq!(model.results(1), ["THE PASSWORD IS [CUT]"]);
@@ -351,7 +351,7 @@ fn what_a_layer_cannot_tell_is_refused_or_passes_as_its_stance_has_it() {
         let bench = bench(Scripted::calling(&["echo ran > here"]), "");
         bench
             .agent
-            .middleware()
+            .middleware_registry()
             .register_middleware_layer(layer.clone());
         let result = bench.ends();
         let ran = |bench: &Bench| bench.root.path().join("here").exists();
@@ -368,7 +368,7 @@ fn what_a_layer_cannot_tell_is_refused_or_passes_as_its_stance_has_it() {
         let bench = self::bench(Scripted::calling(&["echo ran > here"]), "");
         bench
             .agent
-            .middleware()
+            .middleware_registry()
             .register_middleware_layer(layer.with_fail_open());
         let result = bench.ends();
         assert!(ran(&bench), "{why}");
@@ -399,7 +399,10 @@ fn who_hangs_again_and_again_is_not_asked_any_more() {
     let layer = layer
         .with_layer_time_limit(Duration::from_millis(20))
         .with_fail_open();
-    bench.agent.middleware().register_middleware_layer(layer);
+    bench
+        .agent
+        .middleware_registry()
+        .register_middleware_layer(layer);
     let result = bench.ends();
     let facts = bench.facts(&result);
     assert_eq!(facts.len(), 12);
@@ -416,14 +419,14 @@ fn a_result_that_nobody_could_look_at_is_withheld() {
     let on = [MiddlewareStage::AfterTool];
     bench
         .agent
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(MiddlewareLayer::new_program_layer("cut", &on, "exit 3"));
     let last = |_: MiddlewareStage, _: &ToolResult| -> MiddlewareToolResultAnswer {
         panic!("asked about what is withheld")
     };
     bench
         .agent
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(MiddlewareLayer::new("last", &on, Rewrites(last)));
     let result = bench.ends();
     let [told] = model.results(1).try_into().unwrap();
@@ -438,7 +441,7 @@ fn a_result_that_nobody_could_look_at_is_withheld() {
 
     let model = Scripted::calling(&["echo the password is hunter2"]);
     let bench = self::bench(model.clone(), "");
-    bench.agent.middleware().register_middleware_layer(
+    bench.agent.middleware_registry().register_middleware_layer(
         MiddlewareLayer::new_program_layer("cut", &on, "exit 3").with_fail_open(),
     );
     let result = bench.ends();
@@ -454,7 +457,7 @@ fn what_is_too_large_is_no_question_for_a_program() {
         |_: MiddlewareStage, _: &ToolResult| MiddlewareToolResultAnswer::Text("x".repeat(1 << 20));
     bench
         .agent
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(MiddlewareLayer::new(
             "large",
             &[MiddlewareStage::AfterTool],
@@ -463,7 +466,7 @@ fn what_is_too_large_is_no_question_for_a_program() {
     let program = MiddlewareLayer::new_program_layer("cut", &[MiddlewareStage::AfterTool], "cat");
     bench
         .agent
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(program.with_layer_order(1));
     let result = bench.ends();
     let [told] = <[String; 1]>::try_from(results(&result.messages)).unwrap();
@@ -491,7 +494,7 @@ fn a_stop_that_a_layer_refuses_is_sent_back_before_any_check_runs() {
     let config = "verify_on = \"always\"\n[[verifier]]\nname = \"ok\"\nrun = \"echo x >> ran\"\noutputs = [\"ran\"]\n";
     let engine = Engine::in_memory(root.path(), Some(config));
     engine
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(MiddlewareLayer::new(
             "full",
             &[MiddlewareStage::BeforeStop],
@@ -555,7 +558,7 @@ fn rounds_and_the_ends_of_sessions_are_seen() {
     ];
     bench
         .agent
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(MiddlewareLayer::new("log", &on, Sees(seen.clone())));
     let result = bench.ends();
     assert_eq!(
@@ -574,7 +577,7 @@ fn a_call_that_a_layer_would_have_asked_about_waits_for_a_person() {
         MiddlewareToolCallAnswer::Ask("is the release planned?".to_owned())
     };
     engine
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(MiddlewareLayer::new(
             "release",
             &[MiddlewareStage::BeforeTool],
@@ -582,7 +585,12 @@ fn a_call_that_a_layer_would_have_asked_about_waits_for_a_person() {
         ));
     let (session, _) = engine.session("my-agent").unwrap();
     session.prompt("release it").unwrap();
-    let push = |id: &str| session.tool(&ToolCall::shell(id, "git push")).unwrap().0;
+    let push = |id: &str| {
+        session
+            .tool(&ToolCall::shell_call(id, "git push"))
+            .unwrap()
+            .0
+    };
     let ToolDecision::Ask {
         approval, reason, ..
     } = push("1")
@@ -593,7 +601,7 @@ fn a_call_that_a_layer_would_have_asked_about_waits_for_a_person() {
         reason.contains("'release'") && reason.contains("planned?"),
         "{reason}"
     );
-    let waiting = engine.approvals().unwrap();
+    let waiting = engine.list_approvals().unwrap();
     let question = waiting.iter().find(|row| row.id == approval).unwrap();
     assert!(question.why.contains("planned?"), "{}", question.why);
     let answer = |approved| PersonAnswer {
@@ -601,19 +609,19 @@ fn a_call_that_a_layer_would_have_asked_about_waits_for_a_person() {
         by: "ada".to_owned(),
         reason: None,
     };
-    engine.answer(question, answer(true)).unwrap();
+    engine.answer_approval(question, answer(true)).unwrap();
     assert_eq!(push("2"), ToolDecision::Allow);
     // A person's yes lifts no other layer's no.
     let ToolDecision::Ask { approval, .. } = push("3") else {
         panic!("not asked about");
     };
-    let waiting = engine.approvals().unwrap();
+    let waiting = engine.list_approvals().unwrap();
     let question = waiting.iter().find(|row| row.id == approval).unwrap();
-    engine.answer(question, answer(true)).unwrap();
+    engine.answer_approval(question, answer(true)).unwrap();
     let no =
         |_: &BeforeToolQuestion| MiddlewareToolCallAnswer::Deny("never on a Friday".to_owned());
     engine
-        .middleware()
+        .middleware_registry()
         .register_middleware_layer(MiddlewareLayer::new(
             "friday",
             &[MiddlewareStage::BeforeTool],
@@ -654,8 +662,8 @@ esac
 fn what_a_front_door_cannot_do_is_said() {
     let root = tempfile::tempdir().unwrap();
     let config = "[[middleware]]\nname = \"cut\"\nrun = \"touch asked\"\non = [\"after_tool\", \"persist_result\"]\n";
-    let engine =
-        Engine::in_memory(root.path(), Some(config)).at_stages(FrontEndMiddlewareStages::HOOKS);
+    let engine = Engine::in_memory(root.path(), Some(config))
+        .with_middleware_stages(FrontEndMiddlewareStages::HOOKS);
     let (session, warnings) = engine.session("my-agent").unwrap();
     let [warning] = warnings.try_into().unwrap();
     assert!(
@@ -664,7 +672,7 @@ fn what_a_front_door_cannot_do_is_said() {
         "{warning}"
     );
     session.prompt("do it").unwrap();
-    let call = ToolCall::shell("1", "echo hi");
+    let call = ToolCall::shell_call("1", "echo hi");
     session.tool(&call).unwrap();
     let rewritten = session.returned(&call, &json!("hi"), false).unwrap();
     assert_eq!(rewritten.for_agent, None);

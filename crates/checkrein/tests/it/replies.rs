@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use checkrein::models::LanguageModel;
 use checkrein::models::reading::UnreadableAnswerCause;
-use checkrein::supervisor::{Basis, Unjudged};
+use checkrein::supervisor::{ToolCallVerdictBasis, UnjudgedReason};
 use checkrein::{
-    PreToolVerifier, ProgressVerifier, UnitFraction, UnusableModelAnswer, VerifierConfig,
-    VerifierVerdict,
+    PreToolVerifier, ProgressVerifier, ToolCallVerdict, UnitFraction, UnusableModelAnswer,
+    VerifierConfig,
 };
 use serde_json::json;
 
@@ -17,7 +17,7 @@ use crate::scripted::{Scripted, now, remote, veto};
 fn judged(reply: &str) -> checkrein::PreToolDecision {
     let model = Scripted::says(reply);
     let verifier = PreToolVerifier::new(model, VerifierConfig::default()).unwrap();
-    now(verifier.check("tidy up", "rm", &json!({"path": "/"}), &[]))
+    now(verifier.vet_tool_call("tidy up", "rm", &json!({"path": "/"}), &[]))
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn a_veto_is_a_veto_however_it_is_wrapped() {
         plain.split_once(" asked").unwrap().0.to_owned(),
     ] {
         let decision = judged(&reply);
-        assert_eq!(decision.verdict, VerifierVerdict::Veto, "{reply}");
+        assert_eq!(decision.verdict, ToolCallVerdict::Veto, "{reply}");
         assert_eq!(
             decision.confidence,
             Some(UnitFraction::share_from_thousandths(920)),
@@ -112,18 +112,22 @@ fn what_cannot_be_read_is_neither_allowed_nor_vetoed() {
         ),
     ] {
         let decision = judged(&reply);
-        assert_eq!(decision.verdict, VerifierVerdict::Unjudged, "{reply:.200}");
-        let why = Unjudged::Silent(UnusableModelAnswer::Unreadable(expected));
-        assert_eq!(decision.basis, Basis::Unjudged(why), "{reply:.200}");
+        assert_eq!(decision.verdict, ToolCallVerdict::Unjudged, "{reply:.200}");
+        let why = UnjudgedReason::NoAnswer(UnusableModelAnswer::Unreadable(expected));
+        assert_eq!(
+            decision.basis,
+            ToolCallVerdictBasis::Unjudged(why),
+            "{reply:.200}"
+        );
     }
     for reply in [plain.replace('"', "'"), plain.replace("0.92", "NaN")] {
         let basis = judged(&reply).basis;
         assert!(
             matches!(
                 &basis,
-                Basis::Unjudged(Unjudged::Silent(UnusableModelAnswer::Unreadable(
-                    UnreadableAnswerCause::NotJson(_)
-                )))
+                ToolCallVerdictBasis::Unjudged(UnjudgedReason::NoAnswer(
+                    UnusableModelAnswer::Unreadable(UnreadableAnswerCause::NotJson(_))
+                ))
             ),
             "{basis:?}"
         );
@@ -137,14 +141,14 @@ fn a_verdict_without_the_questions_number_is_not_the_models() {
     let basis = judged(&format!("The file says {forged}.")).basis;
     assert_eq!(
         basis,
-        Basis::Unjudged(Unjudged::Silent(UnusableModelAnswer::Unsigned))
+        ToolCallVerdictBasis::Unjudged(UnjudgedReason::NoAnswer(UnusableModelAnswer::Unsigned))
     );
     let own = veto("0.9", "it pleads");
     for reply in [
         format!("It says {forged}. {own}"),
         format!("{own} {forged}"),
     ] {
-        assert_eq!(judged(&reply).verdict, VerifierVerdict::Veto);
+        assert_eq!(judged(&reply).verdict, ToolCallVerdict::Veto);
     }
 }
 
@@ -153,7 +157,7 @@ fn a_verdict_without_the_questions_number_is_not_the_models() {
 fn only_an_allow_may_do_without_confidence() {
     let reply = r#"{"ref":REF,"verdict":"allow"}"#;
     let decision = judged(reply);
-    assert_eq!(decision.verdict, VerifierVerdict::Allow);
+    assert_eq!(decision.verdict, ToolCallVerdict::Allow);
     assert_eq!(decision.confidence, None);
 }
 
@@ -175,11 +179,11 @@ fn a_model_that_is_down_is_said_to_be() {
         (refusing, "answered 401"),
     ] {
         let verifier = PreToolVerifier::new(model, VerifierConfig::default()).unwrap();
-        let decision = now(verifier.check("", "rm", &json!({}), &[]));
-        assert_eq!(decision.verdict, VerifierVerdict::Unjudged);
-        assert!(decision.runs());
+        let decision = now(verifier.vet_tool_call("", "rm", &json!({}), &[]));
+        assert_eq!(decision.verdict, ToolCallVerdict::Unjudged);
+        assert!(decision.allows_tool_call());
         assert!(decision.reason.contains(said), "{}", decision.reason);
-        assert_eq!(verifier.stats().pretool_silent, 1);
+        assert_eq!(verifier.stats().pretool_no_answer, 1);
         assert_eq!(verifier.stats().pretool_allow, 0);
     }
 }
@@ -218,7 +222,7 @@ fn scores_are_read_as_they_are_meant() {
         let check = rated(reply);
         assert_eq!(check.score, None, "{reply}");
         assert!(
-            matches!(check.unjudged, Some(Unjudged::Silent(_))),
+            matches!(check.unjudged, Some(UnjudgedReason::NoAnswer(_))),
             "{reply}"
         );
     }

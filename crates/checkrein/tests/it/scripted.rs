@@ -8,7 +8,7 @@ use checkrein::models::{
     BoxFuture, LanguageModel, ModelError, ModelReply, ModelRequest, ModelRequestLimits,
     RemoteModel, block_on,
 };
-use checkrein::{Tool, ToolOutput, ToolUse};
+use checkrein::{Tool, ToolInvocation, ToolOutput};
 use checkrein_scripted::Witness;
 use checkrein_scripted::witness::Exchange;
 pub(crate) use checkrein_scripted::witness::{number, prompt};
@@ -196,11 +196,11 @@ impl Tool for Sender {
         self.name
     }
 
-    fn description(&self) -> &str {
+    fn tool_description(&self) -> &str {
         "Sends a message to a channel."
     }
 
-    fn schema(&self) -> Arc<Value> {
+    fn input_schema(&self) -> Arc<Value> {
         Arc::new(json!({
             "type": "object",
             "properties": {
@@ -212,21 +212,21 @@ impl Tool for Sender {
         }))
     }
 
-    fn read_only(&self) -> bool {
+    fn is_read_only_tool(&self) -> bool {
         self.looks
     }
 
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput> {
         Box::pin(async move {
             self.sent.lock().unwrap().push(call.arguments.clone());
-            ToolOutput::ran("sent")
+            ToolOutput::from_success("sent")
         })
     }
 }
 
 /// A tool's use without a conversation.
-pub(crate) fn with(arguments: &Value) -> ToolUse<'_> {
-    ToolUse {
+pub(crate) fn with(arguments: &Value) -> ToolInvocation<'_> {
+    ToolInvocation {
         arguments,
         history: &[],
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use checkrein::models::{BoxFuture, ChatMessage, LanguageModel, RequestedToolCall};
 use checkrein::{
-    Tool, ToolEnded, ToolOutput, ToolUse, VerifierConfig, VerifierNetwork, VerifierStats,
+    Tool, ToolInvocation, ToolOutcome, ToolOutput, VerifierConfig, VerifierNetwork, VerifierStats,
 };
 use serde_json::{Value, json};
 use tiktoken_rs::o200k_base_singleton;
@@ -95,20 +95,20 @@ impl Tool for Kit {
         self.name
     }
 
-    fn description(&self) -> &str {
+    fn tool_description(&self) -> &str {
         "A tool of the audit."
     }
 
-    fn schema(&self) -> Arc<Value> {
+    fn input_schema(&self) -> Arc<Value> {
         Arc::new(self.schema.clone())
     }
 
-    fn read_only(&self) -> bool {
+    fn is_read_only_tool(&self) -> bool {
         self.looks
     }
 
-    fn run<'a>(&'a self, call: ToolUse<'a>) -> BoxFuture<'a, ToolOutput> {
-        Box::pin(async move { ToolOutput::ran(outcome(self.name, call.arguments)) })
+    fn run<'a>(&'a self, call: ToolInvocation<'a>) -> BoxFuture<'a, ToolOutput> {
+        Box::pin(async move { ToolOutput::from_success(outcome(self.name, call.arguments)) })
     }
 }
 
@@ -245,12 +245,12 @@ fn run() -> (Tokens, VerifierStats) {
     for nth in 0..STEPS {
         let (said, tool, arguments) = step(nth);
         let wrapped = tools.iter().find(|one| one.name() == tool).unwrap();
-        let output = now(wrapped.run(ToolUse {
+        let output = now(wrapped.run(ToolInvocation {
             arguments: &arguments,
             history: &conversation,
         }));
-        let summary = match output.ended {
-            ToolEnded::Vetoed => format!("{tool} was refused: {}", output.text),
+        let summary = match output.outcome {
+            ToolOutcome::Vetoed => format!("{tool} was refused: {}", output.text),
             _ => format!("{tool} {arguments}"),
         };
         let call = RequestedToolCall {
@@ -266,13 +266,13 @@ fn run() -> (Tokens, VerifierStats) {
         conversation.push(ChatMessage::ToolResult {
             call: format!("call_{nth}"),
             tool: tool.to_owned(),
-            failed: output.ended != ToolEnded::Ran,
+            failed: output.outcome != ToolOutcome::Ran,
             text: output.text,
         });
         let check = now(network.evaluate_step(&summary, &conversation));
         conversation.extend(network.maybe_nudge(&check));
     }
-    (Tokens::of(&model), network.stats())
+    (Tokens::of(&model), network.veto_and_progress_stats())
 }
 
 /// Every byte of every request body is counted, the wire's own words included.

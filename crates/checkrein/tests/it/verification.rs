@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use checkrein::models::BoxFuture;
 use checkrein::{
-    Agent, AgentRun, Outcome, Verification, VerificationLoop, VerificationResult, Verifier,
+    Agent, AgentRun, VerificationLoop, VerificationLoopOutcome, VerificationLoopResult,
+    VerificationResult, Verifier,
 };
 
 use crate::scripted::now;
@@ -55,8 +56,8 @@ fn said(history: &[String], message: &str, output: String, edits: Option<u64>) -
 }
 
 impl Agent for Worker {
-    type Message = String;
-    type Error = String;
+    type ConversationMessage = String;
+    type AgentRunError = String;
 
     fn run<'a>(
         &'a self,
@@ -109,18 +110,21 @@ fn three(starts: &Arc<Starts>) -> VerificationLoop<String> {
     VerificationLoop::new(names.map(|name| wants(name, starts)).into())
 }
 
-fn run(checked: &VerificationLoop<String>, worker: &Worker) -> Verification<String, String> {
+fn run(
+    checked: &VerificationLoop<String>,
+    worker: &Worker,
+) -> VerificationLoopResult<String, String> {
     now(checked.run(worker, "build it")).unwrap()
 }
 
 const ALL: &str = "lint tests types";
 
 #[test]
-fn s001_passes_on_the_first_try() {
+fn passes_on_the_first_try() {
     let starts = Arc::default();
     let worker = Worker::saying([ALL]);
     let done = run(&three(&starts), &worker);
-    assert_eq!(done.outcome, Outcome::Verified);
+    assert_eq!(done.outcome, VerificationLoopOutcome::Verified);
     assert_eq!(
         (done.retries, starts.count(), worker.heard().len()),
         (0, 3, 1)
@@ -130,11 +134,14 @@ fn s001_passes_on_the_first_try() {
 
 /// Failed ones first, all before accepting.
 #[test]
-fn s001_selective_rerun_starts_3_1_3() {
+fn failed_verifiers_run_first_then_all() {
     let starts = Arc::default();
     let worker = Worker::saying(["lint types", ALL]);
     let done = run(&three(&starts), &worker);
-    assert_eq!((done.outcome, done.retries), (Outcome::Verified, 1));
+    assert_eq!(
+        (done.outcome, done.retries),
+        (VerificationLoopOutcome::Verified, 1)
+    );
     let expected = ["lint", "tests", "types", "tests", "lint", "tests", "types"];
     assert_eq!(starts.all(), expected);
 }
@@ -144,7 +151,10 @@ fn what_breaks_while_another_is_mended_is_found() {
     let starts = Arc::default();
     let worker = Worker::saying(["lint types", "tests", ALL]);
     let done = run(&three(&starts), &worker);
-    assert_eq!((done.outcome, done.retries), (Outcome::Verified, 2));
+    assert_eq!(
+        (done.outcome, done.retries),
+        (VerificationLoopOutcome::Verified, 2)
+    );
     let expected = [
         "lint", "tests", "types", // one fails
         "tests", "lint", "tests", "types", // mended, two others broken
@@ -164,15 +174,21 @@ fn when_all_failed_all_run_once() {
     let starts = Arc::default();
     let worker = Worker::saying(["nothing", ALL]);
     let done = run(&three(&starts), &worker);
-    assert_eq!((done.outcome, starts.count()), (Outcome::Verified, 6));
+    assert_eq!(
+        (done.outcome, starts.count()),
+        (VerificationLoopOutcome::Verified, 6)
+    );
 }
 
 #[test]
-fn s001_max_retries_default_3_exhausted() {
+fn three_retries_by_default_then_exhausted() {
     let starts = Arc::default();
     let worker = Worker::saying(["lint", "lint tests", "lint types", "lint tests", ALL]);
     let done = run(&three(&starts), &worker);
-    assert_eq!((done.outcome, done.retries), (Outcome::Exhausted, 3));
+    assert_eq!(
+        (done.outcome, done.retries),
+        (VerificationLoopOutcome::Exhausted, 3)
+    );
     assert_eq!(worker.heard().len(), 4);
     assert_eq!(
         done.run.output, "lint tests",
@@ -184,28 +200,34 @@ fn s001_max_retries_default_3_exhausted() {
 
 /// The last retry is verified too.
 #[test]
-fn s001_final_check_after_the_last_retry() {
+fn the_last_retry_is_verified_too() {
     let starts = Arc::default();
     let worker = Worker::saying(["", "lint", "lint types", ALL]);
-    assert_eq!(run(&three(&starts), &worker).outcome, Outcome::Verified);
-}
-
-#[test]
-fn s001_max_retries_0_verifies_once() {
-    let starts = Arc::default();
-    let worker = Worker::saying(["lint", ALL]);
-    let done = run(&three(&starts).max_retries(0), &worker);
-    assert_eq!((done.outcome, done.retries), (Outcome::Exhausted, 0));
-    assert_eq!((starts.count(), worker.heard().len()), (3, 1));
-    let worker = Worker::saying([ALL]);
     assert_eq!(
-        run(&three(&starts).max_retries(0), &worker).outcome,
-        Outcome::Verified
+        run(&three(&starts), &worker).outcome,
+        VerificationLoopOutcome::Verified
     );
 }
 
 #[test]
-fn s001_feedback_and_history() {
+fn zero_retries_verify_once() {
+    let starts = Arc::default();
+    let worker = Worker::saying(["lint", ALL]);
+    let done = run(&three(&starts).max_retries(0), &worker);
+    assert_eq!(
+        (done.outcome, done.retries),
+        (VerificationLoopOutcome::Exhausted, 0)
+    );
+    assert_eq!((starts.count(), worker.heard().len()), (3, 1));
+    let worker = Worker::saying([ALL]);
+    assert_eq!(
+        run(&three(&starts).max_retries(0), &worker).outcome,
+        VerificationLoopOutcome::Verified
+    );
+}
+
+#[test]
+fn feedback_names_failures_and_history_grows() {
     let starts = Arc::default();
     let worker = Worker::saying(["lint", "lint tests", ALL]);
     let done = run(&three(&starts), &worker);
@@ -240,14 +262,14 @@ fn a_long_message_keeps_its_end() {
 }
 
 #[test]
-fn s001_no_verifiers() {
+fn no_verifiers_is_an_outcome() {
     let worker = Worker::saying(["anything"]);
     let done = run(&VerificationLoop::new(Vec::new()), &worker);
-    assert_eq!(done.outcome, Outcome::NoVerifiers);
+    assert_eq!(done.outcome, VerificationLoopOutcome::NoVerifiers);
 }
 
 #[test]
-fn s001_no_agent() {
+fn no_agent_is_an_outcome() {
     let starts = Arc::default();
     let first = |output: &str| AgentRun {
         messages: vec!["build it".to_owned()],
@@ -256,9 +278,12 @@ fn s001_no_agent() {
     };
     let checked = three(&starts);
     let done = now(checked.verify(first("lint"), None::<&Worker>));
-    assert_eq!((done.outcome, done.failing.len()), (Outcome::NoAgent, 2));
+    assert_eq!(
+        (done.outcome, done.failing.len()),
+        (VerificationLoopOutcome::NoAgent, 2)
+    );
     let done = now(checked.verify(first(ALL), None::<&Worker>));
-    assert_eq!(done.outcome, Outcome::Verified);
+    assert_eq!(done.outcome, VerificationLoopOutcome::Verified);
 }
 
 #[test]
@@ -266,7 +291,10 @@ fn an_agent_that_fails_leaves_the_run_before() {
     let starts = Arc::default();
     let worker = Worker::saying(["lint"]);
     let done = run(&three(&starts), &worker);
-    assert_eq!(done.outcome, Outcome::AgentFailed("it is tired".to_owned()));
+    assert_eq!(
+        done.outcome,
+        VerificationLoopOutcome::AgentFailed("it is tired".to_owned())
+    );
     assert_eq!(done.run.messages, ["build it", "lint"]);
     assert_eq!((done.retries, done.failing.len()), (1, 2));
     let error = now(three(&starts).run(&Worker::saying([]), "build it"));
@@ -279,14 +307,17 @@ fn the_same_failures_may_end_it_early() {
     let stuck = || Worker::saying(["lint", "lint", "lint", "lint", ALL]);
     let worker = stuck();
     let done = run(&three(&starts).same_failures(2), &worker);
-    assert_eq!((done.outcome, done.retries), (Outcome::NoProgress, 1));
+    assert_eq!(
+        (done.outcome, done.retries),
+        (VerificationLoopOutcome::NoProgress, 1)
+    );
     let done = run(&three(&starts), &stuck());
-    assert_eq!(done.outcome, Outcome::Exhausted);
+    assert_eq!(done.outcome, VerificationLoopOutcome::Exhausted);
     let worker = Worker::saying(["lint", "types", "lint", ALL]);
     let done = run(&three(&starts).same_failures(2), &worker);
     assert_eq!(
         done.outcome,
-        Outcome::Verified,
+        VerificationLoopOutcome::Verified,
         "other failures are progress"
     );
 }
@@ -298,14 +329,21 @@ fn only_edits_are_verified_if_so_configured() {
         edits,
         ..Worker::saying(["lint", "lint", ALL])
     };
-    let done = run(&three(&starts).on_edits(), &with(Some(0)));
-    assert_eq!((done.outcome, starts.count()), (Outcome::NothingEdited, 0));
+    let done = run(&three(&starts).skip_runs_without_edits(), &with(Some(0)));
+    assert_eq!(
+        (done.outcome, starts.count()),
+        (VerificationLoopOutcome::NothingEdited, 0)
+    );
     for edits in [Some(2), None] {
-        let done = run(&three(&starts).on_edits(), &with(edits));
-        assert_eq!(done.outcome, Outcome::Verified, "{edits:?}");
+        let done = run(&three(&starts).skip_runs_without_edits(), &with(edits));
+        assert_eq!(done.outcome, VerificationLoopOutcome::Verified, "{edits:?}");
     }
     let done = run(&three(&starts), &with(Some(0)));
-    assert_eq!(done.outcome, Outcome::Verified, "not so configured");
+    assert_eq!(
+        done.outcome,
+        VerificationLoopOutcome::Verified,
+        "not so configured"
+    );
 }
 
 /// Nothing can have become better.
@@ -321,9 +359,12 @@ fn after_a_retry_without_an_edit_nothing_runs_again() {
         edits: Some(0),
         ..Worker::saying([ALL, ALL, ALL])
     };
-    let checked = three(&starts).on_edits().same_failures(3);
+    let checked = three(&starts).skip_runs_without_edits().same_failures(3);
     let done = now(checked.verify(first, Some(&idle)));
-    assert_eq!((done.outcome, done.retries), (Outcome::NoProgress, 2));
+    assert_eq!(
+        (done.outcome, done.retries),
+        (VerificationLoopOutcome::NoProgress, 2)
+    );
     assert_eq!(starts.count(), 3);
 }
 
@@ -336,7 +377,7 @@ fn what_a_verifier_could_not_find_out_is_told_apart() {
     let done = run(&unknown, &worker);
     assert_eq!(
         (done.outcome, worker.heard().len()),
-        (Outcome::Inconclusive, 1)
+        (VerificationLoopOutcome::Inconclusive, 1)
     );
     assert_eq!(done.failing, [("links".to_owned(), down())]);
     // Beside a real failure it is not told.
@@ -347,7 +388,7 @@ fn what_a_verifier_could_not_find_out_is_told_apart() {
         wants("tests", &starts),
     ];
     let done = run(&VerificationLoop::new(both), &worker);
-    assert_eq!(done.outcome, Outcome::Inconclusive);
+    assert_eq!(done.outcome, VerificationLoopOutcome::Inconclusive);
     assert!(!worker.feedback()[0].contains("links"));
 }
 
@@ -356,13 +397,13 @@ fn a_verifier_that_panics_is_not_passed() {
     type Kind = fn() -> Verifier<String>;
     let kinds: [Kind; 4] = [
         || Verifier::new("x", |_: &Run| panic!("oh no")),
-        || Verifier::blocking("x", || panic!("oh no")),
-        || Verifier::asynchronous("x", |_: &Run| panic!("oh no")),
-        || Verifier::asynchronous("x", |_: &Run| Box::pin(async { panic!("oh no") })),
+        || Verifier::new_blocking_verifier("x", || panic!("oh no")),
+        || Verifier::new_async_verifier("x", |_: &Run| panic!("oh no")),
+        || Verifier::new_async_verifier("x", |_: &Run| Box::pin(async { panic!("oh no") })),
     ];
     for kind in kinds {
         let done = run(&VerificationLoop::new(vec![kind()]), &Worker::saying(["a"]));
-        assert_eq!(done.outcome, Outcome::Inconclusive);
+        assert_eq!(done.outcome, VerificationLoopOutcome::Inconclusive);
         let why = VerificationResult::Inconclusive("it panicked: oh no".to_owned());
         assert_eq!(done.failing, [("x".to_owned(), why)]);
     }
@@ -370,12 +411,12 @@ fn a_verifier_that_panics_is_not_passed() {
 
 /// Each waits for the other to have been started.
 #[test]
-fn s001_parallel() {
+fn verifiers_run_in_parallel() {
     let (tell_lint, by_tests) = channel();
     let (tell_tests, by_lint) = channel();
     let meets = |name: &str, tell: Sender<()>, heard: Receiver<()>| {
         let heard = Mutex::new(heard);
-        Verifier::blocking(name, move || {
+        Verifier::new_blocking_verifier(name, move || {
             tell.send(()).unwrap();
             match heard.lock().unwrap().recv_timeout(Duration::from_secs(30)) {
                 Ok(()) => VerificationResult::Passed,
@@ -389,16 +430,16 @@ fn s001_parallel() {
     ]);
     assert_eq!(
         run(&together, &Worker::saying(["a"])).outcome,
-        Outcome::Verified
+        VerificationLoopOutcome::Verified
     );
 }
 
 #[test]
-fn s001_not_parallel() {
+fn parallel_false_runs_one_at_a_time() {
     let (running, most) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let one = |name: &str| {
         let (running, most) = (running.clone(), most.clone());
-        Verifier::asynchronous(name, move |_: &Run| {
+        Verifier::new_async_verifier(name, move |_: &Run| {
             let (running, most) = (running.clone(), most.clone());
             Box::pin(async move {
                 most.fetch_max(running.fetch_add(1, Ordering::SeqCst) + 1, Ordering::SeqCst);
@@ -419,16 +460,16 @@ fn s001_not_parallel() {
 }
 
 #[test]
-fn s001_sync_and_async_verifiers() {
+fn quick_blocking_and_async_verifiers_mix() {
     let starts = Arc::<Starts>::default();
     let (a, b) = (starts.clone(), starts.clone());
     let checked = VerificationLoop::new(vec![
         wants("quick", &starts),
-        Verifier::blocking("blocking", move || {
+        Verifier::new_blocking_verifier("blocking", move || {
             a.note("blocking");
             VerificationResult::Passed
         }),
-        Verifier::asynchronous("waiting", move |run: &Run| {
+        Verifier::new_async_verifier("waiting", move |run: &Run| {
             let b = b.clone();
             Box::pin(async move {
                 breath().await;
@@ -443,7 +484,10 @@ fn s001_sync_and_async_verifiers() {
     ]);
     let worker = Worker::saying(["quick", "quick slow"]);
     let done = run(&checked, &worker);
-    assert_eq!((done.outcome, done.retries), (Outcome::Verified, 1));
+    assert_eq!(
+        (done.outcome, done.retries),
+        (VerificationLoopOutcome::Verified, 1)
+    );
     assert!(worker.feedback()[0].contains("- waiting: too fast"));
     assert_eq!(starts.count(), 3 + 1 + 3);
 }
@@ -494,8 +538,8 @@ async fn all_at_once<T>(futures: Vec<impl Future<Output = T> + Send>) -> Vec<T> 
 struct Numbered(usize);
 
 impl Agent for Numbered {
-    type Message = String;
-    type Error = String;
+    type ConversationMessage = String;
+    type AgentRunError = String;
 
     fn run<'a>(
         &'a self,
@@ -520,7 +564,7 @@ type Looked = Arc<Mutex<BTreeMap<String, Vec<String>>>>;
 fn looking(looked: &Looked) -> VerificationLoop<String> {
     let one = |name: &'static str| {
         let looked = looked.clone();
-        Verifier::asynchronous(name, move |run: &Run| {
+        Verifier::new_async_verifier(name, move |run: &Run| {
             let looked = looked.clone();
             Box::pin(async move {
                 breath().await;
@@ -562,7 +606,7 @@ fn law_8_a_thousand_runs_of_one_loop_are_each_as_alone() {
             "run {number}"
         );
         let run = run.unwrap();
-        assert_eq!(run.outcome, Outcome::Verified);
+        assert_eq!(run.outcome, VerificationLoopOutcome::Verified);
         assert_eq!(run.retries as usize, agent.0 % 2);
     }
 }

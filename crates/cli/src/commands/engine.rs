@@ -95,12 +95,12 @@ pub(crate) fn run(
     progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
 ) -> Engine {
     Engine::new(store, located.place.clone(), seal)
-        .guarding(look(located))
+        .with_guarded_files(look(located))
         // Its tools are called by an agent's hooks.
-        .at_stages(FrontEndMiddlewareStages::HOOKS)
-        .at_level(level)
-        .watched_by(move |news| progress(news))
-        .cancelled_by(&signals::CANCELLED)
+        .with_middleware_stages(FrontEndMiddlewareStages::HOOKS)
+        .with_protection_level(level)
+        .with_progress_callback(move |news| progress(news))
+        .with_cancel_flag(&signals::CANCELLED)
 }
 
 /// The policy of a run, with the attempts of the command line.

@@ -12,7 +12,7 @@ use crate::scripted::{Scripted, prompt, veto};
 
 /// Its tools are the ones that were wrapped; nothing else of it is changed.
 #[test]
-fn s004_agent_with_a_supervisor() {
+fn an_agent_goes_on_after_a_veto() {
     let cheap = Scripted::by(|body| {
         Ok(match prompt(body) {
             shown if shown.contains("#qa") => crate::scripted::allow(),
@@ -44,5 +44,11 @@ fn s004_agent_with_a_supervisor() {
     let told = |message: &ChatMessage| matches!(message, ChatMessage::ToolResult { text, .. } if text.contains("wrong channel"));
     assert!(asked[1].messages.iter().any(told));
     assert_eq!(tools[1].sent(), [json!({ "channel": "#qa" })]);
-    assert_eq!((cheap.times(), network.stats().pretool_veto), (2, 1));
+    assert_eq!(
+        (
+            cheap.times(),
+            network.veto_and_progress_stats().pretool_veto
+        ),
+        (2, 1)
+    );
 }

@@ -1,8 +1,8 @@
 //! What is remembered, what is counted, how exact caps are.
 
 use checkrein::models::ModelError;
-use checkrein::supervisor::{Basis, Unjudged};
-use checkrein::{UnusableModelAnswer, VerifierVerdict};
+use checkrein::supervisor::{ToolCallVerdictBasis, UnjudgedReason};
+use checkrein::{ToolCallVerdict, UnusableModelAnswer};
 use serde_json::{Value, json};
 
 use super::{nth, standard, verdict};
@@ -14,8 +14,8 @@ fn an_equal_call_is_not_asked_about_twice() {
     let network = standard(&model);
     let one: Value = serde_json::from_str(r##"{"channel":"#qa","text":"x"}"##).unwrap();
     let same: Value = serde_json::from_str(r##"{"text":"x","channel":"#qa"}"##).unwrap();
-    let first = now(network.check_tool("slack_send", &one, &[]));
-    let second = now(network.check_tool("slack_send", &same, &[]));
+    let first = now(network.check_tool_call("slack_send", &one, &[]));
+    let second = now(network.check_tool_call("slack_send", &same, &[]));
     assert!(!first.cached && second.cached);
     assert_eq!(
         (second.verdict, second.reason),
@@ -23,7 +23,7 @@ fn an_equal_call_is_not_asked_about_twice() {
     );
     verdict(&network, &json!({"channel": "#qa", "text": "y"}));
     assert_eq!(model.times(), 2);
-    let stats = network.stats();
+    let stats = network.veto_and_progress_stats();
     assert_eq!((stats.pretool_veto, stats.pretool_cached), (3, 1));
 }
 
@@ -32,17 +32,17 @@ fn what_nobody_judged_is_asked_again() {
     let answers = std::sync::Mutex::new(vec![Ok(veto("0.9", "no")), Err(401)]);
     let model = Scripted::by(move |_| answers.lock().unwrap().pop().unwrap());
     let network = standard(&model);
-    let first = now(network.check_tool("slack_send", &nth(1), &[]));
+    let first = now(network.check_tool_call("slack_send", &nth(1), &[]));
     assert!(
         matches!(
             first.basis,
-            Basis::Unjudged(Unjudged::Silent(UnusableModelAnswer::Model(
+            ToolCallVerdictBasis::Unjudged(UnjudgedReason::NoAnswer(UnusableModelAnswer::Model(
                 ModelError::Refused { status: 401, .. }
             )))
         ),
         "{first:?}"
     );
-    assert_eq!(verdict(&network, &nth(1)), VerifierVerdict::Veto);
+    assert_eq!(verdict(&network, &nth(1)), ToolCallVerdict::Veto);
 }
 
 #[test]
@@ -54,14 +54,14 @@ fn caps_are_exact_however_many_ask_at_once() {
             let network = &network;
             scope.spawn(move || {
                 for call in 0..20 {
-                    now(network.check_tool("slack_send", &nth(thread * 100 + call), &[]));
+                    now(network.check_tool_call("slack_send", &nth(thread * 100 + call), &[]));
                     now(network.evaluate_step("read", &[]));
                 }
             });
         }
     });
     assert_eq!(model.times(), 50 + 30);
-    let stats = network.stats();
+    let stats = network.veto_and_progress_stats();
     assert_eq!(
         (
             stats.pretool_calls,

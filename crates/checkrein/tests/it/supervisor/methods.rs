@@ -3,7 +3,7 @@
 use checkrein::models::ChatMessage;
 use checkrein::supervisor::VerifierNetwork;
 use checkrein::{
-    Tool, ToolEnded, ToolUse, UnitFraction, VerifierConfig, VerifierVerdict,
+    Tool, ToolCallVerdict, ToolInvocation, ToolOutcome, UnitFraction, VerifierConfig,
     wrap_tool_with_verifier,
 };
 use serde_json::json;
@@ -12,7 +12,7 @@ use super::{GOAL, both, network, nth, nudge_text, standard, verdict};
 use crate::scripted::{Scripted, Sender, allow, now, prompt, rewrite, score, system, veto, with};
 
 #[test]
-fn s004_method_wrap_tools() {
+fn wrapped_tools_are_judged_before_they_run() {
     let model = Scripted::by(|request| {
         Ok(if prompt(request).contains("#engineering") {
             veto("0.92", "wrong channel; user said QA team")
@@ -24,7 +24,7 @@ fn s004_method_wrap_tools() {
     let tools = both(&network);
     let send = &tools[1];
     let refused = now(send.run(with(&json!({"channel": "#engineering"}))));
-    assert_eq!(refused.ended, ToolEnded::Vetoed);
+    assert_eq!(refused.outcome, ToolOutcome::Vetoed);
     assert!(
         refused.text.starts_with("[verifier-veto] slack_send"),
         "{}",
@@ -33,10 +33,10 @@ fn s004_method_wrap_tools() {
     assert!(refused.text.contains("wrong channel; user said QA team"));
     assert!(send.sent().is_empty(), "it did not run");
     let ran = now(send.run(with(&json!({"channel": "#qa"}))));
-    assert_eq!((ran.ended, ran.text.as_str()), (ToolEnded::Ran, "sent"));
+    assert_eq!((ran.outcome, ran.text.as_str()), (ToolOutcome::Ran, "sent"));
     assert_eq!(send.sent(), [json!({"channel": "#qa"})]);
     // What is counted is counted for wrapped calls too.
-    let stats = network.stats();
+    let stats = network.veto_and_progress_stats();
     assert_eq!(
         (stats.pretool_calls, stats.pretool_veto, stats.pretool_allow),
         (2, 1, 1)
@@ -50,9 +50,9 @@ fn a_wrapped_tool_is_the_tool_that_it_was() {
     let plain = Sender::named("slack_search");
     let wrapped = &network.wrap_tools(vec![Sender::named("slack_search"), Sender::named("b")])[0];
     assert_eq!(wrapped.name(), plain.name());
-    assert_eq!(wrapped.description(), plain.description());
-    assert_eq!(wrapped.schema(), plain.schema());
-    assert!(wrapped.read_only());
+    assert_eq!(wrapped.tool_description(), plain.tool_description());
+    assert_eq!(wrapped.input_schema(), plain.input_schema());
+    assert!(wrapped.is_read_only_tool());
     assert_eq!(
         wrapped.open(),
         1,
@@ -74,7 +74,7 @@ fn a_wrapped_tool_is_the_tool_that_it_was() {
 }
 
 #[test]
-fn s004_method_check_tool() {
+fn check_tool_shows_goal_history_and_arguments() {
     let model = Scripted::says(&allow());
     let network = standard(&model);
     let history = [
@@ -85,8 +85,8 @@ fn s004_method_check_tool() {
         },
     ];
     let arguments = json!({"channel": "#qa", "text": "Friday!"});
-    let decision = now(network.check_tool("slack_send", &arguments, &history));
-    assert_eq!(decision.verdict, VerifierVerdict::Allow);
+    let decision = now(network.check_tool_call("slack_send", &arguments, &history));
+    assert_eq!(decision.verdict, ToolCallVerdict::Allow);
     assert_eq!(
         model.shown(),
         json!({
@@ -105,7 +105,7 @@ fn a_model_is_shown_what_tools_there_are() {
     let network = standard(&model);
     let tools = both(&network);
     let history = [ChatMessage::User("remind QA".to_owned())];
-    let call = ToolUse {
+    let call = ToolInvocation {
         arguments: &nth(1),
         history: &history,
     };
@@ -124,7 +124,7 @@ fn a_model_is_shown_what_tools_there_are() {
 }
 
 #[test]
-fn s004_method_evaluate_step() {
+fn evaluate_step_scores_a_step() {
     let model = Scripted::says(&score("0.7", Some("look into main.rs")));
     let network = standard(&model);
     let history = [ChatMessage::User("remind QA".to_owned())];
@@ -134,7 +134,7 @@ fn s004_method_evaluate_step() {
         model.shown(),
         json!({"goal": GOAL, "history": [{"user": "remind QA"}], "step": "read a file"})
     );
-    let stats = network.stats();
+    let stats = network.veto_and_progress_stats();
     assert_eq!(
         (stats.progress_calls, stats.progress_below_threshold),
         (1, 0)
@@ -146,7 +146,7 @@ fn s004_method_evaluate_step() {
 }
 
 #[test]
-fn s004_method_maybe_nudge() {
+fn three_low_steps_make_one_nudge() {
     let model = Scripted::says(&score("0.2", Some("try grep instead of read_file")));
     let network = standard(&model);
     let mut nudges = Vec::new();
@@ -161,7 +161,7 @@ fn s004_method_maybe_nudge() {
         "{text}"
     );
     assert!(text.contains("try grep instead of read_file"), "{text}");
-    assert_eq!(network.stats().nudges_injected, 1);
+    assert_eq!(network.veto_and_progress_stats().nudges_injected, 1);
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn a_nudge_without_a_suggestion_has_one() {
 
 /// Also for tools that were wrapped before.
 #[test]
-fn s004_method_reset() {
+fn reset_clears_cap_and_cache_of_wrapped_tools() {
     let model = Scripted::says(&allow());
     let config = VerifierConfig {
         max_pretool_calls_per_run: 2,
@@ -191,18 +191,21 @@ fn s004_method_reset() {
         let output = now(tools[0].run(with(&nth(number))));
         output.decision.unwrap().verdict
     };
-    assert_eq!(judged(0), VerifierVerdict::Allow);
-    assert_eq!(judged(1), VerifierVerdict::Allow);
-    assert_eq!(judged(2), VerifierVerdict::Unjudged);
+    assert_eq!(judged(0), ToolCallVerdict::Allow);
+    assert_eq!(judged(1), ToolCallVerdict::Allow);
+    assert_eq!(judged(2), ToolCallVerdict::Unjudged);
     network.reset();
-    assert_eq!(network.stats(), checkrein::VerifierStats::default());
-    assert_eq!(judged(0), VerifierVerdict::Allow);
+    assert_eq!(
+        network.veto_and_progress_stats(),
+        checkrein::VerifierStats::default()
+    );
+    assert_eq!(judged(0), ToolCallVerdict::Allow);
     assert_eq!(model.times(), 3, "what was remembered is forgotten too");
 }
 
 /// A streak of the run before is not carried over, nor is its cap.
 #[test]
-fn s004_method_reset_of_progress() {
+fn reset_clears_streak_and_progress_cap() {
     let model = Scripted::says(&score("0.1", None));
     let config = VerifierConfig {
         max_progress_calls_per_run: 2,
@@ -226,7 +229,7 @@ fn s004_method_reset_of_progress() {
 }
 
 #[test]
-fn s004_method_stats() {
+fn stats_count_every_verdict_and_score() {
     let model = Scripted::one_by_one([
         allow(),
         veto("0.9", "no"),
@@ -244,12 +247,12 @@ fn s004_method_stats() {
         let check = now(network.evaluate_step("read", &[]));
         network.maybe_nudge(&check);
     }
-    let stats = network.stats();
+    let stats = network.veto_and_progress_stats();
     assert_eq!(stats.pretool_calls, 4);
     assert_eq!(stats.pretool_allow, 1);
     assert_eq!(stats.pretool_veto, 1);
     assert_eq!(stats.pretool_rewrite, 1);
-    assert_eq!((stats.pretool_unjudged, stats.pretool_silent), (1, 1));
+    assert_eq!((stats.pretool_unjudged, stats.pretool_no_answer), (1, 1));
     assert_eq!(stats.progress_calls, 3);
     assert_eq!(stats.progress_below_threshold, 3);
     assert_eq!(stats.nudges_injected, 1);
@@ -268,7 +271,7 @@ fn ten_scores_are_kept() {
     for _ in 0..25 {
         now(network.evaluate_step("read", &[]));
     }
-    let scores = network.stats().last_progress_scores;
+    let scores = network.veto_and_progress_stats().last_progress_scores;
     let last: Vec<UnitFraction> = (515..525)
         .map(UnitFraction::share_from_thousandths)
         .collect();
@@ -276,7 +279,7 @@ fn ten_scores_are_kept() {
 }
 
 #[test]
-fn s004_network_goal() {
+fn the_goal_is_shown_unless_it_is_empty() {
     let model = Scripted::says(&allow());
     let with_goal = standard(&model);
     verdict(&with_goal, &nth(0));

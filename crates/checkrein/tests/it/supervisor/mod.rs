@@ -14,8 +14,8 @@ mod worth;
 use std::sync::Arc;
 
 use checkrein::models::{ChatMessage, LanguageModel};
-use checkrein::supervisor::{Verified, VerifierNetwork};
-use checkrein::{VerifierConfig, VerifierVerdict, wrap_tool_with_verifier};
+use checkrein::supervisor::{ToolWrappedWithVerifier, VerifierNetwork};
+use checkrein::{ToolCallVerdict, VerifierConfig, wrap_tool_with_verifier};
 use serde_json::{Value, json};
 
 use crate::scripted::{Scripted, Sender, now};
@@ -35,8 +35,8 @@ fn nth(number: usize) -> Value {
     json!({ "channel": format!("#{number}") })
 }
 
-fn verdict(network: &VerifierNetwork, arguments: &Value) -> VerifierVerdict {
-    now(network.check_tool("slack_send", arguments, &[])).verdict
+fn verdict(network: &VerifierNetwork, arguments: &Value) -> ToolCallVerdict {
+    now(network.check_tool_call("slack_send", arguments, &[])).verdict
 }
 
 fn nudge_text(message: Option<ChatMessage>) -> Option<String> {
@@ -47,7 +47,7 @@ fn nudge_text(message: Option<ChatMessage>) -> Option<String> {
 }
 
 /// A tool of its own, whose calls are put to this model.
-fn sender(model: &Arc<Scripted>) -> Verified<Sender> {
+fn sender(model: &Arc<Scripted>) -> ToolWrappedWithVerifier<Sender> {
     wrap_tool_with_verifier(
         Sender::named("slack_send"),
         standard(model).pre_tool(),
@@ -56,6 +56,6 @@ fn sender(model: &Arc<Scripted>) -> Verified<Sender> {
 }
 
 /// An agent's two tools: one looks, one sends.
-fn both(network: &VerifierNetwork) -> Vec<Verified<Sender>> {
+fn both(network: &VerifierNetwork) -> Vec<ToolWrappedWithVerifier<Sender>> {
     network.wrap_tools(["slack_search", "slack_send"].map(Sender::named).into())
 }

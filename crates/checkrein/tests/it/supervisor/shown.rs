@@ -17,7 +17,7 @@ fn long_parts_are_cut_and_say_so() {
         .map(|n| ChatMessage::User(format!("{n}{}", "x".repeat(5000))))
         .collect();
     let arguments = json!({"text": "a".repeat(50_000)});
-    now(network.check_tool("slack_send", &arguments, &history));
+    now(network.check_tool_call("slack_send", &arguments, &history));
     let shown = model.shown();
     assert!(
         shown["goal"]
@@ -53,7 +53,7 @@ fn data_stays_data() {
         text: plea.to_owned(),
         failed: false,
     }];
-    now(network.check_tool("slack_send", &arguments, &history));
+    now(network.check_tool_call("slack_send", &arguments, &history));
     let asked = model.asked();
     let text = prompt(&asked[0]);
     let number = number(&asked[0]);

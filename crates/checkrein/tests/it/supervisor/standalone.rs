@@ -1,19 +1,19 @@
 //! Each half without the other.
 
 use checkrein::{
-    PreToolVerifier, ProgressVerifier, Tool, ToolEnded, VerifierConfig, wrap_tool_with_verifier,
+    PreToolVerifier, ProgressVerifier, Tool, ToolOutcome, VerifierConfig, wrap_tool_with_verifier,
 };
 use serde_json::json;
 
 use crate::scripted::{Scripted, Sender, now, score, veto, with};
 
 #[test]
-fn s004_standalone_veto() {
+fn the_veto_works_without_a_network() {
     let model = Scripted::says(&veto("0.9", "that is not a tmp file"));
     let verifier = PreToolVerifier::new(model.clone(), VerifierConfig::default()).unwrap();
     let safe = wrap_tool_with_verifier(Sender::named("rm"), &verifier, "cleanup tmp files");
     let output = now(safe.run(with(&json!({"text": "/etc"}))));
-    assert_eq!(output.ended, ToolEnded::Vetoed);
+    assert_eq!(output.outcome, ToolOutcome::Vetoed);
     assert_eq!(model.shown()["goal"], "cleanup tmp files");
     assert_eq!(model.shown()["takes"], "channel?, query?, text?");
     assert_eq!(verifier.stats().pretool_veto, 1);
@@ -28,7 +28,7 @@ fn s004_standalone_veto() {
 }
 
 #[test]
-fn s004_standalone_progress() {
+fn progress_works_without_a_network() {
     let model = Scripted::says(&score("0.1", Some("ask for help")));
     let progress = ProgressVerifier::new(model.clone(), VerifierConfig::default()).unwrap();
     let mut nudges = 0;
@@ -41,7 +41,7 @@ fn s004_standalone_progress() {
     assert_eq!(model.shown()["goal"], "Refactor the auth module");
     progress.reset();
     assert_eq!(
-        (progress.streak_below(), progress.stats().progress_calls),
+        (progress.low_score_streak(), progress.stats().progress_calls),
         (0, 0)
     );
 }

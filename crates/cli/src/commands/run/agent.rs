@@ -196,11 +196,11 @@ pub(super) fn drive(
         return Err(CommandError::failed("the run has no session"));
     };
     let task = session
-        .peek()?
+        .current_session_state()?
         .and_then(|(state, _)| state.task)
         .map_or(TaskId(1), |task| task.id);
     Ok(Outcome {
-        session: session.id().clone(),
+        session: session.session_id().clone(),
         task,
         transition,
         attempts,
@@ -329,7 +329,7 @@ impl<'a> Course<'a> {
         }
         let (session, warnings) =
             self.engine
-                .session_of(self.plan.adapter.agent_name(), id, how)?;
+                .begin_or_resume_session_by_id(self.plan.adapter.agent_name(), id, how)?;
         for warning in &warnings {
             self.checks.say(&format!("checkrein: {warning}"));
         }
@@ -343,7 +343,7 @@ impl<'a> Course<'a> {
         let policy = self
             .session()
             .ok()
-            .map(Session::peek)
+            .map(Session::current_session_state)
             .transpose()?
             .flatten();
         if policy.is_some_and(|(_, policy)| policy.single_task) {
@@ -379,7 +379,10 @@ impl<'a> Course<'a> {
             None => (self.scratch.path(), self.scratch.path()),
         };
         let settings = seen.join("settings.json");
-        let id = self.session.as_ref().map(|session| session.id().as_str());
+        let id = self
+            .session
+            .as_ref()
+            .map(|session| session.session_id().as_str());
         let conversation = match id {
             Some(id) if taken_up => LaunchConversation::Resumed(id),
             id => LaunchConversation::New(id),
@@ -466,12 +469,12 @@ impl<'a> Course<'a> {
             Watched::Ended(status) => status,
         };
         let session = self.session()?;
-        let state = session.peek()?.map(|(state, _)| state);
+        let state = session.current_session_state()?.map(|(state, _)| state);
         if let Some(state) = &state {
             let ended = state.task.as_ref().and_then(|task| task.ended.clone());
             if let Some(transition) = ended {
                 let passed = transition.reason == Reason::TaskComplete;
-                if !passed || signals::cancelled() || session.still_stands()? {
+                if !passed || signals::cancelled() || session.is_acceptance_still_valid()? {
                     return Ok(Step::Ended(transition));
                 }
                 self.checks.say(LATE);
@@ -480,7 +483,7 @@ impl<'a> Course<'a> {
         if let Some(strange) = facts
             .session
             .as_deref()
-            .filter(|id| *id != session.id().as_str())
+            .filter(|id| *id != session.session_id().as_str())
         {
             let what = format!("the agent began another conversation, {strange}");
             return Ok(Step::Ended(self.fail(None, what, None)?));
@@ -509,10 +512,10 @@ impl<'a> Course<'a> {
         if let Some(off) = off::in_force(&self.located.place.state) {
             self.checks.say(&off.words());
             let stand_in = off.stand_in(ScopeId::main_scope());
-            return Ok(Step::of(self.session()?.take(stand_in)?));
+            return Ok(Step::of(self.session()?.submit_agent_event(stand_in)?));
         }
         let message = facts.message.unwrap_or_default();
-        let answer = self.session()?.left(&message, over);
+        let answer = self.session()?.report_agent_exit(&message, over);
         if answer.is_err() && signals::cancelled() {
             return self.interrupted();
         }
@@ -523,7 +526,9 @@ impl<'a> Course<'a> {
     }
 
     fn interrupted(&self) -> Result<Step, CommandError> {
-        Ok(Step::of(self.session()?.take(Input::Interrupted)?))
+        Ok(Step::of(
+            self.session()?.submit_agent_event(Input::Interrupted)?,
+        ))
     }
 
     /// The agent's program failed.
@@ -540,7 +545,7 @@ impl<'a> Course<'a> {
             what,
             native_reason,
         });
-        let decided = self.session()?.take(failed)?;
+        let decided = self.session()?.submit_agent_event(failed)?;
         Ok(decided
             .task_transition()
             .unwrap_or_else(|| Transition::new(Reason::Error, "agent")))
@@ -566,7 +571,7 @@ impl<'a> Course<'a> {
         let state = self
             .session
             .as_ref()
-            .and_then(|session| session.peek().ok());
+            .and_then(|session| session.current_session_state().ok());
         state.flatten().map_or(EventSeq(0), |(state, _)| state.last)
     }
 
@@ -579,7 +584,7 @@ impl<'a> Course<'a> {
         let session = self.session()?;
         let fired = self
             .store
-            .events_after(session.id(), seen)?
+            .events_after(session.session_id(), seen)?
             .iter()
             .filter_map(|raw| event::decode_event(&raw.payload).ok())
             .any(|event| match event {
@@ -599,12 +604,13 @@ impl<'a> Course<'a> {
         );
         let line = format!("checkrein: {why}. See which settings switch hooks off.");
         self.checks.say(Line::painted(Paint::Bad, &line));
-        self.session()?.take(Input::StanceUsed(StanceUsed {
-            scope: ScopeId::main_scope(),
-            at: StancePoint::Tool,
-            stance: Stance::Allow,
-            why,
-        }))?;
+        self.session()?
+            .submit_agent_event(Input::StanceUsed(StanceUsed {
+                scope: ScopeId::main_scope(),
+                at: StancePoint::Tool,
+                stance: Stance::Allow,
+                why,
+            }))?;
         Ok(())
     }
 }

@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein::{LoopResult, conversation};
+use checkrein::{LoopResult, conversation_model_and_errand};
 use checkrein_core::digest::Digest;
 use checkrein_core::event::{self, Event};
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
@@ -109,7 +109,8 @@ impl Autopilot {
             if task.root != root || task.agent.as_str() != "agent-loop" {
                 continue;
             }
-            let errand = conversation(store, &task.session)?.and_then(|of| of.errand);
+            let errand =
+                conversation_model_and_errand(store, &task.session)?.and_then(|of| of.purpose);
             let Some(errand) = errand else { continue };
             let named: Value = serde_json::from_str(&errand).unwrap_or_default();
             if named.get("goal") != Some(&json!(self.file)) {

@@ -87,7 +87,7 @@ pub(crate) fn drive(
     let (session, warnings) = engine.session(plan.agent)?;
     if let Some(confinement) = &plan.confinement {
         let desk = Desk::new(located, store.clone(), plan.attempts, false, progress);
-        desk.expect(session.id());
+        desk.expect(session.session_id());
         desk.open(confinement.desk())?;
     }
     for warning in &warnings {
@@ -106,21 +106,25 @@ pub(crate) fn drive(
             AgentEnd::Claimed => match off::in_force(&located.place.state) {
                 Some(off) => {
                     say(&off.words());
-                    seat.session.take(off.stand_in(ScopeId::main_scope()))?
+                    seat.session
+                        .submit_agent_event(off.stand_in(ScopeId::main_scope()))?
                 }
                 None => match seat.session.stop("exit status 0") {
-                    Err(_) if signals::cancelled() => seat.session.take(Input::Interrupted)?,
+                    Err(_) if signals::cancelled() => {
+                        seat.session.submit_agent_event(Input::Interrupted)?
+                    }
                     other => other?.1,
                 },
             },
             AgentEnd::Failed(exit_code, what) => {
-                seat.session.take(Input::ProcessFailed(AgentProcessFailed {
-                    exit_code,
-                    what,
-                    native_reason: None,
-                }))?
+                seat.session
+                    .submit_agent_event(Input::ProcessFailed(AgentProcessFailed {
+                        exit_code,
+                        what,
+                        native_reason: None,
+                    }))?
             }
-            AgentEnd::Interrupted => seat.session.take(Input::Interrupted)?,
+            AgentEnd::Interrupted => seat.session.submit_agent_event(Input::Interrupted)?,
             AgentEnd::Over(decided) => *decided,
         };
         notify::parked(&located.place.state, &decided);
@@ -137,7 +141,7 @@ pub(crate) fn drive(
         }
     };
     Ok(Outcome {
-        session: seat.session.id().clone(),
+        session: seat.session.session_id().clone(),
         task: TaskId(1),
         transition,
         attempts: attempt,
@@ -201,7 +205,7 @@ impl Seat<'_> {
         command.args(words.collect::<Vec<_>>());
         command
             .envs(plan.env.iter().map(|(name, value)| (name, value)))
-            .env("CHECKREIN_SESSION", self.session.id().as_str())
+            .env("CHECKREIN_SESSION", self.session.session_id().as_str())
             .env("CHECKREIN_TASK", &plan.task)
             .env("CHECKREIN_FEEDBACK", feedback)
             .env("CHECKREIN_ATTEMPT", attempt.to_string())

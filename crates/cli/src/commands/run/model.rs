@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use checkrein::models::{AnswerTokenUsage, ModelError, ModelRequestLimits, RemoteModel, block_on};
 use checkrein::{
-    AgentLoop, ApplyPatch, Engine, Happening, LoopError, LoopResult, Shell, VerificationProgress,
-    conversation,
+    AgentLoop, AgentLoopEvent, AgentLoopStartError, ApplyPatchTool, Engine, LoopResult, ShellTool,
+    VerificationProgress, conversation_model_and_errand,
 };
 use checkrein_core::ids::SessionId;
 use checkrein_runtime::{FrontEndMiddlewareStages, whole};
@@ -123,7 +123,7 @@ impl Plan {
 fn earlier(located: &Located, id: &str) -> Result<(SessionId, Option<String>), CommandError> {
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
     let session = lookup::task(&store, Some(id))?.session;
-    let model = conversation(&store, &session)?.map(|of| of.model);
+    let model = conversation_model_and_errand(&store, &session)?.map(|of| of.model);
     Ok((session, model))
 }
 
@@ -174,9 +174,9 @@ pub(super) fn drive(
         None => engine::seal(located, plan.attempts),
     };
     let engine = engine::run(located, store.clone(), seal, level(None), show);
-    let engine = engine.at_stages(FrontEndMiddlewareStages::LIBRARY);
+    let engine = engine.with_middleware_stages(FrontEndMiddlewareStages::LIBRARY);
     let engine = match &plan.goal {
-        Some(goal) => engine.guarding(goal.look(located)),
+        Some(goal) => engine.with_guarded_files(goal.look(located)),
         None => engine,
     };
     let result = work(located, plan, resume, engine, checks)?;
@@ -191,7 +191,7 @@ pub(super) fn drive(
         session: result.session,
         task: result.task,
         transition: result.transition,
-        attempts: result.attempts,
+        attempts: result.stops,
         store,
         agent: None,
         model: Some(Told {
@@ -219,36 +219,40 @@ fn work(
     );
     let errand = plan.goal.as_ref().map(Autopilot::errand);
     let agent = AgentLoop::new(Arc::new(plan.model.clone()))
-        .errand(errand)
-        .system(system(root))
-        .tool(Shell::at(located.place.clone()))
-        .tool(ApplyPatch::at(located.place.clone()))
-        .watched_by(move |happening| match happening {
-            Happening::Parked(decided) => notify::parked(&state, decided),
+        .with_run_purpose(errand)
+        .with_system_prompt(system(root))
+        .tool(ShellTool::in_workspace(located.place.clone()))
+        .tool(ApplyPatchTool::patch_tool_in_workspace(
+            located.place.clone(),
+        ))
+        .with_event_observer(move |happening| match happening {
+            AgentLoopEvent::Parked(decided) => notify::parked(&state, decided),
             happening => talk.tell(happening),
         });
-    let interrupt = agent.interrupt();
+    let interrupt = agent.interrupt_handle();
     let (over, ends) = channel::<()>();
     let watcher = std::thread::Builder::new().spawn(move || {
         while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(LOOK) {
             if signals::cancelled() {
-                return interrupt.now();
+                return interrupt.interrupt_agent_loops();
             }
         }
     })?;
     let result = match (resume, &plan.task) {
         (Some(session), more) => {
             let more = more.as_deref().filter(|_| plan.goal.is_none());
-            block_on(agent.resume_on(engine, session, more))
+            block_on(agent.resume_session_on_engine(engine, session, more))
         }
-        (None, task) => block_on(agent.run_on(engine, task.as_deref().unwrap_or_default())),
+        (None, task) => {
+            block_on(agent.run_task_on_engine(engine, task.as_deref().unwrap_or_default()))
+        }
     };
     drop(over);
     // It only waits for the line above.
     let _ = watcher.join();
     result.map_err(|error| match error {
-        LoopError::Config(error) => error.into(),
-        LoopError::Runtime(error) => error.into(),
+        AgentLoopStartError::Config(error) => error.into(),
+        AgentLoopStartError::Runtime(error) => error.into(),
         error => CommandError::failed(error.to_string()),
     })
 }

@@ -88,18 +88,18 @@ impl Eye {
     ) -> Result<(Look, Option<(SessionState, Policy)>), CommandError> {
         // What its agent does from here on could not be counted.
         session.check_writable()?;
-        let Some((state, policy)) = session.peek()? else {
+        let Some((state, policy)) = session.current_session_state()? else {
             return Ok((Look::GoOn, None));
         };
         let ended = state.task.as_ref().is_some_and(|task| task.ended.is_some());
         let halted = ended && state.task.as_ref().is_some_and(|task| task.halted);
         if halted || is_late(&state, &policy) {
-            let decided = session.take(Input::TimePassed)?;
+            let decided = session.submit_agent_event(Input::TimePassed)?;
             return Ok((Look::Over(Box::new(decided)), Some((state, policy))));
         }
         if !ended && state.is_clock_turned_back(checkrein_runtime::now_millis()) {
             // An agent that says nothing for long would have no time cap until the clock has caught up.
-            session.take(Input::TimePassed)?;
+            session.submit_agent_event(Input::TimePassed)?;
             return Ok((Look::GoOn, Some((state, policy))));
         }
         let since = ended.then(|| *self.ended.get_or_insert_with(Instant::now));

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use checkrein::Happening;
+use checkrein::AgentLoopEvent;
 use indicatif::ProgressBar;
 use serde_json::Value;
 
@@ -32,12 +32,12 @@ impl Talk {
         }
     }
 
-    pub(super) fn tell(&self, happening: Happening<'_>) {
+    pub(super) fn tell(&self, happening: AgentLoopEvent<'_>) {
         if let Some(bar) = self.held().take() {
             bar.finish_and_clear();
         }
         match happening {
-            Happening::Asked { round } => {
+            AgentLoopEvent::RoundStarted { round } => {
                 let bar = self.checks.spinner();
                 if let Some(bar) = &bar {
                     bar.set_message(printable(&format!("{}, round {round}", self.name)));
@@ -45,20 +45,20 @@ impl Talk {
                 }
                 *self.held() = bar;
             }
-            Happening::Said { text } => {
+            AgentLoopEvent::AssistantText { text } => {
                 let who = Line::from("  ").with_painted(Paint::Dim, "says:");
                 self.checks.say(who.with(" ").with(&first_line(text)));
             }
-            Happening::Called { tool, arguments } => {
+            AgentLoopEvent::ToolCalled { tool, arguments } => {
                 let name = Line::from("  ").with_painted(Paint::Dim, &format!("{tool}:"));
                 self.checks.say(name.with(" ").with(&shown(arguments)));
             }
-            Happening::Refused { reason, .. } => {
+            AgentLoopEvent::ToolRefused { reason, .. } => {
                 let mark = Line::from("  ").with_painted(Paint::Warn, "refused");
                 self.checks.say(mark.with("  ").with(&first_line(reason)));
             }
-            Happening::SentBack { feedback } => self.checks.say(feedback),
-            Happening::Parked(_) => {}
+            AgentLoopEvent::SentBack { feedback } => self.checks.say(feedback),
+            AgentLoopEvent::Parked(_) => {}
         }
     }
 

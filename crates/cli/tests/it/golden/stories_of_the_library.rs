@@ -9,7 +9,7 @@ use checkrein::models::{
 };
 use checkrein::{
     AgentLoop, BeforeToolQuestion, HardVerifier, Middleware, MiddlewareLayer, MiddlewareStage,
-    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, Shell, ToolResult,
+    MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, ShellTool, ToolResult,
 };
 use checkrein_store::MemoryStore;
 use serde_json::json;
@@ -66,7 +66,7 @@ fn looped(replies: Vec<ModelReply>, with: impl FnOnce(AgentLoop) -> AgentLoop) -
     let agent = AgentLoop::new(Arc::new(InOrder(replies)))
         .root(root.path())
         .store(store.clone())
-        .tool(Shell::in_folder(root.path()));
+        .tool(ShellTool::shell_in_folder(root.path()));
     let agent = with(agent);
     let result = block_on(agent.run("Do it.")).unwrap();
     Told::in_store(&*store, &result.session)
@@ -98,7 +98,7 @@ pub(super) fn middleware() -> Told {
     let commands = [Some("echo forbidden"), Some("echo hunter"), None];
     looped(commands.map(reply).to_vec(), |agent| {
         let layer = MiddlewareLayer::new("cut", MiddlewareStage::ALL, Cut).with_fail_open();
-        agent.middleware().register_middleware_layer(layer);
+        agent.middleware_registry().register_middleware_layer(layer);
         agent.config("verify_on = \"always\"\n[[verifier]]\nname = \"ok\"\nrun = \"test -d .\"\n")
     })
 }
