@@ -13,7 +13,7 @@ use crate::signals::CANCELLED;
 /// From here on the end of the agent above this process cancels what it does, as a signal would. The agent has ended
 /// if nobody reads our output any more and its process is gone: a helper that starts hooks may end before them, and an
 /// agent may want the exit status only. Kernels before 5.3 cannot tell.
-pub(crate) fn listen() {
+pub(crate) fn cancel_when_agent_exits() {
     let agent = RealSystem.find_agent_process_above_hook();
     let pid = agent.and_then(|agent| Pid::from_raw(i32::try_from(agent.pid()).ok()?));
     let process = pid.and_then(|pid| pidfd_open(pid, PidfdFlags::empty()).ok());
@@ -23,15 +23,15 @@ pub(crate) fn listen() {
     // It ends with this process. Where no thread can be had, the answer's deadline ends it.
     let _ = std::thread::Builder::new().spawn(move || {
         // Of a pipe without a reader there is an error, of a socket without a peer a hang-up; both are told unasked.
-        let heard = wait_for(std::io::stdout().as_fd(), PollFlags::empty())
-            .and_then(|()| wait_for(process.as_fd(), PollFlags::IN));
+        let heard = wait_for_poll_event(std::io::stdout().as_fd(), PollFlags::empty())
+            .and_then(|()| wait_for_poll_event(process.as_fd(), PollFlags::IN));
         if heard.is_ok() {
             CANCELLED.store(true, Ordering::Relaxed);
         }
     });
 }
 
-fn wait_for(of: BorrowedFd<'_>, event: PollFlags) -> Result<(), Errno> {
+fn wait_for_poll_event(of: BorrowedFd<'_>, event: PollFlags) -> Result<(), Errno> {
     loop {
         match poll(&mut [PollFd::from_borrowed_fd(of, event)], None) {
             Err(Errno::INTR) => {}

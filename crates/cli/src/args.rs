@@ -8,7 +8,7 @@ use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 
 use crate::exit_code;
-use crate::ui::errors::{CommandError, report};
+use crate::ui::errors::{CommandError, report_command_error};
 
 /// Decides when an AI agent is really done, and stops it when it spins.
 #[derive(Debug, Parser)]
@@ -25,13 +25,13 @@ Examples:
   checkrein sessions                      what ended how
   checkrein show --why                    why the newest task ended as it did"
 )]
-pub(crate) struct Cli {
+pub(crate) struct CliArgs {
     #[command(subcommand)]
-    pub(crate) command: Command,
+    pub(crate) command: CliCommand,
 }
 
 #[derive(Debug, Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     /// Set this repo up: find its checks, write checkrein.toml, install hooks for your agents.
     #[command(after_help = "\
 Examples:
@@ -43,7 +43,7 @@ Examples:
   checkrein init --undo               take it all back, to the byte
 
 Exit status: 0 done, 2 usage, or an agent will not call the hooks (it says why).")]
-    Init(Init),
+    Init(InitArgs),
     /// Run the verifiers of checkrein.toml now, in parallel.
     #[command(after_help = "\
 Examples:
@@ -53,7 +53,7 @@ Examples:
 
 Exit status: 0 accepted, 1 not, 2 usage or config error, 3 inconclusive (also: nothing is required),
 130 Ctrl-C.")]
-    Check(Check),
+    Check(CheckArgs),
     /// Run an agent until it is really done: Claude Code, Codex, a model, or any command.
     #[command(after_help = "\
 Examples:
@@ -74,7 +74,7 @@ CHECKREIN_TASK, CHECKREIN_FEEDBACK, CHECKREIN_ATTEMPT and CHECKREIN_SESSION are 
 Exit status: 0 task_complete, 1 error, 2 usage or config, 10 unverified, 11 gave_up, 12 hard_cap, \
 13 diminishing_returns, 14 loop_detected, 15 verifier_failed_unrecoverable, 16 permission_denied, \
 17 awaiting_human, 18 truncated, 130 user_interrupt.")]
-    Run(Run),
+    Run(RunArgs),
     /// Answer an agent's hook: its JSON on stdin, its protocol on stdout.
     #[command(after_help = "\
 Examples (the agent runs these, not you):
@@ -83,7 +83,7 @@ Examples (the agent runs these, not you):
   checkrein hook generic
 
 It always answers in the agent's protocol, also when something is wrong.")]
-    Hook(Hook),
+    Hook(HookArgs),
     /// See the main job on a tiny project with a failing test and a scripted agent.
     #[command(after_help = "\
 Examples:
@@ -91,28 +91,28 @@ Examples:
   checkrein demo --json           one JSON document
 
 It needs no key and no network, and leaves this folder as it is.")]
-    Demo(Demo),
+    Demo(DemoArgs),
     /// List tasks, newest first: who, what, how they ended.
     #[command(after_help = "\
 Examples:
   checkrein sessions              the newest of this repo
   checkrein sessions --reason gave_up --since 7d
   checkrein sessions --json       all of them, one JSON object per task")]
-    Sessions(Sessions),
+    Sessions(SessionsArgs),
     /// Show a task: timeline, evidence, and with --why the reasons for its ending.
     #[command(after_help = "\
 Examples:
   checkrein show                  the newest task
   checkrein show 3f2a --why       a session whose id begins with 3f2a, in a few lines
   checkrein show 3f2a/2           the second task of it")]
-    Show(Show),
+    Show(ShowArgs),
     /// Follow the task that is open, line by line, checks included. Ctrl-C ends it.
     #[command(after_help = "\
 Examples:
   checkrein watch                 the newest open task, and the next one after it
   checkrein watch 3f2a            a session whose id begins with 3f2a
   checkrein watch --line          one line about the newest task, for a status line")]
-    Watch(Watch),
+    Watch(WatchArgs),
     /// Step a recorded session again, or look for loops in trace files.
     #[command(after_help = "\
 Examples:
@@ -121,7 +121,7 @@ Examples:
 
 Exit status: 0 read (findings in trace files do not change it), 1 a session's replay differs, 2 usage
 or nothing readable.")]
-    Replay(Replay),
+    Replay(ReplayArgs),
     /// See whether the hooks are there, are read, fire and hold, and what to mend.
     #[command(after_help = "\
 Examples:
@@ -133,7 +133,7 @@ It starts each agent whose hooks are ours once, in a throw-away folder with a sc
 loopback: no network, no login.
 
 Exit status: 0 all well or warnings only, 1 a fault, 2 usage.")]
-    Doctor(Doctor),
+    Doctor(DoctorArgs),
     /// Approve this repo's config, after a look at what it would run.
     #[command(after_help = "\
 Examples:
@@ -145,7 +145,7 @@ change of checkrein.toml or of a rules file needs a new approval. Only a person 
 do this.
 
 Exit status: 0 approved, 1 not approved, 2 usage or config error, 4 not a person.")]
-    Trust(Trust),
+    Trust(TrustArgs),
     /// Take up what was edited in the config while a task was open.
     #[command(after_help = "\
 Examples:
@@ -166,7 +166,7 @@ Only a person at a terminal can do this. Meanwhile tools get no opinion, stops a
 `unverified`, and each ending says so.
 
 Exit status: 0 done, 2 usage, 4 not a person.")]
-    Off(SwitchOff),
+    Off(OffArgs),
     /// Switch Checkrein on again before `off` has run out.
     #[command(after_help = "\
 Examples:
@@ -181,7 +181,7 @@ Examples:
   checkrein gc                    once a day from cron is plenty
 
 Whole sessions go, never a part of one. It is refused where an agent asks.")]
-    Gc(Gc),
+    Gc(GcArgs),
     /// Would a patch apply here? Apply it, all or nothing.
     #[command(after_help = "\
 Examples:
@@ -195,7 +195,7 @@ was killed is finished, or taken back, by the next `check` or `apply` in that fo
 
 Exit status: 0 it applies, or is applied; 1 it is refused or cannot be written, and nothing is changed; \
 2 usage.")]
-    Patch(Patch),
+    Patch(PatchArgs),
     /// What the rules say about a command; whether their examples hold; rules from permissions.
     #[command(
         subcommand,
@@ -206,7 +206,7 @@ Examples:
   checkrein policy test                               the rules' own examples, and their digest
   checkrein policy import > rules/claude.rules        from Claude Code's permissions"
     )]
-    Policy(Policy),
+    Policy(PolicySubcommand),
     /// Put gates and loop detectors before the tools of an MCP server.
     #[command(after_help = "\
 Examples:
@@ -218,7 +218,7 @@ It speaks MCP on stdin and stdout, as the server does, and its own lines go to s
 judged by the sealed policy of the folder it was started in; a refusal is a tool result that says why.
 
 Exit status: 0 the client has hung up, 1 the server failed, 2 usage or config error, 130 told to go.")]
-    McpProxy(McpProxy),
+    McpProxy(McpProxyArgs),
     /// Serve an agent over MCP: run checks, show evidence, list what waits.
     #[command(after_help = "\
 Examples:
@@ -229,13 +229,13 @@ Tools: verify, evidence, approvals. It speaks MCP on stdin and stdout, about the
 in. Nothing can be approved, sealed or switched off by it.
 
 Exit status: 0 the client has hung up, 1 it failed, 2 usage.")]
-    Mcp(Mcp),
+    Mcp(McpArgs),
     /// List what waits for a person, and what became of what did.
     #[command(after_help = "\
 Examples:
   checkrein approvals             what waits, newest first
   checkrein approvals --json      everything, as one document")]
-    Approvals(Approvals),
+    Approvals(ApprovalsArgs),
     /// Say yes to exactly one thing that waits, after a look at it.
     #[command(after_help = "\
 Examples:
@@ -246,7 +246,7 @@ A call goes through once; work that a [[verifier]] of kind human asks about is g
 runs out, or the tree is edited. Only a person at a terminal can do this.
 
 Exit status: 0 approved, 1 not approved, 2 usage, 4 not a person.")]
-    Approve(Answer),
+    Approve(ApprovalAnswerArgs),
     /// Say no to exactly one thing that waits.
     #[command(after_help = "\
 Examples:
@@ -255,19 +255,19 @@ Examples:
 The agent is told the reason. Only a person at a terminal can do this.
 
 Exit status: 0 denied, 1 not open any more, 2 usage, 4 not a person.")]
-    Deny(Answer),
+    Deny(ApprovalAnswerArgs),
     /// How far a judge can be believed.
     #[command(subcommand)]
     #[command(after_help = "\
 Examples:
   checkrein judge calibrate labels.jsonl                    recorded replies, no model
   checkrein judge calibrate labels.jsonl --judge reviewer   asks the judge of checkrein.toml")]
-    Judge(Judge),
+    Judge(JudgeSubcommand),
 }
 
-/// See [`Command::Init`].
+/// See [`CliCommand::InitArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Init {
+pub(crate) struct InitArgs {
     /// claude-code or codex; several by repeating it. Default: those that are here.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Vec<String>,
@@ -285,9 +285,9 @@ pub(crate) struct Init {
     pub(crate) undo: bool,
 }
 
-/// See [`Command::Check`].
+/// See [`CliCommand::CheckArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Check {
+pub(crate) struct CheckArgs {
     /// Verifiers to run; all if none is named.
     pub(crate) verifiers: Vec<String>,
     /// Print one JSON document.
@@ -301,9 +301,9 @@ pub(crate) struct Check {
     pub(crate) profile: Option<String>,
 }
 
-/// See [`Command::Run`].
+/// See [`CliCommand::RunArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Run {
+pub(crate) struct RunArgs {
     /// What the agent is to do; without it, stdin says.
     #[arg(value_name = "TASK")]
     pub(crate) text: Option<String>,
@@ -343,9 +343,9 @@ pub(crate) struct Run {
     pub(crate) command: Vec<OsString>,
 }
 
-/// See [`Command::Hook`].
+/// See [`CliCommand::HookArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Hook {
+pub(crate) struct HookArgs {
     /// claude-code, codex or generic.
     pub(crate) agent: String,
     /// Which installed entry this is, so that several count each event once.
@@ -372,17 +372,17 @@ pub(crate) struct Hook {
     pub(crate) note: Option<String>,
 }
 
-/// See [`Command::Demo`].
+/// See [`CliCommand::DemoArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Demo {
+pub(crate) struct DemoArgs {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// See [`Command::Sessions`].
+/// See [`CliCommand::SessionsArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Sessions {
+pub(crate) struct SessionsArgs {
     /// Only this agent's.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
@@ -397,9 +397,9 @@ pub(crate) struct Sessions {
     pub(crate) json: bool,
 }
 
-/// See [`Command::Show`].
+/// See [`CliCommand::ShowArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Show {
+pub(crate) struct ShowArgs {
     /// SESSION or SESSION/TASK; the beginning of an id is enough. Default: the newest task.
     pub(crate) id: Option<String>,
     /// Only why it ended as it did, and why each check was run or was not.
@@ -410,25 +410,25 @@ pub(crate) struct Show {
     pub(crate) json: bool,
 }
 
-/// See [`Command::Gc`].
+/// See [`CliCommand::GcArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Gc {
+pub(crate) struct GcArgs {
     /// Say what would go, and leave everything as it is.
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
-/// See [`Command::Mcp`].
+/// See [`CliCommand::McpArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Mcp {
+pub(crate) struct McpArgs {
     /// Profile of checkrein.toml.
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
 }
 
-/// See [`Command::McpProxy`].
+/// See [`CliCommand::McpProxyArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct McpProxy {
+pub(crate) struct McpProxyArgs {
     /// What rules call the server, instead of the name that it gives itself.
     #[arg(long, value_name = "NAME")]
     pub(crate) name: Option<String>,
@@ -446,17 +446,17 @@ pub(crate) struct McpProxy {
     pub(crate) command: Vec<OsString>,
 }
 
-/// See [`Command::Approvals`].
+/// See [`CliCommand::ApprovalsArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Approvals {
+pub(crate) struct ApprovalsArgs {
     /// Print one JSON document.
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// See [`Command::Approve`] and [`Command::Deny`].
+/// See [`CliCommand::Approve`] and [`CliCommand::Deny`].
 #[derive(Debug, Args)]
-pub(crate) struct Answer {
+pub(crate) struct ApprovalAnswerArgs {
     /// Which, as `checkrein approvals` lists it; the beginning is enough.
     pub(crate) id: String,
     /// Why, for the log; the agent is told why not.
@@ -464,25 +464,25 @@ pub(crate) struct Answer {
     pub(crate) reason: Option<String>,
 }
 
-/// See [`Command::Patch`].
+/// See [`CliCommand::PatchArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Patch {
+pub(crate) struct PatchArgs {
     #[command(subcommand)]
-    pub(crate) what: PatchDo,
+    pub(crate) what: PatchSubcommand,
 }
 
 /// What is done with a patch.
 #[derive(Debug, Subcommand)]
-pub(crate) enum PatchDo {
+pub(crate) enum PatchSubcommand {
     /// Say whether it applies and what it would change; the tree stays as it is.
-    Check(PatchAsked),
+    Check(PatchCliArgs),
     /// Apply it, all or nothing.
-    Apply(PatchAsked),
+    Apply(PatchCliArgs),
 }
 
 /// Which patch, and where.
 #[derive(Debug, Args)]
-pub(crate) struct PatchAsked {
+pub(crate) struct PatchCliArgs {
     /// The file that holds the patch; `-`, or nothing, for stdin.
     #[arg(value_name = "FILE")]
     pub(crate) file: Option<PathBuf>,
@@ -494,9 +494,9 @@ pub(crate) struct PatchAsked {
     pub(crate) json: bool,
 }
 
-/// See [`Command::Judge`].
+/// See [`CliCommand::JudgeSubcommand`].
 #[derive(Debug, Subcommand)]
-pub(crate) enum Judge {
+pub(crate) enum JudgeSubcommand {
     /// Lay what a judge says of labelled answers beside the labels: agreement, kappa, order.
     #[command(after_help = "\
 Examples:
@@ -512,12 +512,12 @@ Files of LLMBar (dataset.json, result.json) are read as they are.
 
 Exit status: 0 enough evidence, 1 not: it may agree below 70 % or no better than chance, 2 usage or a bad \
 file, 3 fewer than 100 labels with a verdict, or the model cannot be asked, 130 Ctrl-C.")]
-    Calibrate(JudgeCalibrate),
+    Calibrate(JudgeCalibrateArgs),
 }
 
-/// See [`Judge::Calibrate`].
+/// See [`JudgeSubcommand::Calibrate`].
 #[derive(Debug, Args)]
-pub(crate) struct JudgeCalibrate {
+pub(crate) struct JudgeCalibrateArgs {
     /// Answers with labels, and with what a judge said of them if it is known.
     #[arg(value_name = "FILE")]
     pub(crate) file: PathBuf,
@@ -538,9 +538,9 @@ pub(crate) struct JudgeCalibrate {
     pub(crate) profile: Option<String>,
 }
 
-/// See [`Command::Watch`].
+/// See [`CliCommand::WatchArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Watch {
+pub(crate) struct WatchArgs {
     /// A session; the beginning of its id is enough. Default: the newest open one.
     pub(crate) id: Option<String>,
     /// Print one short line and end: for Claude Code's `statusLine`, whose JSON it takes on stdin.
@@ -548,9 +548,9 @@ pub(crate) struct Watch {
     pub(crate) line: bool,
 }
 
-/// See [`Command::Replay`].
+/// See [`CliCommand::ReplayArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Replay {
+pub(crate) struct ReplayArgs {
     /// Sessions by id, or trace files (`.jsonl`).
     #[arg(required = true, value_name = "ID|FILE")]
     pub(crate) what: Vec<String>,
@@ -565,9 +565,9 @@ pub(crate) struct Replay {
     pub(crate) json: bool,
 }
 
-/// See [`Command::Doctor`].
+/// See [`CliCommand::DoctorArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Doctor {
+pub(crate) struct DoctorArgs {
     /// Only this agent: claude-code or codex.
     #[arg(long, value_name = "NAME")]
     pub(crate) agent: Option<String>,
@@ -579,17 +579,17 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
-/// See [`Command::Trust`].
+/// See [`CliCommand::TrustArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct Trust {
+pub(crate) struct TrustArgs {
     /// Take the approval back.
     #[arg(long)]
     pub(crate) revoke: bool,
 }
 
-/// See [`Command::Off`].
+/// See [`CliCommand::Off`].
 #[derive(Debug, Args)]
-pub(crate) struct SwitchOff {
+pub(crate) struct OffArgs {
     /// For how long: 30m, 1h, 2h 30m; at most 30d.
     #[arg(long = "for", value_name = "SPAN")]
     pub(crate) span: String,
@@ -598,9 +598,9 @@ pub(crate) struct SwitchOff {
     pub(crate) reason: String,
 }
 
-/// See [`Command::Policy`].
+/// See [`CliCommand::PolicySubcommand`].
 #[derive(Debug, Subcommand)]
-pub(crate) enum Policy {
+pub(crate) enum PolicySubcommand {
     /// Judge a command, with every command that it can run in turn.
     #[command(after_help = "\
 Examples:
@@ -614,7 +614,7 @@ nothing split, nothing stricter.
 
 Exit status: 0 allowed or nothing said, 2 usage or bad rules, 3 prompt, 4 forbidden. With --codex-exit \
 that of Codex: 0 whatever the rules say, 1 bad rules, 2 usage.")]
-    Check(PolicyCheck),
+    Check(PolicyCheckArgs),
     /// Try the rules' own examples; show what each file says, and the digest of it all.
     #[command(after_help = "\
 Examples:
@@ -622,7 +622,7 @@ Examples:
   checkrein policy test --rules new.rules     this file, before it is one of them
 
 Exit status: 0 all examples hold, 1 one does not, 2 usage or bad rules.")]
-    Test(PolicyTest),
+    Test(PolicyTestArgs),
     /// Print rules that say what Claude Code's permission rules say, as far as that goes.
     #[command(after_help = "\
 Examples:
@@ -632,12 +632,12 @@ Examples:
 What cannot be said in rules is a comment that tells why; nothing that would allow more is left in.
 
 Exit status: 0 done, 2 usage, or a file that is no settings.")]
-    Import(PolicyImport),
+    Import(PolicyImportArgs),
 }
 
-/// See [`Policy::Check`].
+/// See [`PolicySubcommand::CheckArgs`].
 #[derive(Debug, Args)]
-pub(crate) struct PolicyCheck {
+pub(crate) struct PolicyCheckArgs {
     /// A rules file; several by repeating it. Default: [policy] rules of checkrein.toml.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) rules: Vec<PathBuf>,
@@ -662,9 +662,9 @@ pub(crate) struct PolicyCheck {
     pub(crate) command: Vec<String>,
 }
 
-/// See [`Policy::Test`].
+/// See [`PolicySubcommand::Test`].
 #[derive(Debug, Args)]
-pub(crate) struct PolicyTest {
+pub(crate) struct PolicyTestArgs {
     /// A rules file; several by repeating it. Default: [policy] rules of checkrein.toml.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) rules: Vec<PathBuf>,
@@ -676,16 +676,16 @@ pub(crate) struct PolicyTest {
     pub(crate) profile: Option<String>,
 }
 
-/// See [`Policy::Import`].
+/// See [`PolicySubcommand::Import`].
 #[derive(Debug, Args)]
-pub(crate) struct PolicyImport {
+pub(crate) struct PolicyImportArgs {
     /// Settings of Claude Code. Default: this repo's, shared and local, and yours.
     #[arg(value_name = "FILE")]
     pub(crate) files: Vec<PathBuf>,
 }
 
 /// The words behind `run`, where only the `--` before a command was forgotten.
-fn command_without_dashes(error: &clap::Error) -> Option<String> {
+fn run_command_missing_double_dash(error: &clap::Error) -> Option<String> {
     let mut typed = std::env::args_os().skip(1);
     let run = typed.next().is_some_and(|word| word == "run");
     let words: Vec<String> = typed
@@ -708,12 +708,12 @@ fn command_without_dashes(error: &clap::Error) -> Option<String> {
 }
 
 /// Reads the command line; help, version and mistakes are printed here.
-pub(crate) fn parse() -> Result<Command, ExitCode> {
-    match Cli::try_parse() {
+pub(crate) fn parse_cli() -> Result<CliCommand, ExitCode> {
+    match CliArgs::try_parse() {
         Ok(cli) => Ok(cli.command),
         Err(error) => {
-            if let Some(words) = command_without_dashes(&error) {
-                return Err(report(&CommandError::usage(
+            if let Some(words) = run_command_missing_double_dash(&error) {
+                return Err(report_command_error(&CommandError::usage_error(
                     "this looks like a command, and it was taken for the task",
                     format!("to run a command: checkrein run -- {words}"),
                 )));
@@ -725,7 +725,7 @@ pub(crate) fn parse() -> Result<Command, ExitCode> {
             } else {
                 exit_code::YES
             };
-            Err(exit_code::exit(code))
+            Err(exit_code::to_exit_code(code))
         }
     }
 }

@@ -19,6 +19,6 @@ pub(crate) const FORBIDDEN: u8 = 4;
 pub(crate) const INTERRUPTED: u8 = 130;
 
 /// As the process's own.
-pub(crate) fn exit(code: u8) -> ExitCode {
+pub(crate) fn to_exit_code(code: u8) -> ExitCode {
     ExitCode::from(code)
 }

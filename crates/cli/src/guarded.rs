@@ -10,11 +10,11 @@ use checkrein_runtime::config::{ConfigWithNamedFiles, PolicySources};
 use checkrein_runtime::{GuardedFileDigests, whole};
 use serde_json::Value;
 
-use crate::locate::{self, Located};
+use crate::locate::{self, ProjectLocation};
 
 /// The keys of Claude Code's settings by which hooks are set, silenced or led astray. The rest
 /// it writes itself while it works, as when a person allows a command for good.
-const ABOUT_HOOKS: &[&str] = &[
+const HOOK_SETTINGS_KEYS: &[&str] = &[
     "allowManagedHooksOnly",
     "disableAllHooks",
     "enabledPlugins",
@@ -23,43 +23,50 @@ const ABOUT_HOOKS: &[&str] = &[
 ];
 
 /// How they are now for who is judged in `root`.
-pub(crate) fn look(located: &Located, root: &Path) -> GuardedFileDigests {
+pub(crate) fn read_guarded_files(located: &ProjectLocation, root: &Path) -> GuardedFileDigests {
     if root != located.place.root {
-        return look(&located.at(root), root);
+        return read_guarded_files(&located.with_project_root(root), root);
     }
     let mut seen = GuardedFileDigests::default();
     let mut others = BTreeMap::new();
-    let configs = [located.repo.as_deref(), located.person.as_deref()];
+    let configs = [
+        located.repo_config.as_deref(),
+        located.person_config.as_deref(),
+    ];
     for config in configs.into_iter().flatten() {
-        let Some(digest) = digest_of(config) else {
+        let Some(digest) = file_digest(config) else {
             continue;
         };
-        seen.policy.insert(name(located, config), digest);
-        let gathered = gathered(config);
+        seen.policy
+            .insert(path_text_from_checkout_or_home(located, config), digest);
+        let gathered = load_config_bundle(config);
         for named in gathered
             .iter()
             .flat_map(ConfigWithNamedFiles::files_named_by_config)
         {
             let digest = Digest::hash_bytes(named.text.as_bytes());
-            seen.policy.insert(name(located, &named.name), digest);
+            seen.policy.insert(
+                path_text_from_checkout_or_home(located, &named.name),
+                digest,
+            );
         }
         for program in gathered
             .iter()
             .flat_map(ConfigWithNamedFiles::middleware_programs)
         {
-            if let Some(digest) = digest_of(&program) {
-                others.insert(name(located, &program), digest);
+            if let Some(digest) = file_digest(&program) {
+                others.insert(path_text_from_checkout_or_home(located, &program), digest);
             }
         }
     }
-    for settings in settings(located) {
-        if let Some(digest) = about_hooks(&settings) {
-            others.insert(name(located, &settings), digest);
+    for settings in hook_settings_files(located) {
+        if let Some(digest) = hook_settings_digest(&settings) {
+            others.insert(path_text_from_checkout_or_home(located, &settings), digest);
         }
     }
-    for ignores in ignores(located) {
-        if let Some(digest) = digest_of(&ignores) {
-            others.insert(name(located, &ignores), digest);
+    for ignores in git_ignore_files(located) {
+        if let Some(digest) = file_digest(&ignores) {
+            others.insert(path_text_from_checkout_or_home(located, &ignores), digest);
         }
     }
     seen.others = others;
@@ -67,13 +74,13 @@ pub(crate) fn look(located: &Located, root: &Path) -> GuardedFileDigests {
 }
 
 /// A config with the files it names, as they are now.
-pub(crate) fn gathered(config: &Path) -> Option<ConfigWithNamedFiles> {
-    let source = locate::read(config).ok().flatten()?;
+pub(crate) fn load_config_bundle(config: &Path) -> Option<ConfigWithNamedFiles> {
+    let source = locate::read_config_source(config).ok().flatten()?;
     ConfigWithNamedFiles::gather_files_named_by_config(source).ok()
 }
 
 /// Settings in which hooks of agents are installed: of this repo, and of the person.
-pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
+pub(crate) fn hook_settings_files(located: &ProjectLocation) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for folder in [&located.top, &located.place.root] {
         found.push(folder.join(".claude/settings.json"));
@@ -81,10 +88,10 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
         found.push(folder.join(".codex/hooks.json"));
         found.push(folder.join(".codex/config.toml"));
     }
-    if let Some(folder) = locate::agent_folder("CLAUDE_CONFIG_DIR", ".claude") {
+    if let Some(folder) = locate::agent_home_folder("CLAUDE_CONFIG_DIR", ".claude") {
         found.push(folder.join("settings.json"));
     }
-    if let Some(folder) = locate::agent_folder("CODEX_HOME", ".codex") {
+    if let Some(folder) = locate::agent_home_folder("CODEX_HOME", ".codex") {
         found.push(folder.join("hooks.json"));
         found.push(folder.join("config.toml"));
     }
@@ -95,8 +102,8 @@ pub(crate) fn settings(located: &Located) -> Vec<PathBuf> {
 
 /// What no tool call may write: our state, settings with hooks that lie elsewhere than usual,
 /// the rules and schemas in force, and files that middleware runs.
-pub(crate) fn protected(located: &Located, sources: &PolicySources) -> Vec<String> {
-    let mut paths: Vec<PathBuf> = settings(located);
+pub(crate) fn protected_paths(located: &ProjectLocation, sources: &PolicySources) -> Vec<String> {
+    let mut paths: Vec<PathBuf> = hook_settings_files(located);
     paths.extend(located.place.state.parent().map(Path::to_owned));
     for gathered in [&sources.repo, &sources.person].into_iter().flatten() {
         paths.extend(
@@ -110,17 +117,17 @@ pub(crate) fn protected(located: &Located, sources: &PolicySources) -> Vec<Strin
     paths.into_iter().filter_map(text).collect()
 }
 
-fn ignores(located: &Located) -> Vec<PathBuf> {
+fn git_ignore_files(located: &ProjectLocation) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = [&located.top, &located.place.root]
         .map(|folder| folder.join(".gitignore"))
         .into();
-    found.extend(locate::git_folder(&located.top).map(|git| git.join("info/exclude")));
+    found.extend(locate::git_common_dir(&located.top).map(|git| git.join("info/exclude")));
     found
 }
 
 /// Digest of the whole file, if there is one.
-fn digest_of(file: &Path) -> Option<Digest> {
-    bytes(file).map(|bytes| Digest::hash_bytes(&bytes))
+fn file_digest(file: &Path) -> Option<Digest> {
+    guarded_file_bytes(file).map(|bytes| Digest::hash_bytes(&bytes))
 }
 
 /// More of a guarded file is not read.
@@ -128,7 +135,7 @@ const MAX_FILE: u64 = 8 * 1024 * 1024;
 
 /// What is no file could keep a hook waiting for ever, or feed it for ever: it counts by its
 /// kind alone.
-fn bytes(file: &Path) -> Option<Vec<u8>> {
+fn guarded_file_bytes(file: &Path) -> Option<Vec<u8>> {
     let opened = match whole::open_regular_file(file) {
         Ok(opened) => opened,
         Err(_) => {
@@ -146,15 +153,15 @@ fn bytes(file: &Path) -> Option<Vec<u8>> {
 }
 
 /// What cannot be read as settings counts as it is: so may the agent take it.
-fn about_hooks(file: &Path) -> Option<Digest> {
-    let bytes = bytes(file)?;
+fn hook_settings_digest(file: &Path) -> Option<Digest> {
+    let bytes = guarded_file_bytes(file)?;
     let settings = file.file_name().is_some_and(|name| {
         let name = name.to_string_lossy();
         name.starts_with("settings.")
     });
     match serde_json::from_slice::<Value>(&bytes) {
         Ok(Value::Object(mut object)) if settings => {
-            object.retain(|key, _| ABOUT_HOOKS.contains(&key.as_str()));
+            object.retain(|key, _| HOOK_SETTINGS_KEYS.contains(&key.as_str()));
             Some(Digest::hash_json(&Value::Object(object)))
         }
         _ => Some(Digest::hash_bytes(&bytes)),
@@ -162,11 +169,11 @@ fn about_hooks(file: &Path) -> Option<Digest> {
 }
 
 /// As a person is told: from the checkout on, or from home on.
-fn name(located: &Located, file: &Path) -> String {
+fn path_text_from_checkout_or_home(located: &ProjectLocation, file: &Path) -> String {
     if let Ok(below) = file.strip_prefix(&located.top) {
         return below.display().to_string();
     }
-    let home = locate::home();
+    let home = locate::home_folder();
     match home.and_then(|home| file.strip_prefix(home).ok().map(Path::to_owned)) {
         Some(below) => format!("~/{}", below.display()),
         None => file.display().to_string(),

@@ -14,19 +14,19 @@ use checkrein_runtime::{Deadline, RuntimeError};
 use checkrein_store::{SqliteStore, Store as _, StoreError};
 
 use crate::commands::engine;
-use crate::locate::{self, Located};
+use crate::locate::{self, ProjectLocation};
 use crate::session_index;
 
 /// A place, and its store.
-pub(crate) struct Settled {
-    pub(crate) located: Located,
+pub(crate) struct LocatedProjectWithStore {
+    pub(crate) located: ProjectLocation,
     pub(crate) store: Arc<SqliteStore>,
 }
 
-impl Settled {
-    fn at(self, root: &Path) -> Self {
+impl LocatedProjectWithStore {
+    fn with_project_root(self, root: &Path) -> Self {
         Self {
-            located: self.located.at(root),
+            located: self.located.with_project_root(root),
             ..self
         }
     }
@@ -34,66 +34,69 @@ impl Settled {
 
 /// Where a session is judged whose agent works in this place. `quick`: what its newest row says
 /// is enough. `by_id`: its id is no other session's, in whatever folder.
-pub(crate) fn of_session(
-    located: Located,
+pub(crate) fn locate_session_store(
+    located: ProjectLocation,
     session: &SessionId,
     (quick, by_id): (bool, bool),
     busy: Duration,
     patience: Deadline<'_>,
-) -> Result<Settled, RuntimeError> {
+) -> Result<LocatedProjectWithStore, RuntimeError> {
     // Nobody has begun here where there is no state: it is made for one that does.
     let mut here = None;
     if located.place.state.is_dir() {
-        let store = engine::store_within(&located.place, busy)?;
-        if quick && says_here(&located, &store, session)? {
-            return Ok(Settled { located, store });
+        let store = engine::open_store_with_timeout(&located.place, busy)?;
+        if quick && is_newest_task_at_root(&located, &store, session)? {
+            return Ok(LocatedProjectWithStore { located, store });
         }
-        let runtime = engine::runtime(&located, store.clone(), TaskDriver::Hook);
+        let runtime = engine::build_runtime(&located, store.clone(), TaskDriver::Hook);
         if let Some(sealed) = runtime.seal_origin(session)? {
-            let located = match sealed.root.filter(|root| stays(&located, root)) {
-                Some(root) => located.at(&root),
+            let located = match sealed.root.filter(|root| is_same_checkout(&located, root)) {
+                Some(root) => located.with_project_root(&root),
                 None => located,
             };
-            return Ok(Settled { located, store });
+            return Ok(LocatedProjectWithStore { located, store });
         }
         here = Some(store);
     }
-    if let Some(settled) = further_up(&located, session, busy)? {
+    if let Some(settled) = find_session_in_parent_folders(&located, session, busy)? {
         return Ok(settled);
     }
-    if by_id && let Some(settled) = elsewhere(&located, session, busy)? {
+    if by_id && let Some(settled) = locate_session_in_other_folder(&located, session, busy)? {
         return Ok(settled);
     }
-    session_index::enter(&located.place.state, session);
+    session_index::add_session_index_entry(&located.place.state, session);
     let store = match here {
         Some(store) => store,
-        None => engine::store_within(&located.place, busy)?,
+        None => engine::open_store_with_timeout(&located.place, busy)?,
     };
-    engine::runtime(&located, store.clone(), TaskDriver::Hook)
+    engine::build_runtime(&located, store.clone(), TaskDriver::Hook)
         .make_other_sessions_detect_edits(session, patience)?;
-    let located = located.settled()?;
-    Ok(Settled { located, store })
+    let located = located.for_new_session()?;
+    Ok(LocatedProjectWithStore { located, store })
 }
 
 /// Where a session is judged that begins in this place without a hook.
-pub(crate) fn of_new(located: Located, session: &SessionId) -> Result<Located, RuntimeError> {
+pub(crate) fn locate_new_session_folder(
+    located: ProjectLocation,
+    session: &SessionId,
+) -> Result<ProjectLocation, RuntimeError> {
     if let Err(StoreError::Missing { .. }) = SqliteStore::open_store_read_only(&located.place.state)
     {
         return Ok(located);
     }
-    let store = engine::store(&located.place)?;
+    let store = engine::open_store(&located.place)?;
     let never = std::sync::atomic::AtomicBool::new(false);
     let patience = Deadline {
         due_at: None,
         cancelled: &never,
     };
-    engine::runtime(&located, store, TaskDriver::Hook)
+    engine::build_runtime(&located, store, TaskDriver::Hook)
         .make_other_sessions_detect_edits(session, patience)?;
-    Ok(located.settled()?)
+    Ok(located.for_new_session()?)
 }
 
-fn says_here(
-    located: &Located,
+fn is_newest_task_at_root(
+    located: &ProjectLocation,
     store: &SqliteStore,
     session: &SessionId,
 ) -> Result<bool, StoreError> {
@@ -104,50 +107,53 @@ fn says_here(
 }
 
 /// Whoever goes on in another checkout is judged in that one.
-fn stays(located: &Located, root: &Path) -> bool {
-    located.from.starts_with(root) || root.starts_with(&located.top)
+fn is_same_checkout(located: &ProjectLocation, root: &Path) -> bool {
+    located.start_folder.starts_with(root) || root.starts_with(&located.top)
 }
 
 /// A session that is known further up, or here without git, of whose folder this one is a part:
 /// a repo that was made of it or inside of it, or taken away above it, is no way to a new policy.
-fn further_up(
-    located: &Located,
+fn find_session_in_parent_folders(
+    located: &ProjectLocation,
     session: &SessionId,
     busy: Duration,
-) -> Result<Option<Settled>, RuntimeError> {
-    for above in locate::with_states_above(located) {
-        let known = known_in(above, session, busy)?;
-        if let Some((known, root)) = known.filter(|(_, root)| located.from.starts_with(root)) {
-            return Ok(Some(known.at(&root)));
+) -> Result<Option<LocatedProjectWithStore>, RuntimeError> {
+    for above in locate::ancestor_state_locations(located) {
+        let known = find_session_in_state(above, session, busy)?;
+        if let Some((known, root)) =
+            known.filter(|(_, root)| located.start_folder.starts_with(root))
+        {
+            return Ok(Some(known.with_project_root(&root)));
         }
     }
     Ok(None)
 }
 
 /// A session that began in a folder which this one is no part of: its agent has moved.
-fn elsewhere(
-    located: &Located,
+fn locate_session_in_other_folder(
+    located: &ProjectLocation,
     session: &SessionId,
     busy: Duration,
-) -> Result<Option<Settled>, RuntimeError> {
-    let Some(state) = session_index::find(&located.place.state, session) else {
+) -> Result<Option<LocatedProjectWithStore>, RuntimeError> {
+    let Some(state) = session_index::find_session_state_folder(&located.place.state, session)
+    else {
         return Ok(None);
     };
     let mut other = located.clone();
     other.place.state = state;
-    let known = known_in(other, session, busy)?;
+    let known = find_session_in_state(other, session, busy)?;
     // A folder that is gone cannot be judged.
     let there = known.filter(|(_, root)| root.is_dir());
-    Ok(there.map(|(known, root)| known.at(&root)))
+    Ok(there.map(|(known, root)| known.with_project_root(&root)))
 }
 
 /// The session in this state folder, and the folder that its policy was sealed for, if both are
 /// known.
-fn known_in(
-    located: Located,
+fn find_session_in_state(
+    located: ProjectLocation,
     session: &SessionId,
     busy: Duration,
-) -> Result<Option<(Settled, PathBuf)>, RuntimeError> {
+) -> Result<Option<(LocatedProjectWithStore, PathBuf)>, RuntimeError> {
     let knows = match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(store) => store.has_session(session)?,
         Err(_) => false,
@@ -155,9 +161,9 @@ fn known_in(
     if !knows {
         return Ok(None);
     }
-    let store = engine::store_within(&located.place, busy)?;
-    let runtime = engine::runtime(&located, store.clone(), TaskDriver::Hook);
+    let store = engine::open_store_with_timeout(&located.place, busy)?;
+    let runtime = engine::build_runtime(&located, store.clone(), TaskDriver::Hook);
     let sealed = runtime.seal_origin(session)?.unwrap_or_default();
-    let settled = Settled { located, store };
+    let settled = LocatedProjectWithStore { located, store };
     Ok(sealed.root.map(|root| (settled, root)))
 }

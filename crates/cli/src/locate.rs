@@ -21,26 +21,26 @@ pub(crate) const CONFIG: &str = "checkrein.toml";
 
 /// Where we are.
 #[derive(Debug, Clone)]
-pub(crate) struct Located {
+pub(crate) struct ProjectLocation {
     /// The tree that is judged.
     pub(crate) place: TreeAndStateFolder,
     /// The repo's config. Read only when a policy is compiled: a sealed session never does.
-    pub(crate) repo: Option<PathBuf>,
+    pub(crate) repo_config: Option<PathBuf>,
     /// The person's own.
-    pub(crate) person: Option<PathBuf>,
+    pub(crate) person_config: Option<PathBuf>,
     /// Top of the checkout; without git the folder itself.
     pub(crate) top: PathBuf,
     /// The folder that was looked from.
-    pub(crate) from: PathBuf,
+    pub(crate) start_folder: PathBuf,
     /// Nothing of the repo counts until a person has approved it.
     pub(crate) require_trust: bool,
     /// Which profile is asked for.
-    profile: Wanted,
+    profile: ConfigProfileChoice,
 }
 
 /// A profile by its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Wanted {
+enum ConfigProfileChoice {
     Plain,
     Named(String),
     IfThere(String),
@@ -48,7 +48,7 @@ enum Wanted {
 
 /// What was said on the command line about where things are.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Given<'a> {
+pub(crate) struct StateAndProfileArgs<'a> {
     /// The state folder.
     pub(crate) state: Option<&'a Path>,
     /// The profile.
@@ -58,19 +58,25 @@ pub(crate) struct Given<'a> {
     pub(crate) require_trust: bool,
 }
 
-impl Located {
+impl ProjectLocation {
     /// What goes on here although it was edited.
-    pub(crate) fn held(&self) -> io::Result<Option<ConfigHeldDespiteEdit>> {
+    pub(crate) fn config_held_despite_edit(&self) -> io::Result<Option<ConfigHeldDespiteEdit>> {
         held::read_held_config(&self.place.state, &self.place.root)
     }
 
     /// The same for who begins here, which may be in a folder whose config was taken away.
-    pub(crate) fn held_nearest(&self) -> io::Result<Option<ConfigHeldDespiteEdit>> {
-        held::nearest_config_held_despite_edit(&self.place.state, &self.from, &self.place.root)
+    pub(crate) fn nearest_config_held_despite_edit(
+        &self,
+    ) -> io::Result<Option<ConfigHeldDespiteEdit>> {
+        held::nearest_config_held_despite_edit(
+            &self.place.state,
+            &self.start_folder,
+            &self.place.root,
+        )
     }
 
     /// What is held cannot be read, or not be written.
-    pub(crate) fn kept(&self, source: io::Error) -> ConfigError {
+    pub(crate) fn held_config_io_error(&self, source: io::Error) -> ConfigError {
         ConfigError::StateFile {
             name: self.place.state.join("held.json"),
             source,
@@ -78,29 +84,33 @@ impl Located {
     }
 
     /// Lets go of it.
-    pub(crate) fn let_go(&self) -> io::Result<()> {
-        held::remove_configs_held_despite_edit(&self.place.state, &self.from, &self.place.root)
+    pub(crate) fn drop_config_held_despite_edit(&self) -> io::Result<()> {
+        held::remove_configs_held_despite_edit(
+            &self.place.state,
+            &self.start_folder,
+            &self.place.root,
+        )
     }
 
     /// Under the profile that a session was sealed with, whatever is asked for here.
-    pub(crate) fn under(&self, profile: &RequestedConfigProfile) -> Self {
+    pub(crate) fn with_sealed_profile(&self, profile: &RequestedConfigProfile) -> Self {
         Self {
             profile: match profile {
-                RequestedConfigProfile::Plain => Wanted::Plain,
-                RequestedConfigProfile::For(name) => Wanted::IfThere(name.clone()),
+                RequestedConfigProfile::Plain => ConfigProfileChoice::Plain,
+                RequestedConfigProfile::For(name) => ConfigProfileChoice::IfThere(name.clone()),
             },
             ..self.clone()
         }
     }
 
     /// For who is judged in this folder.
-    pub(crate) fn at(&self, root: &Path) -> Self {
+    pub(crate) fn with_project_root(&self, root: &Path) -> Self {
         let config = Some(root.join(CONFIG)).filter(|file| whole::is_path_present(file));
         let mut place = self.place.clone();
         place.root = root.to_owned();
         Self {
             place,
-            repo: config,
+            repo_config: config,
             top: git_top(root).unwrap_or(root).to_owned(),
             ..self.clone()
         }
@@ -108,67 +118,73 @@ impl Located {
 
     /// Where a session that begins here is judged: where the nearest config lies, or lay before
     /// it was taken away while a task was open.
-    pub(crate) fn settled(self) -> Result<Self, ConfigError> {
-        match self.held_nearest().map_err(|source| self.kept(source))? {
-            Some(held) if held.root != self.place.root => Ok(self.at(&held.root)),
+    pub(crate) fn for_new_session(self) -> Result<Self, ConfigError> {
+        match self
+            .nearest_config_held_despite_edit()
+            .map_err(|source| self.held_config_io_error(source))?
+        {
+            Some(held) if held.root != self.place.root => Ok(self.with_project_root(&held.root)),
             _ => Ok(self),
         }
     }
 
     /// Compiles the policy that a session beginning here is sealed with: from the texts that
     /// are held, if any are, and under `require_trust` from nothing that is not approved.
-    pub(crate) fn compile(&self, driver: TaskDriver) -> Result<CompiledPolicy, ConfigError> {
-        let sources = sources::in_force(self)?;
+    pub(crate) fn compile_policy(&self, driver: TaskDriver) -> Result<CompiledPolicy, ConfigError> {
+        let sources = sources::effective_policy_sources(self)?;
         // A mistake in what was edited is told, although older texts go on.
         if let Some(edited) = &sources.edited {
-            self.unguarded(edited, driver)?;
+            self.compile_policy_sans_local_paths(edited, driver)?;
         }
-        let mut compiled = self.compile_from(&sources.sources, driver)?;
+        let mut compiled = self.compile_policy_from(&sources.sources, driver)?;
         compiled.warnings.extend(sources.notes);
         Ok(compiled)
     }
 
     /// The same from these texts, whatever is held or approved.
-    pub(crate) fn compile_from(
+    pub(crate) fn compile_policy_from(
         &self,
         sources: &PolicySources,
         driver: TaskDriver,
     ) -> Result<CompiledPolicy, ConfigError> {
-        let mut compiled = self.unguarded(sources, driver)?;
-        config::protect_paths_in_policy(&mut compiled.policy, guarded::protected(self, sources));
+        let mut compiled = self.compile_policy_sans_local_paths(sources, driver)?;
+        config::protect_paths_in_policy(
+            &mut compiled.policy,
+            guarded::protected_paths(self, sources),
+        );
         config::set_policy_root(&mut compiled.policy, &self.place.root);
         Ok(compiled)
     }
 
     /// The same without the paths of this machine, so that it is the same on every one.
-    pub(crate) fn unguarded(
+    pub(crate) fn compile_policy_sans_local_paths(
         &self,
         sources: &PolicySources,
         driver: TaskDriver,
     ) -> Result<CompiledPolicy, ConfigError> {
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        config::compile_config_bundles(repo, person, driver, self.profile())
+        config::compile_config_bundles(repo, person, driver, self.config_profile_choice())
     }
 
     /// Name and text of the rules files that would be compiled.
-    pub(crate) fn rules_files(
+    pub(crate) fn rules_files_to_compile(
         &self,
         sources: &PolicySources,
     ) -> Result<Vec<(String, String)>, ConfigError> {
         let (repo, person) = (sources.repo.as_ref(), sources.person.as_ref());
-        config::rules_file_texts(repo, person, self.profile())
+        config::rules_file_texts(repo, person, self.config_profile_choice())
     }
 
-    fn profile(&self) -> ProfileChoice<'_> {
+    fn config_profile_choice(&self) -> ProfileChoice<'_> {
         match &self.profile {
-            Wanted::Plain => ProfileChoice::Plain,
-            Wanted::Named(name) => ProfileChoice::Named(name),
-            Wanted::IfThere(name) => ProfileChoice::IfThere(name),
+            ConfigProfileChoice::Plain => ProfileChoice::Plain,
+            ConfigProfileChoice::Named(name) => ProfileChoice::Named(name),
+            ConfigProfileChoice::IfThere(name) => ProfileChoice::IfThere(name),
         }
     }
 
     /// The same under this profile, whatever was asked for.
-    pub(crate) fn compile_plain(
+    pub(crate) fn compile_with_profile(
         &self,
         sources: &PolicySources,
         profile: Option<&str>,
@@ -180,21 +196,22 @@ impl Located {
     }
 
     /// Which profile a session that begins here is sealed with.
-    pub(crate) fn asked(&self) -> RequestedConfigProfile {
-        self.profile().into()
+    pub(crate) fn profile_for_new_session(&self) -> RequestedConfigProfile {
+        self.config_profile_choice().into()
     }
 
     /// What is held here, compiled, if it may count.
-    pub(crate) fn compile_held(&self) -> Option<CompiledPolicy> {
-        let held = self.held().ok().flatten()?;
-        if !sources::may_count(self, &held.sources) {
+    pub(crate) fn compile_config_held_despite_edit(&self) -> Option<CompiledPolicy> {
+        let held = self.config_held_despite_edit().ok().flatten()?;
+        if !sources::are_config_sources_trusted(self, &held.sources) {
             return None;
         }
-        self.compile_from(&held.sources, TaskDriver::Hook).ok()
+        self.compile_policy_from(&held.sources, TaskDriver::Hook)
+            .ok()
     }
 
     /// Without git only the folder itself counts; a config further up is passed over.
-    pub(crate) fn passed_over(&self) -> Option<PathBuf> {
+    pub(crate) fn ignored_config_folder(&self) -> Option<PathBuf> {
         let no_git = !self.top.join(".git").exists();
         let mut above = self.top.ancestors().skip(1).filter(|_| no_git);
         above
@@ -203,7 +220,7 @@ impl Located {
     }
 
     /// Where the config is from the top of the checkout on: `.` if it is there.
-    pub(crate) fn below_top(&self) -> String {
+    pub(crate) fn root_relative_to_top(&self) -> String {
         match self.place.root.strip_prefix(&self.top) {
             Ok(below) if below.as_os_str().is_empty() => ".".to_owned(),
             Ok(below) => below.display().to_string(),
@@ -213,26 +230,37 @@ impl Located {
 }
 
 /// Looks from `from` upwards. `state` overrides the state folder.
-pub(crate) fn locate(from: &Path, state: Option<&Path>) -> Located {
-    let folder = state.map_or_else(usual_state_folder, absolute);
-    located(from, &folder, Given::default())
+pub(crate) fn locate_project(from: &Path, state: Option<&Path>) -> ProjectLocation {
+    let folder = state.map_or_else(default_state_folder, absolute_path);
+    locate_project_with_state(from, &folder, StateAndProfileArgs::default())
 }
 
 /// The same under this profile, if one is named.
-pub(crate) fn locate_under(from: &Path, profile: Option<&str>) -> Located {
-    let given = Given {
+pub(crate) fn locate_project_with_profile(from: &Path, profile: Option<&str>) -> ProjectLocation {
+    let given = StateAndProfileArgs {
         profile,
-        ..Given::default()
+        ..StateAndProfileArgs::default()
     };
-    located(from, &usual_state_folder(), given)
+    locate_project_with_state(from, &default_state_folder(), given)
 }
 
 /// The same with all that was said to a hook.
-pub(crate) fn locate_given(from: &Path, given: Given<'_>) -> Result<Located, String> {
-    Ok(located(from, &state_folder(given)?, given))
+pub(crate) fn locate_project_for_hook(
+    from: &Path,
+    given: StateAndProfileArgs<'_>,
+) -> Result<ProjectLocation, String> {
+    Ok(locate_project_with_state(
+        from,
+        &state_folder(given)?,
+        given,
+    ))
 }
 
-fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
+fn locate_project_with_state(
+    from: &Path,
+    state: &Path,
+    given: StateAndProfileArgs<'_>,
+) -> ProjectLocation {
     let from = from.canonicalize().unwrap_or_else(|_| from.to_owned());
     let git = git_top(&from);
     // Without a repo only the folder itself counts: what lies above may be anybody's.
@@ -261,16 +289,16 @@ fn located(from: &Path, state: &Path, given: Given<'_>) -> Located {
     };
     let folder = match given.require_trust {
         true => account_home().map(|home| home.join(".config")),
-        false => config_folder(),
+        false => xdg_config_folder(),
     };
-    Located {
+    ProjectLocation {
         place,
-        repo: config,
-        person: folder.map(|folder| folder.join("checkrein").join(CONFIG)),
+        repo_config: config,
+        person_config: folder.map(|folder| folder.join("checkrein").join(CONFIG)),
         top: top.to_owned(),
-        from: from.clone(),
+        start_folder: from.clone(),
         require_trust: given.require_trust,
-        profile: wanted(given),
+        profile: choose_profile(given),
     }
 }
 
@@ -281,24 +309,24 @@ fn git_top(folder: &Path) -> Option<&Path> {
         .find(|folder| folder.join(".git").exists())
 }
 
-fn wanted(given: Given<'_>) -> Wanted {
+fn choose_profile(given: StateAndProfileArgs<'_>) -> ConfigProfileChoice {
     let said = |name: &str| env::var(name).ok().filter(|value| !value.is_empty());
     if let Some(name) = given.profile {
-        return Wanted::Named(name.to_owned());
+        return ConfigProfileChoice::Named(name.to_owned());
     }
     if given.require_trust {
-        return Wanted::Plain;
+        return ConfigProfileChoice::Plain;
     }
     if let Some(name) = said("CHECKREIN_PROFILE") {
-        return Wanted::Named(name);
+        return ConfigProfileChoice::Named(name);
     }
     match said("CI").as_deref() {
-        None | Some("false" | "0") => Wanted::Plain,
-        Some(_) => Wanted::IfThere("ci".to_owned()),
+        None | Some("false" | "0") => ConfigProfileChoice::Plain,
+        Some(_) => ConfigProfileChoice::IfThere("ci".to_owned()),
     }
 }
 
-pub(crate) fn read(file: &Path) -> Result<Option<ConfigSource>, ConfigError> {
+pub(crate) fn read_config_source(file: &Path) -> Result<Option<ConfigSource>, ConfigError> {
     let text = whole::read_limited_text_file(file, whole::MAX_CONFIG_BYTES).map_err(|source| {
         ConfigError::Unreadable {
             name: file.to_owned(),
@@ -312,10 +340,10 @@ pub(crate) fn read(file: &Path) -> Result<Option<ConfigSource>, ConfigError> {
 }
 
 /// The folder in which git keeps what all worktrees of a repo share.
-pub(crate) fn git_folder(top: &Path) -> Option<PathBuf> {
+pub(crate) fn git_common_dir(top: &Path) -> Option<PathBuf> {
     let dot_git = top.join(".git");
-    match pointed_to(top) {
-        Some(folder) => match pointer(&folder.join("commondir")) {
+    match linked_git_dir(top) {
+        Some(folder) => match read_git_pointer(&folder.join("commondir")) {
             Some(common) => Some(folder.join(common.trim())),
             None => Some(folder),
         },
@@ -324,36 +352,36 @@ pub(crate) fn git_folder(top: &Path) -> Option<PathBuf> {
 }
 
 /// Where the `.git` of a linked worktree or submodule points to.
-fn pointed_to(top: &Path) -> Option<PathBuf> {
-    let pointer = pointer(&top.join(".git"))?;
+fn linked_git_dir(top: &Path) -> Option<PathBuf> {
+    let pointer = read_git_pointer(&top.join(".git"))?;
     let folder = pointer.trim().strip_prefix("gitdir: ")?;
     Some(top.join(folder))
 }
 
 /// The text of a file of git's that names a folder.
-fn pointer(file: &Path) -> Option<String> {
+fn read_git_pointer(file: &Path) -> Option<String> {
     whole::read_limited_text_file(file, whole::MAX_SMALL_BYTES).ok()?
 }
 
 /// Whether the repo that this linked worktree points to knows of it: anybody can point.
 pub(crate) fn is_linked_worktree(top: &Path) -> bool {
-    let known = pointed_to(top)
-        .and_then(|folder| pointer(&folder.join("gitdir")))
+    let known = linked_git_dir(top)
+        .and_then(|folder| read_git_pointer(&folder.join("gitdir")))
         .and_then(|back| Path::new(back.trim()).canonicalize().ok());
     known.is_some() && known == top.join(".git").canonicalize().ok()
 }
 
 /// This place with each state folder, other than its own, that this folder and those above have
 /// or had: as a repo, and without git.
-pub(crate) fn with_states_above(located: &Located) -> Vec<Located> {
+pub(crate) fn ancestor_state_locations(located: &ProjectLocation) -> Vec<ProjectLocation> {
     let Some(all) = located.place.state.parent() else {
         return Vec::new();
     };
     let mut ids = Vec::new();
-    for folder in located.from.ancestors() {
-        let repo = git_folder(folder).unwrap_or_else(|| folder.join(".git"));
-        ids.push(id_of(repo));
-        ids.push(id_of(folder.to_owned()));
+    for folder in located.start_folder.ancestors() {
+        let repo = git_common_dir(folder).unwrap_or_else(|| folder.join(".git"));
+        ids.push(folder_id_from_path_digest(repo));
+        ids.push(folder_id_from_path_digest(folder.to_owned()));
     }
     let states = ids.into_iter().map(|id| all.join(id));
     let others = states.filter(|state| *state != located.place.state && state.is_dir());
@@ -367,10 +395,10 @@ pub(crate) fn with_states_above(located: &Located) -> Vec<Located> {
 
 /// All worktrees of a repo share one id: that of its common git folder.
 fn repo_id(top: &Path) -> String {
-    id_of(git_folder(top).unwrap_or_else(|| top.to_owned()))
+    folder_id_from_path_digest(git_common_dir(top).unwrap_or_else(|| top.to_owned()))
 }
 
-fn id_of(identity: PathBuf) -> String {
+fn folder_id_from_path_digest(identity: PathBuf) -> String {
     let identity = identity.canonicalize().unwrap_or(identity);
     let mut id = Digest::hash_bytes(identity.as_os_str().as_encoded_bytes()).to_hex();
     id.truncate(16);
@@ -391,25 +419,25 @@ fn id_of(identity: PathBuf) -> String {
 }
 
 /// The state folder of all repos. Always absolute: agents change their folder.
-pub(crate) fn state_folder(given: Given<'_>) -> Result<PathBuf, String> {
+pub(crate) fn state_folder(given: StateAndProfileArgs<'_>) -> Result<PathBuf, String> {
     match given.state {
-        Some(folder) => Ok(absolute(folder)),
+        Some(folder) => Ok(absolute_path(folder)),
         None if given.require_trust => {
             let home = account_home().ok_or(
                 "under --require-trust the state folder is the account's own, and this account has no folder in /etc/passwd: name one in the hook's command, with --state DIR",
             )?;
             Ok(home.join(".local").join("state").join("checkrein"))
         }
-        None => Ok(usual_state_folder()),
+        None => Ok(default_state_folder()),
     }
 }
 
-fn absolute(folder: &Path) -> PathBuf {
+fn absolute_path(folder: &Path) -> PathBuf {
     std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned())
 }
 
 /// The state folder of all repos as the environment names it.
-pub(crate) fn usual_state_folder() -> PathBuf {
+pub(crate) fn default_state_folder() -> PathBuf {
     let named = |name: &str| {
         env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -418,9 +446,9 @@ pub(crate) fn usual_state_folder() -> PathBuf {
     let folder = named("CHECKREIN_STATE")
         .or_else(|| named("XDG_STATE_HOME").map(|folder| folder.join("checkrein")))
         .or_else(|| named("LOCALAPPDATA").map(|folder| folder.join("checkrein")))
-        .or_else(|| home().map(|home| home.join(".local").join("state").join("checkrein")))
+        .or_else(|| home_folder().map(|home| home.join(".local").join("state").join("checkrein")))
         .unwrap_or_else(|| env::temp_dir().join("checkrein-state"));
-    absolute(&folder)
+    absolute_path(&folder)
 }
 
 /// For what may be thrown away; not the system's folder for temporary files.
@@ -437,7 +465,7 @@ pub(crate) fn cache_folder() -> PathBuf {
         .join("checkrein")
 }
 
-fn config_folder() -> Option<PathBuf> {
+fn xdg_config_folder() -> Option<PathBuf> {
     let named = |name: &str| {
         env::var_os(name)
             .filter(|value| !value.is_empty())
@@ -445,12 +473,12 @@ fn config_folder() -> Option<PathBuf> {
     };
     named("XDG_CONFIG_HOME")
         .or_else(|| named("APPDATA"))
-        .or_else(|| home().map(|home| home.join(".config")))
+        .or_else(|| home_folder().map(|home| home.join(".config")))
 }
 
 /// The person's folder. Linked statically, the C library must not be asked who they are: it
 /// would load parts of itself that may be of another version.
-pub(crate) fn home() -> Option<PathBuf> {
+pub(crate) fn home_folder() -> Option<PathBuf> {
     #[cfg(all(target_os = "linux", target_feature = "crt-static"))]
     if env::var_os("HOME").is_none() {
         return account_home();
@@ -459,11 +487,11 @@ pub(crate) fn home() -> Option<PathBuf> {
 }
 
 /// A person's folder of an agent: what this variable names, or the usual one in their own.
-pub(crate) fn agent_folder(variable: &str, usual: &str) -> Option<PathBuf> {
+pub(crate) fn agent_home_folder(variable: &str, usual: &str) -> Option<PathBuf> {
     env::var_os(variable)
         .filter(|value| !value.is_empty())
         .map(PathBuf::from)
-        .or_else(|| home().map(|home| home.join(usual)))
+        .or_else(|| home_folder().map(|home| home.join(usual)))
 }
 
 /// The person's folder by their account, whatever the environment says. `None` where only the

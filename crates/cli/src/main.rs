@@ -38,20 +38,20 @@ fn main() -> ExitCode {
     #[cfg(target_os = "linux")]
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|word| word == confine::ENTER)
+        .is_some_and(|word| word == confine::EXEC_ARGUMENT)
     {
         return confine::enter::main(words.skip(1).collect());
     }
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|word| word == notify::BESIDE)
+        .is_some_and(|word| word == notify::NOTIFIER_ARGUMENT)
     {
         let words: Vec<_> = words.skip(1).collect();
         return notify::main(&words);
     }
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|word| word == owner::OWN)
+        .is_some_and(|word| word == owner::OWNER_ARGUMENT)
     {
         return owner::main();
     }
@@ -60,10 +60,10 @@ fn main() -> ExitCode {
     {
         return commands::hook::main(words.collect());
     }
-    match args::parse() {
-        Ok(command) => match commands::run(command) {
+    match args::parse_cli() {
+        Ok(command) => match commands::run_cli_command(command) {
             Ok(code) => code,
-            Err(error) => ui::errors::report(&error),
+            Err(error) => ui::errors::report_command_error(&error),
         },
         Err(code) => code,
     }

@@ -9,7 +9,7 @@ use checkrein_core::exit_status::{
 use checkrein_core::policy::Policy;
 use checkrein_runtime::exit_statuses;
 
-use crate::programs::on_path;
+use crate::programs::find_program_on_path;
 
 /// A check that can pass although what it runs fails.
 pub(crate) struct MaskedCheck {
@@ -20,7 +20,8 @@ pub(crate) struct MaskedCheck {
 }
 
 /// What follows from it, unless it is mended.
-pub(crate) const SO: &str = "it passes only where its output shows that tests ran and none failed";
+pub(crate) const MASKED_CONSEQUENCE: &str =
+    "it passes only where its output shows that tests ran and none failed";
 
 /// The checks of this policy that hide a status, each with the first one that it hides.
 pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
@@ -38,19 +39,19 @@ pub(crate) fn masked_checks(root: &Path, policy: &Policy) -> Vec<MaskedCheck> {
             | CheckScriptCommandKind::Question
             | CheckScriptCommandKind::Program => {
                 let plain = !command.program.contains(['/', '$', '`', '~']);
-                plain && !reading.changes_path && on_path(&command.program).is_none()
+                plain && !reading.changes_path && find_program_on_path(&command.program).is_none()
             }
         };
         let (command, hider) = reading.commands.iter().filter_map(hidden).find(matters)?;
         Some(MaskedCheck {
             what: format!("{}: {}", spec.name, hider.describe_exit_mask(&command)),
-            fix: fix(&hider),
+            fix: status_mask_fix(&hider),
         })
     });
     checks.collect()
 }
 
-fn fix(hider: &ExitStatusMask) -> String {
+fn status_mask_fix(hider: &ExitStatusMask) -> String {
     let text = &hider.text;
     match hider.form {
         ExitStatusMaskKind::Alternative | ExitStatusMaskKind::Tool => format!("take `{text}` out"),

@@ -7,7 +7,7 @@ use std::time::Instant;
 pub(crate) const MAX_INPUT: u64 = 8 * 1024 * 1024;
 
 /// A message that was not read to its end.
-pub(crate) struct Unread {
+pub(crate) struct HookMessageReadError {
     pub(crate) head: Vec<u8>,
     /// For people.
     pub(crate) why: String,
@@ -15,14 +15,16 @@ pub(crate) struct Unread {
 
 /// Reads it. Who has not closed it by `due` is not waited for: the agent would take our silence
 /// for consent.
-pub(crate) fn read(due: Option<Instant>) -> Result<Vec<u8>, Unread> {
-    let mut stdin = Until {
+pub(crate) fn read_hook_stdin_message(
+    due: Option<Instant>,
+) -> Result<Vec<u8>, HookMessageReadError> {
+    let mut stdin = DeadlineStdin {
         from: io::stdin().lock(),
         due,
     };
     let mut bytes = Vec::new();
-    if let Err(error) = take(&mut stdin, &mut bytes) {
-        return Err(Unread {
+    if let Err(error) = read_bounded_message(&mut stdin, &mut bytes) {
+        return Err(HookMessageReadError {
             head: bytes,
             why: format!("the agent's message could not be read: {error}"),
         });
@@ -34,13 +36,13 @@ pub(crate) fn read(due: Option<Instant>) -> Result<Vec<u8>, Unread> {
             "the agent's message is larger than {} MiB; it was not judged",
             MAX_INPUT >> 20
         );
-        return Err(Unread { head: bytes, why });
+        return Err(HookMessageReadError { head: bytes, why });
     }
     Ok(bytes)
 }
 
 /// All of it, or a piece more than may be.
-fn take(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
+fn read_bounded_message(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
     // As large as the buffer of stdin, which then keeps nothing back from who waits for more.
     let mut piece = [0; 8 * 1024];
     while bytes.len() as u64 <= MAX_INPUT {
@@ -55,15 +57,15 @@ fn take(from: &mut impl Read, bytes: &mut Vec<u8>) -> io::Result<()> {
 }
 
 /// Stdin until a moment.
-struct Until {
+struct DeadlineStdin {
     from: io::StdinLock<'static>,
     due: Option<Instant>,
 }
 
-impl Read for Until {
+impl Read for DeadlineStdin {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if let Some(due) = self.due {
-            wait(&self.from, due)?;
+            wait_readable(&self.from, due)?;
         }
         self.from.read(buffer)
     }
@@ -71,7 +73,7 @@ impl Read for Until {
 
 /// Waits until there is something to read, or the end.
 #[cfg(unix)]
-fn wait(from: &io::StdinLock<'_>, due: Instant) -> io::Result<()> {
+fn wait_readable(from: &io::StdinLock<'_>, due: Instant) -> io::Result<()> {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
     loop {
@@ -92,6 +94,6 @@ fn wait(from: &io::StdinLock<'_>, due: Instant) -> io::Result<()> {
 
 /// Elsewhere the agent's own timeout ends the wait.
 #[cfg(not(unix))]
-fn wait(_from: &io::StdinLock<'_>, _due: Instant) -> io::Result<()> {
+fn wait_readable(_from: &io::StdinLock<'_>, _due: Instant) -> io::Result<()> {
     Ok(())
 }

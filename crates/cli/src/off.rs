@@ -14,20 +14,20 @@ use checkrein_core::policy::Stance;
 use checkrein_runtime::whole;
 use serde::{Deserialize, Serialize};
 
-use crate::person::Checked;
+use crate::person::PersonCallerCheck;
 use crate::signals::CANCELLED;
 use crate::ui::style;
 
 /// How often a hook looks whether it is still to judge. No event tells of a file on all systems, and an owner looks as often.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
-/// What [`listen`] heard.
-static CANCELLED_BY: OnceLock<Off> = OnceLock::new();
+const OFF_POLL_INTERVAL: Duration = Duration::from_millis(500);
+/// What [`cancel_when_switched_off`] heard.
+static CANCELLED_BY: OnceLock<OffPeriod> = OnceLock::new();
 /// How the reason of such a stance begins, in the log too.
-const STAND_IN: &str = "is switched off until ";
+const OFF_REASON_PREFIX: &str = "is switched off until ";
 
 /// Until when, why, and by whom.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Off {
+pub(crate) struct OffPeriod {
     /// When it was switched off.
     pub(crate) since: UnixMillis,
     /// When it is on again.
@@ -35,35 +35,35 @@ pub(crate) struct Off {
     /// Why.
     pub(crate) reason: String,
     /// How it was told that a person asked.
-    pub(crate) by: Checked,
+    pub(crate) by: PersonCallerCheck,
 }
 
-impl Off {
+impl OffPeriod {
     /// In one line.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn off_summary_line(&self) -> String {
         format!(
             "checkrein is switched off until {}: {}",
-            style::clock(self.until, checkrein_runtime::now_millis()),
+            style::format_clock(self.until, checkrein_runtime::now_millis()),
             self.reason
         )
     }
 
     /// In a few words.
-    pub(crate) fn short(&self) -> String {
-        let until = style::clock(self.until, checkrein_runtime::now_millis());
+    pub(crate) fn switched_off_until_text(&self) -> String {
+        let until = style::format_clock(self.until, checkrein_runtime::now_millis());
         format!("OFF until {until}")
     }
 
     /// The stance that lets a stop of this scope through.
-    pub(crate) fn stand_in(&self, scope: ScopeId) -> Input {
+    pub(crate) fn stance_used_input(&self, scope: ScopeId) -> Input {
         Input::StanceUsed(StanceUsed {
             scope,
             at: StancePoint::Stop,
             stance: Stance::Allow,
             why: format!(
-                "it {STAND_IN}{} by {} ({})",
-                style::clock(self.until, checkrein_runtime::now_millis()),
-                self.by.name(),
+                "it {OFF_REASON_PREFIX}{} by {} ({})",
+                style::format_clock(self.until, checkrein_runtime::now_millis()),
+                self.by.person_display_name(),
                 self.reason
             ),
         })
@@ -71,43 +71,44 @@ impl Off {
 }
 
 /// What a recorded stance says of this, if it was used because Checkrein was off.
-pub(crate) fn told(why: &str) -> Option<&str> {
+pub(crate) fn off_reason_in_stance_text(why: &str) -> Option<&str> {
     why.strip_prefix("it ")
-        .filter(|told| told.starts_with(STAND_IN))
+        .filter(|told| told.starts_with(OFF_REASON_PREFIX))
 }
 
-fn file(state: &Path) -> PathBuf {
+fn off_file(state: &Path) -> PathBuf {
     state.join("off.json")
 }
 
 /// What is in force in this state folder. What cannot be read switches nothing off.
-pub(crate) fn in_force(state: &Path) -> Option<Off> {
-    look(state).ok().flatten()
+pub(crate) fn active_off_period(state: &Path) -> Option<OffPeriod> {
+    read_off_period(state).ok().flatten()
 }
 
 /// The same for who has to say why nothing is.
-pub(crate) fn look(state: &Path) -> Result<Option<Off>, String> {
+pub(crate) fn read_off_period(state: &Path) -> Result<Option<OffPeriod>, String> {
     let wrong = |why: String| {
         format!(
             "{} switches nothing off: {why}. A person takes it away by: checkrein on",
-            file(state).display()
+            off_file(state).display()
         )
     };
-    let bytes = whole::read_regular_file(&file(state), whole::MAX_SMALL_BYTES)
+    let bytes = whole::read_regular_file(&off_file(state), whole::MAX_SMALL_BYTES)
         .map_err(|error| wrong(error.to_string()))?;
     let Some(bytes) = bytes else { return Ok(None) };
-    let off: Off = serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
+    let off: OffPeriod =
+        serde_json::from_slice(&bytes).map_err(|error| wrong(error.to_string()))?;
     Ok((checkrein_runtime::now_millis() < off.until).then_some(off))
 }
 
 /// From here on switching off cancels what this process does, as a signal would.
-pub(crate) fn listen(state: PathBuf) {
+pub(crate) fn cancel_when_switched_off(state: PathBuf) {
     // It ends with this process. Where no thread can be had, the stop is judged to its end.
     let _ = std::thread::Builder::new().spawn(move || {
         let off = loop {
-            match in_force(&state) {
+            match active_off_period(&state) {
                 Some(off) => break off,
-                None => std::thread::sleep(LOOK_AGAIN),
+                None => std::thread::sleep(OFF_POLL_INTERVAL),
             }
         };
         // Nobody else sets it.
@@ -117,19 +118,19 @@ pub(crate) fn listen(state: PathBuf) {
 }
 
 /// What cancelled this process, if it was this.
-pub(crate) fn cancelled_by() -> Option<&'static Off> {
+pub(crate) fn cancelling_off_period() -> Option<&'static OffPeriod> {
     CANCELLED_BY.get()
 }
 
-pub(crate) fn write(state: &Path, off: &Off) -> io::Result<()> {
+pub(crate) fn write_off_file(state: &Path, off: &OffPeriod) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(off)?;
     bytes.push(b'\n');
-    whole::write_atomically(&file(state), &bytes)
+    whole::write_atomically(&off_file(state), &bytes)
 }
 
 /// Switches on again; says whether it was off at all.
-pub(crate) fn remove(state: &Path) -> io::Result<bool> {
-    let was = in_force(state).is_some();
-    whole::remove_file(&file(state))?;
+pub(crate) fn remove_off_file(state: &Path) -> io::Result<bool> {
+    let was = active_off_period(state).is_some();
+    whole::remove_file(&off_file(state))?;
     Ok(was)
 }

@@ -2,7 +2,7 @@
 //! the batch over by the socket that is its standard input; not for people.
 
 /// The first argument.
-pub(crate) const OWN: &str = "own";
+pub(crate) const OWNER_ARGUMENT: &str = "own";
 
 #[cfg(target_os = "linux")]
 mod linux {
@@ -21,10 +21,10 @@ mod linux {
     use crate::{exit_code, off, ui};
 
     /// Starts an owner; see [`checkrein_runtime::StartOwner`].
-    pub(crate) fn start(id: &str) -> io::Result<WorkerLink> {
+    pub(crate) fn start_worker_process(id: &str) -> io::Result<WorkerLink> {
         let (ours, theirs) = UnixStream::pair()?;
         let mut own = Command::new(std::env::current_exe()?);
-        own.args([super::OWN, id])
+        own.args([super::OWNER_ARGUMENT, id])
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
@@ -34,17 +34,17 @@ mod linux {
     }
 
     pub(crate) fn main() -> ExitCode {
-        match own() {
-            Ok(()) => exit_code::exit(exit_code::YES),
+        match run_worker_process() {
+            Ok(()) => exit_code::to_exit_code(exit_code::YES),
             // Mostly nobody reads it.
             Err(why) => {
-                ui::say(&format!("checkrein own: {why}"));
-                exit_code::exit(exit_code::NO)
+                ui::print_wrapped_to_stderr(&format!("checkrein own: {why}"));
+                exit_code::to_exit_code(exit_code::NO)
             }
         }
     }
 
-    fn own() -> Result<(), String> {
+    fn run_worker_process() -> Result<(), String> {
         let stdin = io::stdin().as_fd().try_clone_to_owned();
         let stdin = stdin.map_err(|error| error.to_string())?;
         let by_hand = "is started by a hook, not by hand";
@@ -57,7 +57,7 @@ mod linux {
             trusts_addresses: batch.addresses,
             system: Arc::new(RealSystem),
         };
-        let store = engine::store(&place).map_err(|error| error.to_string())?;
+        let store = engine::open_store(&place).map_err(|error| error.to_string())?;
         // Its sessions are sealed already.
         let seal = || {
             Err(ConfigError::StateFile {
@@ -66,17 +66,18 @@ mod linux {
             })
         };
         let runtime = Runtime::new(store, place, Box::new(seal));
-        let owned =
-            runtime.run_worker_batch(&batch, link, &|| off::in_force(&batch.state).is_some());
+        let owned = runtime.run_worker_batch(&batch, link, &|| {
+            off::active_off_period(&batch.state).is_some()
+        });
         owned.map_err(|error| error.to_string())
     }
 }
 
 #[cfg(target_os = "linux")]
-pub(crate) use linux::{main, start};
+pub(crate) use linux::{main, start_worker_process};
 
 /// Elsewhere no owner is started.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn main() -> ExitCode {
-    crate::exit_code::exit(crate::exit_code::USAGE)
+    crate::exit_code::to_exit_code(crate::exit_code::USAGE)
 }

@@ -12,7 +12,7 @@ use crate::ui::errors::CommandError;
 
 /// What was looked at before an act was taken for a person's. Recorded with the act.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Checked {
+pub(crate) struct PersonCallerCheck {
     /// What their account is called, as the environment has it.
     #[serde(default)]
     pub(crate) who: String,
@@ -24,10 +24,10 @@ pub(crate) struct Checked {
     pub(crate) ancestors: Option<Vec<String>>,
 }
 
-impl Checked {
+impl PersonCallerCheck {
     /// In one line, for logs.
-    pub(crate) fn words(&self) -> String {
-        let who = self.name();
+    pub(crate) fn person_at_terminal_summary(&self) -> String {
+        let who = self.person_display_name();
         match &self.ancestors {
             Some(names) => format!(
                 "{who}: terminal, no agent's marks, under {}",
@@ -38,7 +38,7 @@ impl Checked {
     }
 
     /// Who, in a word or two.
-    pub(crate) fn name(&self) -> &str {
+    pub(crate) fn person_display_name(&self) -> &str {
         match self.who.as_str() {
             "" => "a person",
             who => who,
@@ -48,7 +48,7 @@ impl Checked {
 
 /// Agents by the names of their processes. A check or agent that we started is under one of
 /// our own.
-const AGENTS: &[&str] = &[
+const AGENT_PROCESS_NAMES: &[&str] = &[
     "checkrein",
     "claude",
     "codex",
@@ -59,7 +59,7 @@ const AGENTS: &[&str] = &[
 ];
 
 /// Packages that agents come in, as their paths say when an interpreter runs them.
-const PACKAGES: &[&str] = &[
+const AGENT_PACKAGE_PATHS: &[&str] = &[
     "/claude-code/",
     "/@openai/codex/",
     "/gemini-cli/",
@@ -77,8 +77,8 @@ const MAX_ANCESTORS: usize = 64;
 ///
 /// # Errors
 /// If whoever asks is no person, as far as one can tell.
-pub(crate) fn required(act: &str) -> Result<Checked, CommandError> {
-    let (checked, agent) = look();
+pub(crate) fn require_person(act: &str) -> Result<PersonCallerCheck, CommandError> {
+    let (checked, agent) = identify_person_or_agent();
     let why = if let Some(mark) = checked.marks.first() {
         format!("{mark} is set, as it is for what an agent or CI runs")
     } else if let Some(agent) = agent {
@@ -88,7 +88,7 @@ pub(crate) fn required(act: &str) -> Result<Checked, CommandError> {
     } else {
         return Ok(checked);
     };
-    Err(CommandError::forbidden(
+    Err(CommandError::forbidden_error(
         format!("`checkrein {act}` is for a person at a terminal, and {why}"),
         "type it yourself, in a terminal of your own",
     ))
@@ -98,8 +98,8 @@ pub(crate) fn required(act: &str) -> Result<Checked, CommandError> {
 ///
 /// # Errors
 /// If whoever asks is an agent, as far as one can tell.
-pub(crate) fn no_agent(act: &str) -> Result<(), CommandError> {
-    let (checked, agent) = look();
+pub(crate) fn forbid_agent_callers(act: &str) -> Result<(), CommandError> {
+    let (checked, agent) = identify_person_or_agent();
     let why = if let Some(mark) = checked.marks.iter().find(|mark| *mark != "CI") {
         format!("{mark} is set, as it is for what an agent runs")
     } else if let Some(agent) = agent {
@@ -107,19 +107,19 @@ pub(crate) fn no_agent(act: &str) -> Result<(), CommandError> {
     } else {
         return Ok(());
     };
-    Err(CommandError::forbidden(
+    Err(CommandError::forbidden_error(
         format!("`checkrein {act}` is not for agents, and {why}"),
         "type it yourself, or have cron run it",
     ))
 }
 
 /// What can be told, and the name of an agent above us.
-fn look() -> (Checked, Option<String>) {
-    let marks = marks(std::env::vars_os().filter_map(|(name, value)| {
+fn identify_person_or_agent() -> (PersonCallerCheck, Option<String>) {
+    let marks = agent_env_markers(std::env::vars_os().filter_map(|(name, value)| {
         let name = name.into_string().ok()?;
         (!value.is_empty()).then_some((name, value.to_string_lossy().into_owned()))
     }));
-    let (ancestors, agent) = match ancestors() {
+    let (ancestors, agent) = match ancestor_processes() {
         Some(found) => {
             let agent = found.iter().find(|process| process.is_agent);
             let agent = agent.map(|process| process.name.clone());
@@ -131,7 +131,7 @@ fn look() -> (Checked, Option<String>) {
     let who = ["USER", "LOGNAME", "USERNAME"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    let checked = Checked {
+    let checked = PersonCallerCheck {
         who: who.unwrap_or_default(),
         terminal: std::io::stdin().is_terminal() && std::io::stderr().is_terminal(),
         marks,
@@ -141,13 +141,13 @@ fn look() -> (Checked, Option<String>) {
 }
 
 /// Which of these variables say that an agent or CI is at work.
-fn marks(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
+fn agent_env_markers(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
     // Settings that people export for good, in the shell's profile.
     let setting = |name: &str| {
         matches!(
             name,
             "CHECKREIN_STATE" | "CHECKREIN_PROFILE" | "CURSOR_TRACE_ID"
-        ) || name.starts_with("CLAUDE_CODE_") && !CLAUDE_CODE.contains(&name)
+        ) || name.starts_with("CLAUDE_CODE_") && !CLAUDE_CODE_CHILD_VARIABLES.contains(&name)
     };
     let mut found: Vec<String> = env
         .filter(|(name, value)| match name.as_str() {
@@ -168,7 +168,7 @@ fn marks(env: impl Iterator<Item = (String, String)>) -> Vec<String> {
 
 /// What Claude Code 2.1.330 sets for what it starts. It reads hundreds of other variables of that
 /// beginning, which people export in their profile: those say nothing of who asks.
-const CLAUDE_CODE: &[&str] = &[
+const CLAUDE_CODE_CHILD_VARIABLES: &[&str] = &[
     "CLAUDE_CODE_BRIDGE_SESSION_ID",
     "CLAUDE_CODE_CHILD_SESSION",
     "CLAUDE_CODE_CLOUD_SESSION_ID",
@@ -182,15 +182,15 @@ const CLAUDE_CODE: &[&str] = &[
 
 /// A process above this one.
 #[derive(Debug)]
-struct Ancestor {
+struct AncestorProcess {
     name: String,
     is_agent: bool,
 }
 
 #[cfg(target_os = "linux")]
-fn ancestors() -> Option<Vec<Ancestor>> {
+fn ancestor_processes() -> Option<Vec<AncestorProcess>> {
     let mut found = Vec::new();
-    let mut pid = parent_of("self")?;
+    let mut pid = parent_pid("self")?;
     while pid > 0 && found.len() < MAX_ANCESTORS {
         let folder = format!("/proc/{pid}");
         // A parent that we may not look at is another user's: no agent of this one.
@@ -203,9 +203,9 @@ fn ancestors() -> Option<Vec<Ancestor>> {
             .map(|word| String::from_utf8_lossy(word).into_owned())
             .collect();
         let name = name.trim_end().to_owned();
-        let is_agent = is_agent(&name, &words);
-        found.push(Ancestor { name, is_agent });
-        let Some(parent) = parent_of(&pid.to_string()) else {
+        let is_agent = is_agent_process(&name, &words);
+        found.push(AncestorProcess { name, is_agent });
+        let Some(parent) = parent_pid(&pid.to_string()) else {
             break;
         };
         pid = parent;
@@ -214,12 +214,12 @@ fn ancestors() -> Option<Vec<Ancestor>> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn ancestors() -> Option<Vec<Ancestor>> {
+fn ancestor_processes() -> Option<Vec<AncestorProcess>> {
     None
 }
 
 #[cfg(target_os = "linux")]
-fn parent_of(pid: &str) -> Option<u32> {
+fn parent_pid(pid: &str) -> Option<u32> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // A name may hold brackets and blanks: what counts stands behind the last bracket.
     let (_, rest) = stat.rsplit_once(')')?;
@@ -231,15 +231,17 @@ fn parent_of(pid: &str) -> Option<u32> {
     not(target_os = "linux"),
     expect(dead_code, reason = "only Linux tells")
 )]
-fn is_agent(name: &str, words: &[String]) -> bool {
+fn is_agent_process(name: &str, words: &[String]) -> bool {
     let base = |word: &str| {
         let path = std::path::Path::new(word);
         let stem = path.file_stem().unwrap_or(OsStr::new(word));
         stem.to_string_lossy().into_owned()
     };
     let agent = |word: &str| {
-        AGENTS.contains(&base(word).as_str())
-            || PACKAGES.iter().any(|package| word.contains(package))
+        AGENT_PROCESS_NAMES.contains(&base(word).as_str())
+            || AGENT_PACKAGE_PATHS
+                .iter()
+                .any(|package| word.contains(package))
     };
     let Some((program, arguments)) = words.split_first() else {
         return agent(name);
@@ -258,7 +260,7 @@ mod tests {
         let check = |line: &str, expected: bool| {
             let words: Vec<String> = line.split(' ').map(str::to_owned).collect();
             let name = words[0].rsplit('/').next().unwrap_or_default().to_owned();
-            assert_eq!(is_agent(&name, &words), expected, "{line}");
+            assert_eq!(is_agent_process(&name, &words), expected, "{line}");
         };
         check("/usr/local/bin/claude -p x", true);
         check("claude", true);
@@ -275,15 +277,22 @@ mod tests {
         check("node server.js", false);
         check("python3 -m http.server", false);
         // A thread may have renamed itself: the words still tell, and the other way round.
-        assert!(is_agent("MainThread", &["/usr/bin/claude".to_owned()]));
-        assert!(is_agent("claude", &[String::new()]));
+        assert!(is_agent_process(
+            "MainThread",
+            &["/usr/bin/claude".to_owned()]
+        ));
+        assert!(is_agent_process("claude", &[String::new()]));
     }
 
     #[test]
     fn marks_of_a_session_count_and_settings_of_a_profile_do_not() {
         let check = |name: &str, value: &str, expected: bool| {
             let env = [(name.to_owned(), value.to_owned())];
-            assert_eq!(!marks(env.into_iter()).is_empty(), expected, "{name}");
+            assert_eq!(
+                !agent_env_markers(env.into_iter()).is_empty(),
+                expected,
+                "{name}"
+            );
         };
         for name in [
             "CLAUDECODE",

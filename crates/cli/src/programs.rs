@@ -5,27 +5,28 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// The program of this name on the PATH.
-pub(crate) fn on_path(name: &str) -> Option<PathBuf> {
-    find(name, env::split_paths(&env::var_os("PATH")?))
+pub(crate) fn find_program_on_path(name: &str) -> Option<PathBuf> {
+    find_program_in_folders(name, env::split_paths(&env::var_os("PATH")?))
 }
 
 /// The same, but never one that lies in the repo: a clone's own settings, or a person's habit
 /// of taking a folder of it into the PATH, must not choose what we start.
-pub(crate) fn outside(name: &str, root: &Path) -> Option<PathBuf> {
-    let path = path_outside(&env::var_os("PATH")?, root);
-    find(name, env::split_paths(&path)).filter(|file| !lies_in(file, root))
+pub(crate) fn find_program_outside_repo(name: &str, root: &Path) -> Option<PathBuf> {
+    let path = search_path_outside_repo(&env::var_os("PATH")?, root);
+    find_program_in_folders(name, env::split_paths(&path))
+        .filter(|file| !is_file_in_repo(file, root))
 }
 
 /// A search path without what is relative or in the repo.
-pub(crate) fn path_outside(path: &std::ffi::OsStr, root: &Path) -> OsString {
-    let kept =
-        env::split_paths(path).filter(|folder| folder.is_absolute() && !lies_in(folder, root));
+pub(crate) fn search_path_outside_repo(path: &std::ffi::OsStr, root: &Path) -> OsString {
+    let kept = env::split_paths(path)
+        .filter(|folder| folder.is_absolute() && !is_file_in_repo(folder, root));
     env::join_paths(kept).unwrap_or_default()
 }
 
 /// Whether a file is the repo's. Where the repo is the home folder, or all there is, nothing is:
 /// what is there is the person's.
-pub(crate) fn lies_in(file: &Path, root: &Path) -> bool {
+pub(crate) fn is_file_in_repo(file: &Path, root: &Path) -> bool {
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let root = real(root);
     let home = env::home_dir().filter(|home| !home.as_os_str().is_empty());
@@ -35,21 +36,24 @@ pub(crate) fn lies_in(file: &Path, root: &Path) -> bool {
     file.starts_with(&root) || real(file).starts_with(&root)
 }
 
-fn find(name: &str, mut folders: impl Iterator<Item = PathBuf>) -> Option<PathBuf> {
+fn find_program_in_folders(
+    name: &str,
+    mut folders: impl Iterator<Item = PathBuf>,
+) -> Option<PathBuf> {
     folders
         .by_ref()
         .map(|folder| folder.join(format!("{name}{}", env::consts::EXE_SUFFIX)))
-        .find(|file| is_program(file))
+        .find(|file| is_executable(file))
 }
 
 #[cfg(unix)]
-pub(crate) fn is_program(file: &Path) -> bool {
+pub(crate) fn is_executable(file: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
     file.metadata()
         .is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
 #[cfg(not(unix))]
-pub(crate) fn is_program(file: &Path) -> bool {
+pub(crate) fn is_executable(file: &Path) -> bool {
     file.is_file()
 }

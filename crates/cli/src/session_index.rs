@@ -13,8 +13,9 @@ use checkrein_verifiers::private_file::{create_private_folder, write_private_fil
 const FOLDER: &str = "sessions";
 
 /// Takes down that the session begins in this state folder. The first entry stays.
-pub(crate) fn enter(state: &Path, session: &SessionId) {
-    let (Some(file), Some(name)) = (file(state, session), state.file_name()) else {
+pub(crate) fn add_session_index_entry(state: &Path, session: &SessionId) {
+    let (Some(file), Some(name)) = (session_index_entry_path(state, session), state.file_name())
+    else {
         return;
     };
     if file.exists() {
@@ -26,18 +27,21 @@ pub(crate) fn enter(state: &Path, session: &SessionId) {
 }
 
 /// The state folder that this session began in, if it is another than `state`.
-pub(crate) fn find(state: &Path, session: &SessionId) -> Option<PathBuf> {
-    let name =
-        whole::read_limited_text_file(&file(state, session)?, whole::MAX_SMALL_BYTES).ok()??;
+pub(crate) fn find_session_state_folder(state: &Path, session: &SessionId) -> Option<PathBuf> {
+    let name = whole::read_limited_text_file(
+        &session_index_entry_path(state, session)?,
+        whole::MAX_SMALL_BYTES,
+    )
+    .ok()??;
     let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
     let other = state.parent()?.join(name);
     (is_plain && other != state && other.is_dir()).then_some(other)
 }
 
 /// Forgets a session of this state folder.
-pub(crate) fn forget(state: &Path, session: &SessionId) {
+pub(crate) fn remove_session_index_entry(state: &Path, session: &SessionId) {
     let ours = |name: String| state.file_name().is_some_and(|own| own == name.as_str());
-    let Some(file) = file(state, session) else {
+    let Some(file) = session_index_entry_path(state, session) else {
         return;
     };
     if whole::read_limited_text_file(&file, whole::MAX_SMALL_BYTES)
@@ -49,7 +53,7 @@ pub(crate) fn forget(state: &Path, session: &SessionId) {
     }
 }
 
-fn file(state: &Path, session: &SessionId) -> Option<PathBuf> {
+fn session_index_entry_path(state: &Path, session: &SessionId) -> Option<PathBuf> {
     let mut name = Digest::hash_bytes(session.as_str().as_bytes()).to_hex();
     name.truncate(24);
     Some(state.parent()?.join(FOLDER).join(name))

@@ -1,7 +1,7 @@
 //! Words for a shell, as we write them into commands.
 
 /// A word, in quotes if it needs them.
-pub(crate) fn quoted(word: &str) -> String {
+pub(crate) fn quote_shell_word(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "/._-+:=@%,".contains(c);
     if !word.is_empty() && word.chars().all(plain) {
         word.to_owned()

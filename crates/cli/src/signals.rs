@@ -7,12 +7,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub(crate) static CANCELLED: AtomicBool = AtomicBool::new(false);
 
 /// From here on the signals set the flag instead of killing us.
-pub(crate) fn listen() {
+pub(crate) fn install_signal_handlers() {
     // Only a second call can fail, and then the first one listens.
     let _ = ctrlc::set_handler(|| CANCELLED.store(true, Ordering::Relaxed));
 }
 
 /// Whether we are to go.
-pub(crate) fn cancelled() -> bool {
+pub(crate) fn is_interrupted_by_signal() -> bool {
     CANCELLED.load(Ordering::Relaxed)
 }

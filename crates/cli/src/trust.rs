@@ -10,12 +10,12 @@ use checkrein_core::ids::UnixMillis;
 use checkrein_runtime::whole;
 use serde::{Deserialize, Serialize};
 
-use crate::locate::{self, Located};
-use crate::person::Checked;
+use crate::locate::{self, ProjectLocation};
+use crate::person::PersonCallerCheck;
 
 /// What was approved, and how it was told that a person did.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Approval {
+pub(crate) struct TrustApproval {
     /// Of the config and the rules files it names.
     pub(crate) digest: Digest,
     /// The checkout. Its linked worktrees are meant as well.
@@ -23,7 +23,7 @@ pub(crate) struct Approval {
     /// When.
     pub(crate) at: UnixMillis,
     /// By whom.
-    pub(crate) by: Checked,
+    pub(crate) by: PersonCallerCheck,
     /// The config itself, for a repo that has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) text: Option<String>,
@@ -31,77 +31,85 @@ pub(crate) struct Approval {
 
 /// By the config's folder, from the top of the checkout on: all worktrees share the file.
 #[derive(Debug, Default, Serialize, Deserialize)]
-struct Approvals {
-    approved: BTreeMap<String, Approval>,
+struct ApprovedConfigsFile {
+    approved: BTreeMap<String, TrustApproval>,
 }
 
-fn file(state: &Path) -> PathBuf {
+fn trust_file(state: &Path) -> PathBuf {
     state.join("trust.json")
 }
 
 /// What cannot be read approves nothing.
-fn read(state: &Path) -> Approvals {
-    look(state).unwrap_or_default()
+fn read_trust_file_or_default(state: &Path) -> ApprovedConfigsFile {
+    read_trust_file(state).unwrap_or_default()
 }
 
-fn look(state: &Path) -> io::Result<Approvals> {
-    match whole::read_regular_file(&file(state), whole::MAX_CONFIG_BYTES)? {
+fn read_trust_file(state: &Path) -> io::Result<ApprovedConfigsFile> {
+    match whole::read_regular_file(&trust_file(state), whole::MAX_CONFIG_BYTES)? {
         Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
-        None => Ok(Approvals::default()),
+        None => Ok(ApprovedConfigsFile::default()),
     }
 }
 
-fn write(state: &Path, approvals: &Approvals) -> io::Result<()> {
+fn write_trust_file(state: &Path, approvals: &ApprovedConfigsFile) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(approvals)?;
     bytes.push(b'\n');
-    whole::write_atomically(&file(state), &bytes)
+    whole::write_atomically(&trust_file(state), &bytes)
 }
 
-fn of(located: &Located) -> Option<Approval> {
-    let mut approvals = read(&located.place.state).approved;
-    let approval = approvals.remove(&located.below_top())?;
+fn find_config_approval(located: &ProjectLocation) -> Option<TrustApproval> {
+    let mut approvals = read_trust_file_or_default(&located.place.state).approved;
+    let approval = approvals.remove(&located.root_relative_to_top())?;
     let here = approval.top == located.top || locate::is_linked_worktree(&located.top);
     here.then_some(approval)
 }
 
 /// The digest that a person approved here.
-pub(crate) fn approved(located: &Located) -> Option<Digest> {
-    of(located).map(|approval| approval.digest)
+pub(crate) fn approved_config_digest(located: &ProjectLocation) -> Option<Digest> {
+    find_config_approval(located).map(|approval| approval.digest)
 }
 
 /// The config that a person approved for a repo that has none.
-pub(crate) fn text(located: &Located) -> Option<String> {
-    of(located)?.text
+pub(crate) fn approved_config_text(located: &ProjectLocation) -> Option<String> {
+    find_config_approval(located)?.text
 }
 
 /// Records an approval in the place of an older one.
-pub(crate) fn approve(located: &Located, approval: Approval) -> io::Result<()> {
+pub(crate) fn record_trust_approval(
+    located: &ProjectLocation,
+    approval: TrustApproval,
+) -> io::Result<()> {
     let state = &located.place.state;
-    let _lock = whole::lock_file(&file(state))?;
-    let mut approvals = read(state);
-    approvals.approved.insert(located.below_top(), approval);
-    write(state, &approvals)
+    let _lock = whole::lock_file(&trust_file(state))?;
+    let mut approvals = read_trust_file_or_default(state);
+    approvals
+        .approved
+        .insert(located.root_relative_to_top(), approval);
+    write_trust_file(state, &approvals)
 }
 
 /// Takes an approval back; says whether there was one.
-pub(crate) fn revoke(located: &Located) -> io::Result<bool> {
+pub(crate) fn revoke_trust_approval(located: &ProjectLocation) -> io::Result<bool> {
     let state = &located.place.state;
-    let _lock = whole::lock_file(&file(state))?;
-    let mut approvals = read(state);
-    let was = approvals.approved.remove(&located.below_top()).is_some();
+    let _lock = whole::lock_file(&trust_file(state))?;
+    let mut approvals = read_trust_file_or_default(state);
+    let was = approvals
+        .approved
+        .remove(&located.root_relative_to_top())
+        .is_some();
     if was {
-        write(state, &approvals)?;
+        write_trust_file(state, &approvals)?;
     }
     Ok(was)
 }
 
 /// What is said where the repo's config is not approved.
-pub(crate) fn words(located: &Located) -> String {
+pub(crate) fn config_not_approved_notice(located: &ProjectLocation) -> String {
     let state = &located.place.state;
-    let why = match (look(state), approved(located)) {
+    let why = match (read_trust_file(state), approved_config_digest(located)) {
         (Err(error), _) => format!(
             "is not approved, since {} cannot be read ({error})",
-            file(state).display()
+            trust_file(state).display()
         ),
         (Ok(_), Some(_)) => "has changed since you approved it".to_owned(),
         (Ok(_), None) => "is not approved".to_owned(),
@@ -121,15 +129,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("state");
         std::fs::create_dir_all(folder.path().join("repo/.git")).unwrap();
-        let places: Vec<Located> = (0..16)
+        let places: Vec<ProjectLocation> = (0..16)
             .map(|nth| {
                 let below = folder.path().join(format!("repo/{nth}"));
                 std::fs::create_dir_all(&below).unwrap();
                 std::fs::write(below.join(locate::CONFIG), "").unwrap();
-                locate::locate(&below, Some(&state))
+                locate::locate_project(&below, Some(&state))
             })
             .collect();
-        let by = Checked {
+        let by = PersonCallerCheck {
             who: String::new(),
             terminal: true,
             marks: Vec::new(),
@@ -137,19 +145,19 @@ mod tests {
         };
         std::thread::scope(|scope| {
             for located in &places {
-                let approval = Approval {
-                    digest: Digest::hash_bytes(located.below_top().as_bytes()),
+                let approval = TrustApproval {
+                    digest: Digest::hash_bytes(located.root_relative_to_top().as_bytes()),
                     top: located.top.clone(),
                     at: UnixMillis(1),
                     by: by.clone(),
                     text: None,
                 };
-                scope.spawn(|| approve(located, approval).unwrap());
+                scope.spawn(|| record_trust_approval(located, approval).unwrap());
             }
         });
         for located in &places {
-            let given = Digest::hash_bytes(located.below_top().as_bytes());
-            assert_eq!(approved(located), Some(given));
+            let given = Digest::hash_bytes(located.root_relative_to_top().as_bytes());
+            assert_eq!(approved_config_digest(located), Some(given));
         }
     }
 }

@@ -166,9 +166,9 @@ mod tests {
     fn a_row_whose_test_is_gone_is_red() {
         let row = |test: &str| format!("000.a\tsays\t\tcheckrein-cli::it {test}\tone request");
         for (test, gone) in [
-            ("judge::stops::the_third_answer_stands", 0),
+            ("judge::stops::by_default_the_third_answer_is_accepted", 0),
             ("judge::stops::the_fourth_answer_stands", 1),
-            ("judge::nowhere::the_third_answer_stands", 1),
+            ("judge::nowhere::by_default_the_third_answer_is_accepted", 1),
             // There, and not a test.
             ("judge::judged", 1),
         ] {

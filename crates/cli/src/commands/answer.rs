@@ -10,45 +10,49 @@ use checkrein_runtime::config::TaskDriver;
 use checkrein_runtime::{ApprovalSubjectFreshness, Deadline};
 use checkrein_store::{ApprovalStatus, ApprovalSubject, StoredApprovalRequest};
 
-use crate::args::Answer;
-use crate::commands::trust::asked;
+use crate::args::ApprovalAnswerArgs;
+use crate::commands::trust::ask_yes_no;
 use crate::commands::{approvals, engine};
-use crate::person::{self, Checked};
+use crate::person::{self, PersonCallerCheck};
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::printable::printable;
-use crate::ui::style::{Paint, clock, counted, duration};
+use crate::ui::line::StyledLine;
+use crate::ui::printable::escape_hidden_chars;
+use crate::ui::style::{Paint, count_with_noun, format_clock, format_duration};
 use crate::{exit_code, locate, signals, ui};
 
-pub(crate) fn approve(args: &Answer) -> Result<ExitCode, CommandError> {
-    let by = person::required("approve")?;
-    answer(args, true, &by)
+pub(crate) fn run_approve_command(args: &ApprovalAnswerArgs) -> Result<ExitCode, CommandError> {
+    let by = person::require_person("approve")?;
+    record_approval_answer(args, true, &by)
 }
 
-pub(crate) fn deny(args: &Answer) -> Result<ExitCode, CommandError> {
-    let by = person::required("deny")?;
-    answer(args, false, &by)
+pub(crate) fn run_deny_command(args: &ApprovalAnswerArgs) -> Result<ExitCode, CommandError> {
+    let by = person::require_person("deny")?;
+    record_approval_answer(args, false, &by)
 }
 
-fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, CommandError> {
-    let located = locate::locate(&std::env::current_dir()?, None);
-    let rows = approvals::all(&located)?;
-    let row = find(&rows, &args.id)?;
+fn record_approval_answer(
+    args: &ApprovalAnswerArgs,
+    approved: bool,
+    by: &PersonCallerCheck,
+) -> Result<ExitCode, CommandError> {
+    let located = locate::locate_project(&std::env::current_dir()?, None);
+    let rows = approvals::load_approvals(&located)?;
+    let row = find_approval(&rows, &args.id)?;
     let now = checkrein_runtime::now_millis();
     let stands = row.approval_status_at(now);
     if stands != ApprovalStatus::Asked {
-        return Err(CommandError::failed(match stands {
+        return Err(CommandError::command_failed_error(match stands {
             ApprovalStatus::Expired => format!(
                 "{} ran out at {}: the agent has to ask again",
                 row.id,
-                clock(row.until, now)
+                format_clock(row.until, now)
             ),
             stands => format!("{} was answered before: it is {}", row.id, stands.as_str()),
         }));
     }
-    let store = engine::store(&located.place)?;
-    let at_root = located.at(Path::new(&row.root));
-    let runtime = engine::runtime(&at_root, store, TaskDriver::Hook);
+    let store = engine::open_store(&located.place)?;
+    let at_root = located.with_project_root(Path::new(&row.root));
+    let runtime = engine::build_runtime(&at_root, store, TaskDriver::Hook);
     let patience = Deadline {
         due_at: None,
         cancelled: &signals::CANCELLED,
@@ -59,29 +63,29 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
             Some(runtime.compare_tree_with_approval_subject(row, patience)?)
         }
     };
-    show(row, lies.as_ref().and_then(Option::as_ref));
+    print_approval(row, lies.as_ref().and_then(Option::as_ref));
     if approved {
-        can_be_approved(row, lies.as_ref())?;
+        ensure_approvable(row, lies.as_ref())?;
     }
-    let Some(reason) = reason(args, approved)? else {
-        ui::answer("not approved: it waits on");
-        return Ok(exit_code::exit(exit_code::NO));
+    let Some(reason) = confirm_approval_and_ask_reason(args, approved)? else {
+        ui::print_output_line("not approved: it waits on");
+        return Ok(exit_code::to_exit_code(exit_code::NO));
     };
     if approved && lies.is_some() {
         // They may have looked for a while.
-        can_be_approved(
+        ensure_approvable(
             row,
             Some(&runtime.compare_tree_with_approval_subject(row, patience)?),
         )?;
     }
     let answer = PersonAnswer {
         approved,
-        by: by.words(),
+        by: by.person_at_terminal_summary(),
         reason,
     };
     let answered = runtime.answer_approval(row, answer, patience)?;
-    let until = clock(answered.until, checkrein_runtime::now_millis());
-    ui::answer(&match (approved, &row.about) {
+    let until = format_clock(answered.until, checkrein_runtime::now_millis());
+    ui::print_output_line(&match (approved, &row.about) {
         (true, ApprovalSubject::Call { .. }) => {
             format!("approved: exactly this call may be made once, until {until}")
         }
@@ -95,26 +99,28 @@ fn answer(args: &Answer, approved: bool, by: &Checked) -> Result<ExitCode, Comma
     });
     match &row.about {
         ApprovalSubject::Work { message: None, .. } if approved => {
-            ui::say("The agent's next stop is judged by it: prompt it again, or run it again.");
+            ui::print_wrapped_to_stderr(
+                "The agent's next stop is judged by it: prompt it again, or run it again.",
+            );
         }
         ApprovalSubject::Work { .. } if approved => {
-            ui::say(
+            ui::print_wrapped_to_stderr(
                 "The session's next stop is judged by it, on this tree: prompt it again, or checkrein run --resume ID.",
             );
         }
         _ => {}
     }
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
 /// Whether a person can say yes to it: they see all of it, and what lies here is what it is about.
-fn can_be_approved(
+fn ensure_approvable(
     row: &StoredApprovalRequest,
     lies: Option<&Option<ApprovalSubjectFreshness>>,
 ) -> Result<(), CommandError> {
     let id = &row.id;
     if let Some(unseen) = row.unapprovable_reason() {
-        return Err(CommandError::failed(format!(
+        return Err(CommandError::command_failed_error(format!(
             "{id} cannot be approved: {unseen}. The agent has to ask again, for what can be shown; checkrein deny {id} refuses this"
         )));
     }
@@ -126,18 +132,18 @@ fn can_be_approved(
         Some(Some(ApprovalSubjectFreshness {
             is_unchanged: false,
             ..
-        })) => Err(CommandError::failed(format!(
+        })) => Err(CommandError::command_failed_error(format!(
             "{id} was asked about other content than lies in {} now: what you see there is not what you would approve. It is asked anew when the agent stops again",
-            printable(&row.root)
+            escape_hidden_chars(&row.root)
         ))),
-        Some(None) => Err(CommandError::failed(format!(
+        Some(None) => Err(CommandError::command_failed_error(format!(
             "{id} is asked by nothing any more: the policy of its session has changed, or an earlier version of checkrein asked it"
         ))),
     }
 }
 
 /// The question that is meant, with or without its `ap-`.
-fn find<'a>(
+fn find_approval<'a>(
     rows: &'a [StoredApprovalRequest],
     id: &str,
 ) -> Result<&'a StoredApprovalRequest, CommandError> {
@@ -148,7 +154,7 @@ fn find<'a>(
     };
     let fitting: Vec<&StoredApprovalRequest> = rows.iter().filter(fits).collect();
     match fitting.as_slice() {
-        [] => Err(CommandError::usage(
+        [] => Err(CommandError::usage_error(
             format!("nothing that was asked here is known as '{id}'"),
             "checkrein approvals lists them",
         )),
@@ -159,11 +165,13 @@ fn find<'a>(
                 long.truncate((id.len() + 8).max(16));
                 format!(
                     "{long} ({})",
-                    Line::from(&approvals::what(row)).cut(40).plain()
+                    StyledLine::from(&approvals::approval_summary(row))
+                        .truncated_to_width(40)
+                        .text_without_styling()
                 )
             });
             let named: Vec<String> = named.take(8).collect();
-            Err(CommandError::usage(
+            Err(CommandError::usage_error(
                 format!("'{id}' could be several: {}", named.join(", ")),
                 "write as much of one of these ids as tells it from the others",
             ))
@@ -172,18 +180,18 @@ fn find<'a>(
 }
 
 /// Of the commands of a call the severest are listed.
-const COMMANDS: usize = 12;
+const MAX_COMMANDS: usize = 12;
 /// So many columns of each.
-const COMMAND: usize = 160;
+const COMMAND_COLUMNS: usize = 160;
 /// More blanks than this in a row only push something out of sight.
-const BLANKS: usize = 20;
+const MAX_BLANKS: usize = 20;
 
 /// Everything, as it will be recorded: the agent's word for it does not count.
-fn show(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFreshness>) {
-    let row_of = |name: &str, text: &str| ui::answer(&format!("  {name:<9}{text}"));
-    let line = |name: &str, text: &str| row_of(name, &printable(text));
+fn print_approval(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFreshness>) {
+    let row_of = |name: &str, text: &str| ui::print_output_line(&format!("  {name:<9}{text}"));
+    let line = |name: &str, text: &str| row_of(name, &escape_hidden_chars(text));
     let lines = |name: &str, text: &str| {
-        for (at, text) in folded(text).iter().enumerate() {
+        for (at, text) in fold_empty_lines(text).iter().enumerate() {
             line(if at == 0 { name } else { "" }, text);
         }
     };
@@ -191,11 +199,11 @@ fn show(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFreshness>) {
         if words > 0 {
             line(
                 "hidden",
-                &format!("{}, taken for a secret", counted(words, "word")),
+                &format!("{}, taken for a secret", count_with_noun(words, "word")),
             );
         }
     };
-    ui::answer(Line::painted(Paint::Strong, &row.id));
+    ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, &row.id));
     match &row.about {
         ApprovalSubject::Call {
             tool,
@@ -234,7 +242,7 @@ fn show(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFreshness>) {
         "asked",
         &format!(
             "{} ago",
-            duration(checkrein_runtime::now_millis().millis_since(row.at))
+            format_duration(checkrein_runtime::now_millis().millis_since(row.at))
         ),
     );
     // Nearest to the question, however long the call is.
@@ -246,15 +254,20 @@ fn show(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFreshness>) {
     {
         let commands = beside.as_ref().map_or(&[][..], |beside| &beside.commands);
         if !commands.is_empty() {
-            let of = counted(text.lines().count() as u64, "line");
+            let of = count_with_noun(text.lines().count() as u64, "line");
             line("runs", &format!("in {of}, the severest first:"));
         }
-        for command in commands.iter().take(COMMANDS) {
+        for command in commands.iter().take(MAX_COMMANDS) {
             // All of it stands above.
-            let command = printable(&without_gaps(command));
-            row_of("", &Line::from(&command).cut(COMMAND).plain());
+            let command = escape_hidden_chars(&shorten_blank_runs(command));
+            row_of(
+                "",
+                &StyledLine::from(&command)
+                    .truncated_to_width(COMMAND_COLUMNS)
+                    .text_without_styling(),
+            );
         }
-        let more = commands.len().saturating_sub(COMMANDS);
+        let more = commands.len().saturating_sub(MAX_COMMANDS);
         if more > 0 {
             line("", &format!("and {more} more, in the call above"));
         }
@@ -262,27 +275,27 @@ fn show(row: &StoredApprovalRequest, lies: Option<&ApprovalSubjectFreshness>) {
 }
 
 /// The lines of a text. Emptiness is told of, not shown.
-fn folded(text: &str) -> Vec<String> {
+fn fold_empty_lines(text: &str) -> Vec<String> {
     let mut folded = Vec::new();
     let mut empty = 0_u64;
-    for line in text.lines().chain([""]).map(without_gaps) {
+    for line in text.lines().chain([""]).map(shorten_blank_runs) {
         if line.trim().is_empty() {
             empty += 1;
             continue;
         }
         if empty > 0 {
-            folded.push(format!("({})", counted(empty, "empty line")));
+            folded.push(format!("({})", count_with_noun(empty, "empty line")));
         }
         empty = 0;
         folded.push(line);
     }
     if empty > 1 {
-        folded.push(format!("({})", counted(empty - 1, "empty line")));
+        folded.push(format!("({})", count_with_noun(empty - 1, "empty line")));
     }
     folded
 }
 
-fn without_gaps(line: &str) -> String {
+fn shorten_blank_runs(line: &str) -> String {
     let mut kept = String::new();
     let mut rest = line;
     while let Some(begin) = rest.find(char::is_whitespace) {
@@ -292,7 +305,7 @@ fn without_gaps(line: &str) -> String {
         let blanks = after.get(..gap).unwrap_or_default();
         kept.push_str(before);
         match blanks.chars().count() {
-            many if many > BLANKS && !next.is_empty() => {
+            many if many > MAX_BLANKS && !next.is_empty() => {
                 kept.push_str(&format!(" ({many} blanks) "));
             }
             _ => kept.push_str(blanks),
@@ -304,7 +317,10 @@ fn without_gaps(line: &str) -> String {
 }
 
 /// Why; `None` if it is not to be after all. Whoever approves says so first, and then why.
-fn reason(args: &Answer, approved: bool) -> Result<Option<Option<String>>, CommandError> {
+fn confirm_approval_and_ask_reason(
+    args: &ApprovalAnswerArgs,
+    approved: bool,
+) -> Result<Option<Option<String>>, CommandError> {
     let given = args
         .reason
         .as_deref()
@@ -314,13 +330,13 @@ fn reason(args: &Answer, approved: bool) -> Result<Option<Option<String>>, Comma
     if !approved {
         return Ok(Some(given));
     }
-    if !asked("Approve exactly this?")? {
+    if !ask_yes_no("Approve exactly this?")? {
         return Ok(None);
     }
     if given.is_some() {
         return Ok(Some(given));
     }
-    ui::ask("Why, in a few words (nothing: not approved): ");
+    ui::print_question("Why, in a few words (nothing: not approved): ");
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     let line = line.trim();
@@ -334,7 +350,9 @@ mod tests {
 
     #[test]
     fn emptiness_is_told_of() {
-        let check = |text: &str, expected: &[&str]| assert_eq!(folded(text), expected, "{text:?}");
+        let check = |text: &str, expected: &[&str]| {
+            assert_eq!(fold_empty_lines(text), expected, "{text:?}")
+        };
         check("ls", &["ls"]);
         check("ls\n", &["ls"]);
         check("a\n\nb", &["a", "(1 empty line)", "b"]);
@@ -358,13 +376,13 @@ mod tests {
         };
         let rows = [row("one"), row("other")];
         for id in ["ap-00000001", "0", ""] {
-            assert!(find(&rows, id).is_err(), "{id}");
+            assert!(find_approval(&rows, id).is_err(), "{id}");
         }
         for row in &rows {
             let mut more = row.long_approval_id();
             more.truncate(20);
-            assert_eq!(find(&rows, &more).ok(), Some(row));
+            assert_eq!(find_approval(&rows, &more).ok(), Some(row));
         }
-        assert_eq!(find(&rows[..1], "ap-00000001").ok(), rows.first());
+        assert_eq!(find_approval(&rows[..1], "ap-00000001").ok(), rows.first());
     }
 }

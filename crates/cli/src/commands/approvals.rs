@@ -8,62 +8,64 @@ use checkrein_store::{
 };
 use serde_json::json;
 
-use crate::args::Approvals;
-use crate::locate::Located;
+use crate::args::ApprovalsArgs;
+use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::printable::printable;
-use crate::ui::style::{Paint, clock, duration};
+use crate::ui::line::StyledLine;
+use crate::ui::printable::escape_hidden_chars;
+use crate::ui::style::{Paint, format_clock, format_duration};
 use crate::{exit_code, locate, ui};
 
 /// Of what does not wait any more, a person is shown so many.
-const SHOWN: usize = 10;
+const MAX_PAST_SHOWN: usize = 10;
 /// Where nobody's terminal says how wide it is.
-const LONGEST: usize = 200;
+const DEFAULT_WIDTH: usize = 200;
 /// Less room than this is none.
-const LEAST: usize = 24;
+const MIN_TEXT_COLUMNS: usize = 24;
 
-pub(crate) fn run(args: &Approvals) -> Result<ExitCode, CommandError> {
-    let located = locate::locate(&std::env::current_dir()?, None);
-    let rows = all(&located)?;
+pub(crate) fn run_approvals_command(args: &ApprovalsArgs) -> Result<ExitCode, CommandError> {
+    let located = locate::locate_project(&std::env::current_dir()?, None);
+    let rows = load_approvals(&located)?;
     let now = checkrein_runtime::now_millis();
     if args.json {
-        let rows: Vec<serde_json::Value> = rows.iter().map(|row| document(row, now)).collect();
-        ui::json(&json!({ "schema": "checkrein/approvals/1", "approvals": rows }));
-        return Ok(exit_code::exit(exit_code::YES));
+        let rows: Vec<serde_json::Value> = rows.iter().map(|row| approval_json(row, now)).collect();
+        ui::print_json(&json!({ "schema": "checkrein/approvals/1", "approvals": rows }));
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
     let (open, past): (Vec<&StoredApprovalRequest>, Vec<&StoredApprovalRequest>) = rows
         .iter()
         .partition(|row| row.approval_status_at(now) == ApprovalStatus::Asked);
     if open.is_empty() {
-        ui::say("Nothing waits for a person here.");
+        ui::print_wrapped_to_stderr("Nothing waits for a person here.");
     }
-    let more = past.len().saturating_sub(SHOWN);
+    let more = past.len().saturating_sub(MAX_PAST_SHOWN);
     let shown: Vec<&StoredApprovalRequest> = open
         .iter()
         .copied()
-        .chain(past.into_iter().take(SHOWN))
+        .chain(past.into_iter().take(MAX_PAST_SHOWN))
         .collect();
-    for line in table(&shown, now) {
-        ui::answer(line);
+    for line in approval_table(&shown, now) {
+        ui::print_output_line(line);
     }
     let answerable = open.iter().find(|row| row.unapprovable_reason().is_none());
     if let Some(first) = answerable.or(open.first()) {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "To answer, in a terminal: checkrein approve {id}, or: checkrein deny {id}",
             id = first.id
         ));
     }
     if more > 0 {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "{more} older ones are not shown; all of them: checkrein approvals --json"
         ));
     }
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
 /// Everything that was asked here, newest first.
-pub(super) fn all(located: &Located) -> Result<Vec<StoredApprovalRequest>, CommandError> {
+pub(super) fn load_approvals(
+    located: &ProjectLocation,
+) -> Result<Vec<StoredApprovalRequest>, CommandError> {
     match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(store) => Ok(store.list_approvals()?),
         Err(StoreError::Missing { .. }) => Ok(Vec::new()),
@@ -72,82 +74,101 @@ pub(super) fn all(located: &Located) -> Result<Vec<StoredApprovalRequest>, Comma
 }
 
 /// What is asked about, in a few words. An agent's text must not write over its surroundings.
-pub(crate) fn what(row: &StoredApprovalRequest) -> String {
+pub(crate) fn approval_summary(row: &StoredApprovalRequest) -> String {
     match &row.about {
         ApprovalSubject::Call { tool, text, .. } => {
-            format!("{}: {}", printable(tool), printable(text))
+            format!(
+                "{}: {}",
+                escape_hidden_chars(tool),
+                escape_hidden_chars(text)
+            )
         }
         ApprovalSubject::Work {
             verifier, message, ..
         } => {
             let said = message.as_ref().map(|said| format!(" {}", said.text));
             let asked = format!("{}{}", row.why, said.unwrap_or_default());
-            format!("{}: {}", printable(verifier), printable(&asked))
+            format!(
+                "{}: {}",
+                escape_hidden_chars(verifier),
+                escape_hidden_chars(&asked)
+            )
         }
     }
 }
 
-fn table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Line> {
+fn approval_table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<StyledLine> {
     if rows.is_empty() {
         return Vec::new();
     }
-    let mut cells = vec![["ID", "STATE", "ASKED", "EXPIRES", "AGENT"].map(Line::from)];
+    let mut cells = vec![["ID", "STATE", "ASKED", "EXPIRES", "AGENT"].map(StyledLine::from)];
     cells.extend(rows.iter().map(|row| {
         let stands = row.approval_status_at(now);
         let left = row.until.millis_since(now);
         [
-            Line::from(&row.id),
-            Line::from(stands.as_str()),
-            Line::from(&format!("{} ago", duration(now.millis_since(row.at)))),
-            Line::from(&match stands {
+            StyledLine::from(&row.id),
+            StyledLine::from(stands.as_str()),
+            StyledLine::from(&format!(
+                "{} ago",
+                format_duration(now.millis_since(row.at))
+            )),
+            StyledLine::from(&match stands {
                 ApprovalStatus::Used => String::new(),
-                ApprovalStatus::Expired => clock(row.until, now),
-                _ => format!("in {}", duration(left)),
+                ApprovalStatus::Expired => format_clock(row.until, now),
+                _ => format!("in {}", format_duration(left)),
             }),
-            Line::from(row.agent.as_str()),
+            StyledLine::from(row.agent.as_str()),
         ]
     }));
     let mut widths = [0; 5];
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(cell.columns());
+            *width = (*width).max(cell.line_display_width());
         }
     }
-    let terminal = ui::width();
+    let terminal = ui::stdout_width();
     let left: usize = widths.iter().map(|width| width + 2).sum();
     // Too little room beside the rest: what is asked stands below it.
-    let room = terminal.unwrap_or(LONGEST + left).checked_sub(left);
-    let room = room.filter(|room| *room >= LEAST);
+    let room = terminal.unwrap_or(DEFAULT_WIDTH + left).checked_sub(left);
+    let room = room.filter(|room| *room >= MIN_TEXT_COLUMNS);
     let mut lines = Vec::new();
     for (at, row) in cells.into_iter().enumerate() {
         let one = at.checked_sub(1).and_then(|at| rows.get(at));
-        let mut line = Line::default();
+        let mut line = StyledLine::default();
         for (cell, width) in row.into_iter().zip(widths) {
-            line = line.then(cell.padded(width)).with("  ");
+            line = line
+                .append_styled(cell.pad_or_cut_to_width(width))
+                .append_plain_text("  ");
         }
         let Some(one) = one else {
             let what = if room.is_some() { "WHAT" } else { "" };
-            let head = line.with(what).trimmed().plain();
-            lines.extend(wrapped(Line::painted(Paint::Dim, &head), terminal));
+            let head = line
+                .append_plain_text(what)
+                .without_trailing_blanks()
+                .text_without_styling();
+            lines.extend(wrap_for_terminal(
+                StyledLine::line_from_styled_text(Paint::Dim, &head),
+                terminal,
+            ));
             continue;
         };
-        let text = Line::from(&what(one));
+        let text = StyledLine::from(&approval_summary(one));
         match room {
-            Some(room) => lines.push(line.then(text.cut(room))),
+            Some(room) => lines.push(line.append_styled(text.truncated_to_width(room))),
             None => {
-                lines.extend(wrapped(line.trimmed(), terminal));
-                let below = Line::from("    ").then(text);
-                lines.push(below.cut(terminal.unwrap_or(LONGEST)));
+                lines.extend(wrap_for_terminal(line.without_trailing_blanks(), terminal));
+                let below = StyledLine::from("    ").append_styled(text);
+                lines.push(below.truncated_to_width(terminal.unwrap_or(DEFAULT_WIDTH)));
             }
         }
         let below = [
             one.answer.as_ref().map(|said| {
                 let why = said.answer.reason.as_deref().unwrap_or("no reason given");
-                format!("{}: {}", said.answer.by, printable(why))
+                format!("{}: {}", said.answer.by, escape_hidden_chars(why))
             }),
             one.notification_error
                 .as_ref()
-                .map(|why| format!("! nobody was told of it: {}", printable(why))),
+                .map(|why| format!("! nobody was told of it: {}", escape_hidden_chars(why))),
             one.approval_needs_notification(now)
                 .then(|| "! nobody was told of it yet".to_owned()),
             (one.approval_status_at(now) == ApprovalStatus::Asked)
@@ -156,22 +177,22 @@ fn table(rows: &[&StoredApprovalRequest], now: UnixMillis) -> Vec<Line> {
                 .map(|why| format!("! it can only be denied: {why}")),
         ];
         for text in below.into_iter().flatten() {
-            let text = Line::painted(Paint::Dim, &format!("    {text}"));
-            lines.push(text.cut(terminal.unwrap_or(LONGEST)));
+            let text = StyledLine::line_from_styled_text(Paint::Dim, &format!("    {text}"));
+            lines.push(text.truncated_to_width(terminal.unwrap_or(DEFAULT_WIDTH)));
         }
     }
     lines
 }
 
-fn wrapped(line: Line, terminal: Option<usize>) -> Vec<Line> {
+fn wrap_for_terminal(line: StyledLine, terminal: Option<usize>) -> Vec<StyledLine> {
     match terminal {
-        Some(width) => line.wrapped(width, 4),
+        Some(width) => line.wrapped_to_width(width, 4),
         None => vec![line],
     }
 }
 
 /// As a document.
-pub(super) fn document(row: &StoredApprovalRequest, now: UnixMillis) -> serde_json::Value {
+pub(super) fn approval_json(row: &StoredApprovalRequest, now: UnixMillis) -> serde_json::Value {
     json!({
         "id": row.id,
         "state": row.approval_status_at(now).as_str(),

@@ -15,13 +15,13 @@ use checkrein_runtime::{CheckReport, CheckResult as Checked, Deadline, Verificat
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
-use crate::args::Check;
+use crate::args::CheckArgs;
 use crate::commands::engine;
-use crate::locate::{self, CONFIG, Located};
-use crate::masked::{SO, masked_checks};
+use crate::locate::{self, CONFIG, ProjectLocation};
+use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::progress::Checks;
+use crate::ui::line::StyledLine;
+use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
 use crate::ui::words;
 use crate::{exit_code, signals, ui};
@@ -29,60 +29,66 @@ use crate::{exit_code, signals, ui};
 /// So much is shown of the end of an output that nothing was found in.
 const OUTPUT_LINES: usize = 10;
 
-pub(crate) fn run(args: &Check) -> Result<ExitCode, CommandError> {
-    signals::listen();
-    let asked = Asked::of(&args.verifiers, args.profile.as_deref())?;
-    let checks = Checks::of(Some(&asked.policy));
+pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandError> {
+    signals::install_signal_handlers();
+    let asked =
+        ChecksSelectedToRun::check_request_from_args(&args.verifiers, args.profile.as_deref())?;
+    let checks = CheckProgressView::for_policy(Some(&asked.policy));
     let show = |progress: VerificationProgress| {
         if !args.json {
-            checks.show(progress);
+            checks.show_progress(progress);
         }
     };
-    let report = asked.report(!args.no_cache, &signals::CANCELLED, &show)?;
-    checks.clear();
+    let report = asked.run_checks(!args.no_cache, &signals::CANCELLED, &show)?;
+    checks.clear_progress_line();
     for masked in masked_checks(&asked.located.place.root, &asked.policy) {
-        ui::say(&format!(
-            "checkrein: {}: {SO}. To mend it, {}",
+        ui::print_wrapped_to_stderr(&format!(
+            "checkrein: {}: {MASKED_CONSEQUENCE}. To mend it, {}",
             masked.what, masked.fix
         ));
     }
     if !report.large_files.is_empty() {
-        ui::say(&words::unread(&report.large_files));
+        ui::print_wrapped_to_stderr(&words::large_files_text(&report.large_files));
     }
     if args.json {
-        ui::json(&document(&report));
+        ui::print_json(&check_report_json(&report));
     } else {
-        print(&report);
+        print_check_report(&report);
     }
-    Ok(exit_code::exit(match verdict(&report) {
-        Verdict::Pass => exit_code::YES,
-        Verdict::Fail => exit_code::NO,
-        Verdict::Inconclusive => exit_code::INCONCLUSIVE,
-    }))
+    Ok(exit_code::to_exit_code(
+        match verdict_from_accept_expression(&report) {
+            Verdict::Pass => exit_code::YES,
+            Verdict::Fail => exit_code::NO,
+            Verdict::Inconclusive => exit_code::INCONCLUSIVE,
+        },
+    ))
 }
 
 /// Which checks are to run, and where.
-pub(super) struct Asked {
-    located: Located,
+pub(super) struct ChecksSelectedToRun {
+    located: ProjectLocation,
     policy: Policy,
     names: Vec<VerifierName>,
 }
 
-impl Asked {
+impl ChecksSelectedToRun {
     /// All of the folder that we are in, if none is named.
-    pub(super) fn of(verifiers: &[String], profile: Option<&str>) -> Result<Self, CommandError> {
-        let located = locate::locate_under(&std::env::current_dir()?, profile);
-        let located = located.settled()?;
-        if let (None, Some(above)) = (&located.repo, located.passed_over()) {
-            ui::say(&words::passed_over(&above));
+    pub(super) fn check_request_from_args(
+        verifiers: &[String],
+        profile: Option<&str>,
+    ) -> Result<Self, CommandError> {
+        let located = locate::locate_project_with_profile(&std::env::current_dir()?, profile);
+        let located = located.for_new_session()?;
+        if let (None, Some(above)) = (&located.repo_config, located.ignored_config_folder()) {
+            ui::print_wrapped_to_stderr(&words::ignored_parent_config_text(&above));
         }
-        let compiled = located.compile(TaskDriver::Hook)?;
+        let compiled = located.compile_policy(TaskDriver::Hook)?;
         for warning in &compiled.warnings {
-            ui::say(&format!("checkrein: {warning}"));
+            ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
         }
         let policy = compiled.policy;
         if policy.verifiers.is_empty() {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 format!(
                     "no verifier is configured for {}",
                     located.place.root.display()
@@ -105,7 +111,7 @@ impl Asked {
                 .iter()
                 .map(|spec| spec.name.as_str())
                 .collect();
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 format!("no verifier is named '{unknown}'"),
                 format!("known: {}", known.join(", ")),
             ));
@@ -118,14 +124,14 @@ impl Asked {
     }
 
     /// Runs them.
-    pub(super) fn report(
+    pub(super) fn run_checks(
         &self,
         use_cache: bool,
         cancelled: &AtomicBool,
         show: &(dyn Fn(VerificationProgress) + Sync),
     ) -> Result<CheckReport, CommandError> {
-        let store = engine::store(&self.located.place)?;
-        let runtime = engine::runtime(&self.located, store, TaskDriver::Hook);
+        let store = engine::open_store(&self.located.place)?;
+        let runtime = engine::build_runtime(&self.located, store, TaskDriver::Hook);
         let patience = Deadline {
             due_at: None,
             cancelled,
@@ -136,46 +142,51 @@ impl Asked {
 
 /// `accept` as a verdict; false only because something could not tell is inconclusive, and so is
 /// true only because nothing is required.
-fn verdict(report: &CheckReport) -> Verdict {
-    let failed = required(report).any(|check| check.evidence.verdict == Verdict::Fail);
+fn verdict_from_accept_expression(report: &CheckReport) -> Verdict {
+    let failed = required_checks(report).any(|check| check.evidence.verdict == Verdict::Fail);
     match report.value {
-        _ if required(report).next().is_none() => Verdict::Inconclusive,
+        _ if required_checks(report).next().is_none() => Verdict::Inconclusive,
         TruthValue::True => Verdict::Pass,
         TruthValue::False if failed => Verdict::Fail,
         TruthValue::False | TruthValue::Open => Verdict::Inconclusive,
     }
 }
 
-fn required(report: &CheckReport) -> impl Iterator<Item = &Checked> {
+fn required_checks(report: &CheckReport) -> impl Iterator<Item = &Checked> {
     report.checks.iter().filter(|check| check.required)
 }
 
-fn print(report: &CheckReport) {
-    for line in complained(report) {
-        ui::answer(&line);
+fn print_check_report(report: &CheckReport) {
+    for line in check_finding_lines(report) {
+        ui::print_output_line(&line);
     }
-    let (paint, word) = outcome(report);
-    let remark = remark(report).unwrap_or_default();
-    ui::answer(Line::painted(paint, word).with(&remark));
+    let (paint, word) = check_report_label(report);
+    let remark = advisory_checks_remark(report).unwrap_or_default();
+    ui::print_output_line(
+        StyledLine::line_from_styled_text(paint, word).append_plain_text(&remark),
+    );
 }
 
 /// In words, a line each: what was found, and last what it comes to.
-pub(super) fn told(report: &CheckReport) -> String {
-    let mut lines: Vec<String> = complained(report).collect();
-    let (_, word) = outcome(report);
-    lines.push(format!("{word}{}", remark(report).unwrap_or_default()));
+pub(super) fn check_report_text(report: &CheckReport) -> String {
+    let mut lines: Vec<String> = check_finding_lines(report).collect();
+    let (_, word) = check_report_label(report);
+    lines.push(format!(
+        "{word}{}",
+        advisory_checks_remark(report).unwrap_or_default()
+    ));
     lines.join("\n")
 }
 
-fn complained(report: &CheckReport) -> impl Iterator<Item = String> {
+fn check_finding_lines(report: &CheckReport) -> impl Iterator<Item = String> {
     report
         .checks
         .iter()
-        .flat_map(|check| complaints(&check.evidence))
+        .flat_map(|check| evidence_complaint_lines(&check.evidence))
 }
 
-fn outcome(report: &CheckReport) -> (Paint, &'static str) {
-    match verdict(report) {
+fn check_report_label(report: &CheckReport) -> (Paint, &'static str) {
+    match verdict_from_accept_expression(report) {
         Verdict::Pass => (Paint::Good, "accepted"),
         Verdict::Fail => (Paint::Bad, "not accepted"),
         Verdict::Inconclusive => (Paint::Warn, "inconclusive"),
@@ -183,17 +194,17 @@ fn outcome(report: &CheckReport) -> (Paint, &'static str) {
 }
 
 /// What a check says that did not pass: its findings, or else the end of its output.
-fn complaints(evidence: &Evidence) -> Vec<String> {
+fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
     let name = &evidence.verifier;
     let mut lines: Vec<String> = evidence
         .findings
         .iter()
-        .map(|finding| format!("{name}: {}", words::finding(finding)))
+        .map(|finding| format!("{name}: {}", words::finding_text(finding)))
         .collect();
     if evidence.verdict == Verdict::Pass {
         return lines;
     }
-    lines.extend(moved(evidence));
+    lines.extend(changing_files_hint_lines(evidence));
     if lines.is_empty() {
         let mut output: Vec<&str> = evidence
             .excerpt
@@ -207,7 +218,9 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
                 InconclusiveCause::MissingProgram
                 | InconclusiveCause::Masked
                 | InconclusiveCause::TreeUnreadable,
-            ) => output.first().and_then(|line| note(line)),
+            ) => output
+                .first()
+                .and_then(|line| checkrein_note_in_output_line(line)),
             _ => None,
         };
         if noted.is_some() {
@@ -215,7 +228,7 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
         }
         let what = match (noted, evidence.cause, evidence.exit_code) {
             (Some(noted), ..) => noted.to_owned(),
-            (None, Some(cause), _) => words::cause(cause).to_owned(),
+            (None, Some(cause), _) => words::inconclusive_cause_text(cause).to_owned(),
             (None, None, Some(code)) => format!("exit code {code}"),
             (None, None, None) => "it failed".to_owned(),
         };
@@ -236,14 +249,14 @@ fn complaints(evidence: &Evidence) -> Vec<String> {
 }
 
 /// Which files kept changing while a check ran, and the line to paste if it writes them itself.
-pub(super) fn moved(evidence: &Evidence) -> Vec<String> {
+pub(super) fn changing_files_hint_lines(evidence: &Evidence) -> Vec<String> {
     let name = &evidence.verifier;
     if evidence.cause == Some(InconclusiveCause::CheckRestores) {
         return vec![
             format!(
                 "{name}: {}: {}",
-                words::cause(InconclusiveCause::CheckRestores),
-                few(&evidence.moved)
+                words::inconclusive_cause_text(InconclusiveCause::CheckRestores),
+                join_first_paths(&evidence.moved)
             ),
             format!("{name}: let it work on a copy of the tree: git worktree add, or cp -r"),
         ];
@@ -254,12 +267,12 @@ pub(super) fn moved(evidence: &Evidence) -> Vec<String> {
     vec![
         format!(
             "{name}: {}: {}",
-            words::cause(InconclusiveCause::TreeMoving),
-            few(&evidence.moved)
+            words::inconclusive_cause_text(InconclusiveCause::TreeMoving),
+            join_first_paths(&evidence.moved)
         ),
         format!(
             "{name}: if the check writes them, add to [[verifier]] {name} in {CONFIG}: outputs = [{}]",
-            quoted(&evidence.moved)
+            format_toml_string_list(&evidence.moved)
         ),
     ]
 }
@@ -267,7 +280,7 @@ pub(super) fn moved(evidence: &Evidence) -> Vec<String> {
 /// Paths that are named of a tree that moved.
 const MOST_PATHS: usize = 8;
 
-fn few(paths: &[String]) -> String {
+fn join_first_paths(paths: &[String]) -> String {
     let named: Vec<&str> = paths.iter().take(MOST_PATHS).map(String::as_str).collect();
     match paths.len().saturating_sub(MOST_PATHS) {
         0 => named.join(", "),
@@ -276,24 +289,24 @@ fn few(paths: &[String]) -> String {
 }
 
 /// As a list of TOML.
-fn quoted(paths: &[String]) -> String {
+fn format_toml_string_list(paths: &[String]) -> String {
     let quoted = paths.iter().map(|path| json!(path).to_string());
     quoted.collect::<Vec<_>>().join(", ")
 }
 
 /// What we say ourselves in the excerpt of an output.
-fn note(line: &str) -> Option<&str> {
+fn checkrein_note_in_output_line(line: &str) -> Option<&str> {
     line.strip_prefix("[checkrein: ")?.strip_suffix(']')
 }
 
 /// What has to be said of the checks that are not required.
-fn remark(report: &CheckReport) -> Option<String> {
-    if required(report).next().is_none() {
+fn advisory_checks_remark(report: &CheckReport) -> Option<String> {
+    if required_checks(report).next().is_none() {
         let all: Vec<String> = report
             .checks
             .iter()
             .map(|check| {
-                let verdict = words::verdict(check.evidence.verdict);
+                let verdict = words::verdict_text(check.evidence.verdict);
                 format!("{} (advisory) {verdict}", check.evidence.verifier)
             })
             .collect();
@@ -312,9 +325,9 @@ fn remark(report: &CheckReport) -> Option<String> {
 }
 
 /// As one document.
-pub(super) fn document(report: &CheckReport) -> serde_json::Value {
+pub(super) fn check_report_json(report: &CheckReport) -> serde_json::Value {
     let verifiers = report.checks.iter().map(|check| {
-        let mut document = found(&check.evidence);
+        let mut document = evidence_json(&check.evidence);
         if let Some(fields) = document.as_object_mut() {
             fields.insert("required".to_owned(), json!(check.required));
             fields.insert("cached".to_owned(), json!(check.cached));
@@ -324,14 +337,17 @@ pub(super) fn document(report: &CheckReport) -> serde_json::Value {
     let verifiers: Vec<serde_json::Value> = verifiers.collect();
     json!({
         "schema": "checkrein/check/1",
-        "verdict": verdict(report),
+        "verdict": verdict_from_accept_expression(report),
         "tree": report.tree,
         "verifiers": verifiers,
     })
 }
 
 /// What each check of a task found last.
-pub(super) fn found_last(store: &SqliteStore, events: &[(EventSeq, Event)]) -> serde_json::Value {
+pub(super) fn latest_evidence_json(
+    store: &SqliteStore,
+    events: &[(EventSeq, Event)],
+) -> serde_json::Value {
     let mut newest: BTreeMap<&VerifierName, serde_json::Value> = BTreeMap::new();
     for (_, event) in events {
         if let Event::Input(stamped) = event
@@ -339,14 +355,14 @@ pub(super) fn found_last(store: &SqliteStore, events: &[(EventSeq, Event)]) -> s
             && let Some(kept) = store.read_evidence(&arrived.evidence.key).ok().flatten()
             && let Some(evidence) = checkrein_runtime::decode_evidence(&kept.bytes)
         {
-            newest.insert(&arrived.evidence.verifier, found(&evidence));
+            newest.insert(&arrived.evidence.verifier, evidence_json(&evidence));
         }
     }
     newest.into_values().collect()
 }
 
 /// What a verifier found.
-fn found(evidence: &Evidence) -> serde_json::Value {
+fn evidence_json(evidence: &Evidence) -> serde_json::Value {
     let findings: Vec<serde_json::Value> = evidence
         .findings
         .iter()

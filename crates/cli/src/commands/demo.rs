@@ -13,37 +13,37 @@ use checkrein_core::event::Event;
 use checkrein_core::transition::Reason;
 use checkrein_verifiers::withheld::CHECK_VARIABLE;
 
-use crate::args::Demo;
+use crate::args::DemoArgs;
 use crate::commands::lookup;
 use crate::commands::run::{self, command};
 use crate::locate;
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::progress::Checks;
+use crate::ui::line::StyledLine;
+use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
 use crate::ui::{self, timeline, words};
 use crate::{exit_code, signals};
 
 /// Says which part of the demo this process plays.
-const ROLE: &str = "CHECKREIN_DEMO_ROLE";
+const ROLE_VARIABLE: &str = "CHECKREIN_DEMO_ROLE";
 
-pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
-    match std::env::var(ROLE).ok().as_deref() {
-        Some("agent") => return play_agent(),
-        Some("check") => return play_check(),
+pub(crate) fn run_demo_command(args: &DemoArgs) -> Result<ExitCode, CommandError> {
+    match std::env::var(ROLE_VARIABLE).ok().as_deref() {
+        Some("agent") => return run_demo_agent(),
+        Some("check") => return run_demo_check(),
         // The role may be withheld from a check. A check that began a demo would begin one check
         // more, without an end.
-        _ if std::env::var_os(CHECK_VARIABLE).is_some() => return play_check(),
+        _ if std::env::var_os(CHECK_VARIABLE).is_some() => return run_demo_check(),
         _ => {}
     }
-    signals::listen();
+    signals::install_signal_handlers();
     let folder = tempfile::Builder::new()
         .prefix("checkrein-demo-")
         .tempdir()?;
     let repo = folder.path().join("adder");
     std::fs::create_dir(&repo)?;
     let me = std::env::current_exe()?;
-    let project = Project::pick(&me);
+    let project = DemoProject::pick_demo_project(&me);
     for (name, text) in &project.files {
         let file = repo.join(name);
         if let Some(parent) = file.parent() {
@@ -52,14 +52,14 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
         std::fs::write(file, text)?;
     }
     let config = format!(
-        "goal = \"make add() right\"\n\n[[verifier]]\nname = \"tests\"\nrun = {}\nenv = [\"{ROLE}\"]\n",
-        toml_string(&project.test)
+        "goal = \"make add() right\"\n\n[[verifier]]\nname = \"tests\"\nrun = {}\nenv = [\"{ROLE_VARIABLE}\"]\n",
+        quote_toml_string(&project.test)
     );
     std::fs::write(repo.join(locate::CONFIG), &config)?;
 
     let say = |line: &str| {
         if !args.json {
-            ui::say(line);
+            ui::print_wrapped_to_stderr(line);
         }
     };
     if !args.json {
@@ -67,65 +67,71 @@ pub(crate) fn run(args: &Demo) -> Result<ExitCode, CommandError> {
             "A tiny {} project with a failing test, and an agent that says it is done.",
             project.language
         );
-        ui::say(Line::painted(Paint::Strong, &about));
+        ui::print_wrapped_to_stderr(StyledLine::line_from_styled_text(Paint::Strong, &about));
     }
     if !args.json {
-        ui::say(Line::from("The check is: ").with_unbroken(&project.test));
-        ui::say("");
+        ui::print_wrapped_to_stderr(
+            StyledLine::from("The check is: ").with_unwrappable_text(&project.test),
+        );
+        ui::print_wrapped_to_stderr("");
     }
 
-    let mut located = locate::locate(&repo, Some(&folder.path().join("state")));
+    let mut located = locate::locate_project(&repo, Some(&folder.path().join("state")));
     // Checks see this program as a check, wherever it plays that part.
-    Arc::make_mut(&mut located.place.env).insert(OsString::from(ROLE), OsString::from("check"));
-    located.person = None;
-    let plan = command::Plan {
+    Arc::make_mut(&mut located.place.env)
+        .insert(OsString::from(ROLE_VARIABLE), OsString::from("check"));
+    located.person_config = None;
+    let plan = command::CommandRunPlan {
         command: vec![me.into_os_string(), OsString::from("demo")],
         task: "add() is wrong; make its test pass".to_owned(),
         any_exit: false,
         attempts: None,
         agent: "demo",
         env: vec![
-            (OsString::from(ROLE), OsString::from("agent")),
+            (OsString::from(ROLE_VARIABLE), OsString::from("agent")),
             (
                 OsString::from("CHECKREIN_DEMO_FILE"),
-                repo.join(project.broken).into_os_string(),
+                repo.join(project.broken_file).into_os_string(),
             ),
         ],
         confinement: None,
     };
-    let (checks, quiet) = (Checks::of(None), args.json);
+    let (checks, quiet) = (CheckProgressView::for_policy(None), args.json);
     let show = Arc::new(move |progress| {
         if !quiet {
-            checks.show(progress);
+            checks.show_progress(progress);
         }
     });
-    let outcome = command::drive(&located, &plan, &say, show)?;
+    let outcome = command::drive_wrapped_command(&located, &plan, &say, show)?;
     if args.json {
-        ui::json(&run::document(&outcome));
+        ui::print_json(&run::run_result_json(&outcome));
     } else {
         say("");
-        print_story(&outcome)?;
+        print_run_timeline(&outcome)?;
     }
     let code = outcome
         .transition
         .reason
         .run_exit_code()
         .unwrap_or(exit_code::NO);
-    Ok(exit_code::exit(code))
+    Ok(exit_code::to_exit_code(code))
 }
 
-fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
-    let events = lookup::events(&outcome.store, &outcome.session, outcome.task)?;
-    let why = lookup::why(&events).to_vec();
+fn print_run_timeline(outcome: &run::AgentRunResult) -> Result<(), CommandError> {
+    let events = lookup::task_events(&outcome.store, &outcome.session, outcome.task)?;
+    let why = lookup::task_end_reasons(&events).to_vec();
     let events: Vec<Event> = events.into_iter().map(|(_, event)| event).collect();
-    ui::answer(Line::painted(Paint::Strong, "What happened"));
-    for line in timeline::lines(&events) {
-        ui::answer(line);
+    ui::print_output_line(StyledLine::line_from_styled_text(
+        Paint::Strong,
+        "What happened",
+    ));
+    for line in timeline::timeline_lines(&events) {
+        ui::print_output_line(line);
     }
-    ui::answer("");
-    ui::answer_wrapped(&words::meaning(&outcome.transition, &why, None), 0);
+    ui::print_output_line("");
+    ui::print_output_wrapped(&words::ending_meaning(&outcome.transition, &why, None), 0);
     if outcome.transition.reason == Reason::TaskComplete {
-        ui::answer_wrapped(
+        ui::print_output_wrapped(
             "In your own repo: checkrein init. For an agent without hooks: checkrein run -- YOUR-AGENT.",
             0,
         );
@@ -134,18 +140,18 @@ fn print_story(outcome: &run::Outcome) -> Result<(), CommandError> {
 }
 
 /// A project that the machine can check.
-struct Project {
+struct DemoProject {
     language: &'static str,
     /// Path and text.
     files: Vec<(&'static str, &'static str)>,
     /// The file the agent has to mend.
-    broken: &'static str,
+    broken_file: &'static str,
     test: String,
 }
 
-impl Project {
-    fn pick(me: &Path) -> Self {
-        if runs("cargo", &["--version"]) {
+impl DemoProject {
+    fn pick_demo_project(me: &Path) -> Self {
+        if can_run_program("cargo", &["--version"]) {
             return Self {
                 language: "Rust",
                 files: vec![
@@ -158,13 +164,13 @@ impl Project {
                         "pub fn add(a: i32, b: i32) -> i32 {\n    a - b\n}\n\n#[test]\nfn adds() {\n    assert_eq!(add(2, 2), 4);\n}\n",
                     ),
                 ],
-                broken: "src/lib.rs",
+                broken_file: "src/lib.rs",
                 test: "cargo test --offline --quiet".to_owned(),
             };
         }
         let python = ["python3", "python"]
             .into_iter()
-            .find(|name| runs(name, &["-c", "import unittest"]));
+            .find(|name| can_run_program(name, &["-c", "import unittest"]));
         if let Some(python) = python {
             return Self {
                 language: "Python",
@@ -175,13 +181,13 @@ impl Project {
                         "import unittest\n\nfrom adder import add\n\n\nclass Adds(unittest.TestCase):\n    def test_adds(self):\n        self.assertEqual(add(2, 2), 4)\n",
                     ),
                 ],
-                broken: "adder.py",
+                broken_file: "adder.py",
                 // Without bytecode: it is told apart by second and size, and the mended file
                 // has those of the broken one.
                 test: format!("{python} -B -m unittest"),
             };
         }
-        if runs("node", &["--version"]) {
+        if can_run_program("node", &["--version"]) {
             return Self {
                 language: "JavaScript",
                 files: vec![
@@ -191,20 +197,20 @@ impl Project {
                         "import assert from \"node:assert\";\nimport { add } from \"./adder.mjs\";\n\nassert.strictEqual(add(2, 2), 4);\n",
                     ),
                 ],
-                broken: "adder.mjs",
+                broken_file: "adder.mjs",
                 test: "node adder.test.mjs".to_owned(),
             };
         }
         Self {
             language: "text",
             files: vec![("sum.txt", "2 + 2 = 2 - 2\n")],
-            broken: "sum.txt",
+            broken_file: "sum.txt",
             test: format!("\"{}\" demo", me.display()),
         }
     }
 }
 
-fn runs(program: &str, args: &[&str]) -> bool {
+fn can_run_program(program: &str, args: &[&str]) -> bool {
     Command::new(program)
         .args(args)
         .stdin(Stdio::null())
@@ -215,41 +221,42 @@ fn runs(program: &str, args: &[&str]) -> bool {
 }
 
 /// The scripted agent: claims done without having mended anything, then mends it.
-fn play_agent() -> Result<ExitCode, CommandError> {
+fn run_demo_agent() -> Result<ExitCode, CommandError> {
     let attempt = std::env::var("CHECKREIN_ATTEMPT").unwrap_or_default();
     if attempt == "1" {
-        ui::answer_wrapped(
+        ui::print_output_wrapped(
             "agent: I looked at add() and fixed it. All tests pass. Done!",
             2,
         );
-        return Ok(exit_code::exit(exit_code::YES));
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
-    let file = std::env::var_os("CHECKREIN_DEMO_FILE")
-        .ok_or_else(|| CommandError::failed("the demo's agent was not told which file to mend"))?;
+    let file = std::env::var_os("CHECKREIN_DEMO_FILE").ok_or_else(|| {
+        CommandError::command_failed_error("the demo's agent was not told which file to mend")
+    })?;
     let text = std::fs::read_to_string(&file)?;
     std::fs::write(&file, text.replace("a - b", "a + b").replace("2 - 2", "4"))?;
-    ui::answer_wrapped(
+    ui::print_output_wrapped(
         "agent: The test still failed: add() subtracts. Fixed for real now.",
         2,
     );
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
 /// The check built in, for machines that have none of the languages.
-fn play_check() -> Result<ExitCode, CommandError> {
+fn run_demo_check() -> Result<ExitCode, CommandError> {
     let text = std::fs::read_to_string("sum.txt").map_err(|_| {
-        CommandError::usage(
+        CommandError::usage_error(
             "a check cannot begin a demo",
             "run it in a terminal: checkrein demo",
         )
     })?;
     if text.trim() == "2 + 2 = 4" {
-        return Ok(exit_code::exit(exit_code::YES));
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
-    ui::answer(&format!("sum.txt:1: wrong: {}", text.trim()));
-    Ok(exit_code::exit(exit_code::NO))
+    ui::print_output_line(&format!("sum.txt:1: wrong: {}", text.trim()));
+    Ok(exit_code::to_exit_code(exit_code::NO))
 }
 
-fn toml_string(text: &str) -> String {
+fn quote_toml_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

@@ -11,16 +11,16 @@ use checkrein_runtime::{
 };
 use checkrein_store::{SqliteStore, SqliteStoreOptions, StoreError};
 
-use crate::locate::Located;
+use crate::locate::ProjectLocation;
 use crate::{guarded, signals, sources};
 
 /// The store of this place, made when missing.
-pub(crate) fn store(place: &TreeAndStateFolder) -> Result<Arc<SqliteStore>, StoreError> {
+pub(crate) fn open_store(place: &TreeAndStateFolder) -> Result<Arc<SqliteStore>, StoreError> {
     SqliteStore::open_store_in_folder(&place.state).map(Arc::new)
 }
 
 /// The same for who cannot wait long while others keep it busy.
-pub(crate) fn store_within(
+pub(crate) fn open_store_with_timeout(
     place: &TreeAndStateFolder,
     patience: Duration,
 ) -> Result<Arc<SqliteStore>, StoreError> {
@@ -34,68 +34,76 @@ pub(crate) fn store_within(
 }
 
 /// A runtime whose new sessions are sealed with this place's config.
-pub(crate) fn runtime(located: &Located, store: Arc<SqliteStore>, driver: TaskDriver) -> Runtime {
+pub(crate) fn build_runtime(
+    located: &ProjectLocation,
+    store: Arc<SqliteStore>,
+    driver: TaskDriver,
+) -> Runtime {
     let from = located.clone();
-    let seal = move || from.compile(driver);
+    let seal = move || from.compile_policy(driver);
     let runtime = Runtime::new(store, located.place.clone(), Box::new(seal))
-        .with_guarded_files(look(located));
+        .with_guarded_files(guarded_files_reader(located));
     match driver {
-        TaskDriver::Hook => runtime.with_policy_fallback(fallback(located)),
+        TaskDriver::Hook => runtime.with_policy_fallback(config_failure_fallback(located)),
         // `run` does not begin where the config cannot be used.
         TaskDriver::Run => runtime,
     }
 }
 
 /// What a session that begins here goes on with if the config cannot be used.
-fn fallback(located: &Located) -> UnusableConfigFallback {
+fn config_failure_fallback(located: &ProjectLocation) -> UnusableConfigFallback {
     let (held, counts) = (located.clone(), located.clone());
     UnusableConfigFallback {
-        profile: located.asked(),
+        profile: located.profile_for_new_session(),
         require_trust: located.require_trust,
-        held: Box::new(move || held.compile_held()),
-        may_use: Box::new(move |texts| sources::may_count(&counts, texts)),
+        held: Box::new(move || held.compile_config_held_despite_edit()),
+        may_use: Box::new(move |texts| sources::are_config_sources_trusted(&counts, texts)),
     }
 }
 
-fn look(located: &Located) -> Box<GuardedFilesReader> {
+fn guarded_files_reader(located: &ProjectLocation) -> Box<GuardedFilesReader> {
     let located = located.clone();
-    Box::new(move |root| guarded::look(&located, root))
+    Box::new(move |root| guarded::read_guarded_files(&located, root))
 }
 
 /// A runtime for a hook of an agent that `run` has started: sealed as `run` would.
-pub(crate) fn under_run(
-    located: &Located,
+pub(crate) fn build_hook_runtime_under_run(
+    located: &ProjectLocation,
     store: Arc<SqliteStore>,
     attempts: Option<u32>,
 ) -> Runtime {
-    Runtime::new(store, located.place.clone(), seal(located, attempts))
-        .with_guarded_files(look(located))
+    Runtime::new(
+        store,
+        located.place.clone(),
+        policy_compiler_for_run(located, attempts),
+    )
+    .with_guarded_files(guarded_files_reader(located))
 }
 
 /// A runtime for an MCP server's tools. Nobody tells where a prompt begins and a stop ends, so the
 /// time between them is not known: `wall_clock` is not applied.
-pub(crate) fn proxy(located: &Located, store: Arc<SqliteStore>) -> Runtime {
+pub(crate) fn build_proxy_runtime(located: &ProjectLocation, store: Arc<SqliteStore>) -> Runtime {
     let from = located.clone();
     let seal = move || {
-        let mut compiled = from.compile(TaskDriver::Hook)?;
+        let mut compiled = from.compile_policy(TaskDriver::Hook)?;
         compiled.policy.caps.wall_clock_ms = None;
         Ok(compiled)
     };
     Runtime::new(store, located.place.clone(), Box::new(seal))
-        .with_guarded_files(look(located))
+        .with_guarded_files(guarded_files_reader(located))
         .with_middleware_stages(FrontEndMiddlewareStages::PROXY)
 }
 
 /// The library's engine for `run`: exactly one task, tighter caps, and attempts of the command line.
-pub(crate) fn run(
-    located: &Located,
+pub(crate) fn build_run_engine(
+    located: &ProjectLocation,
     store: Arc<SqliteStore>,
     seal: Box<PolicyCompiler>,
     level: &'static str,
     progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
 ) -> Engine {
     Engine::new(store, located.place.clone(), seal)
-        .with_guarded_files(look(located))
+        .with_guarded_files(guarded_files_reader(located))
         // Its tools are called by an agent's hooks.
         .with_middleware_stages(FrontEndMiddlewareStages::HOOKS)
         .with_protection_level(level)
@@ -104,10 +112,13 @@ pub(crate) fn run(
 }
 
 /// The policy of a run, with the attempts of the command line.
-pub(crate) fn seal(located: &Located, attempts: Option<u32>) -> Box<PolicyCompiler> {
+pub(crate) fn policy_compiler_for_run(
+    located: &ProjectLocation,
+    attempts: Option<u32>,
+) -> Box<PolicyCompiler> {
     let from = located.clone();
     Box::new(move || {
-        let mut compiled = from.compile(TaskDriver::Run)?;
+        let mut compiled = from.compile_policy(TaskDriver::Run)?;
         if let Some(attempts) = attempts {
             compiled.policy.caps.attempts = attempts;
         }

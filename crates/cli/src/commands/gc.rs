@@ -10,54 +10,54 @@ use checkrein_runtime::config::TaskDriver;
 use checkrein_runtime::{RetentionReport, apply_retention, held, whole};
 use checkrein_store::{SqliteStore, StoreError};
 
-use crate::args::Gc;
+use crate::args::GcArgs;
 use crate::ui::errors::CommandError;
-use crate::ui::style::{clock, size};
+use crate::ui::style::{format_clock, format_size};
 use crate::{exit_code, locate, person, session_index, ui};
 
-pub(crate) fn run(args: &Gc) -> Result<ExitCode, CommandError> {
+pub(crate) fn run_gc_command(args: &GcArgs) -> Result<ExitCode, CommandError> {
     if !args.dry_run {
-        person::no_agent("gc")?;
+        person::forbid_agent_callers("gc")?;
     }
-    let located = locate::locate(&std::env::current_dir()?, None);
-    let retention = located.compile(TaskDriver::Hook)?.retention;
+    let located = locate::locate_project(&std::env::current_dir()?, None);
+    let retention = located.compile_policy(TaskDriver::Hook)?.retention;
     // Opened to read first: where nothing is recorded, nothing is made.
     match SqliteStore::open_store_read_only(&located.place.state) {
         Err(StoreError::Missing { .. }) => {
-            ui::say("Nothing is recorded for this repo yet.");
-            return Ok(exit_code::exit(exit_code::YES));
+            ui::print_wrapped_to_stderr("Nothing is recorded for this repo yet.");
+            return Ok(exit_code::to_exit_code(exit_code::YES));
         }
         opened => drop(opened?),
     }
     let store = SqliteStore::open_store_in_folder(&located.place.state)?;
-    let named = named_outside(&located.place.state);
+    let named = digests_in_state_files(&located.place.state);
     let done = apply_retention(&store, &located.place, retention, &named, args.dry_run)?;
     let now = checkrein_runtime::now_millis();
     for gone in &done.removed_sessions {
         if !args.dry_run {
-            session_index::forget(&located.place.state, &gone.session);
+            session_index::remove_session_index_entry(&located.place.state, &gone.session);
         }
         let why = if gone.for_size {
             "the store is too large"
         } else {
             "too old"
         };
-        ui::answer(&format!(
+        ui::print_output_line(&format!(
             "{}  last used {}  {why}",
             gone.session,
-            clock(gone.last_at, now)
+            format_clock(gone.last_at, now)
         ));
     }
-    ui::answer(&summary(&done, args.dry_run));
+    ui::print_output_line(&retention_summary(&done, args.dry_run));
     if let Some(why) = &done.not_compacted {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "The room is not given back to the disk yet: {why}"
         ));
     }
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-fn summary(done: &RetentionReport, dry: bool) -> String {
+fn retention_summary(done: &RetentionReport, dry: bool) -> String {
     let count = |number: usize, one: &str, many: &str| {
         format!("{number} {}", if number == 1 { one } else { many })
     };
@@ -68,13 +68,13 @@ fn summary(done: &RetentionReport, dry: bool) -> String {
         done.removed_sessions.len() + done.kept_sessions,
         count(done.orphans, "orphaned record", "orphaned records"),
         count(done.files, "file", "files"),
-        size(done.bytes_before),
-        size(done.bytes_after),
+        format_size(done.bytes_before),
+        format_size(done.bytes_after),
     )
 }
 
 /// Digests in the small files beside the store: one of them may name a policy that is held.
-fn named_outside(state: &Path) -> BTreeSet<Digest> {
+fn digests_in_state_files(state: &Path) -> BTreeSet<Digest> {
     let mut named = BTreeSet::new();
     let Ok(entries) = std::fs::read_dir(state) else {
         return named;

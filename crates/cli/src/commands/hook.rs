@@ -26,14 +26,14 @@ use checkrein_runtime::{
     VerificationProgress, is_call_read_only, whole,
 };
 
-use crate::args::Hook;
+use crate::args::HookArgs;
 use crate::commands::{engine, lookup};
-use crate::confine::desk::Desk;
-use crate::confine::post::Post;
-use crate::home::{self, Settled};
-use crate::locate::{self, Given, Located};
-use crate::message::{self, Unread};
-use crate::off::{self, Off};
+use crate::confine::desk::RelayServer;
+use crate::confine::post::RelayClient;
+use crate::home::{self, LocatedProjectWithStore};
+use crate::locate::{self, ProjectLocation, StateAndProfileArgs};
+use crate::message::{self, HookMessageReadError};
+use crate::off::{self, OffPeriod};
 use crate::ui::{self, words};
 use crate::{exit_code, notify, signals, sources, trust};
 
@@ -43,18 +43,18 @@ const MAX_TRANSCRIPT: u64 = 256 * 1024;
 const MAX_TRANSCRIPT_AT_STOP: u64 = 64 * 1024 * 1024;
 /// How long a hook waits at a time for a store that others keep busy: less than the margin
 /// before the agent's deadline.
-const LONGEST_BUSY: Duration = Duration::from_secs(4);
+const MAX_BUSY_WAIT: Duration = Duration::from_secs(4);
 /// And while it is switched off.
-const LONGEST_BUSY_WHILE_OFF: Duration = Duration::from_millis(500);
+const MAX_BUSY_WAIT_WHILE_OFF: Duration = Duration::from_millis(500);
 /// How long a message is waited for where no deadline is said: no agent gives a hook less.
-const UNSAID: Duration = Duration::from_secs(5);
+const DEFAULT_MESSAGE_WAIT: Duration = Duration::from_secs(5);
 /// How long a stop waits for a transcript that lags.
-const LAG: Duration = Duration::from_millis(300);
+const TRANSCRIPT_LAG: Duration = Duration::from_millis(300);
 
 /// The source of hooks that `run` has handed to an agent.
-pub(crate) const RUN: &str = "run";
+pub(crate) const RUN_SOURCE: &str = "run";
 /// In the environment of agents that `run` has started.
-pub(crate) const UNDER_RUN: &str = "CHECKREIN_RUN";
+pub(crate) const RUN_VARIABLE: &str = "CHECKREIN_RUN";
 
 /// The arguments as typed by an agent: read here without the big parser.
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
@@ -67,30 +67,30 @@ pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
             .iter()
             .map(|adapter| adapter.agent_name())
             .collect();
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "checkrein hook: no agent is named '{agent}'; known: {}",
             known.join(", ")
         ));
         // Not 2: that would be taken for a refusal by agents we know nothing of.
-        return exit_code::exit(exit_code::NO);
+        return exit_code::to_exit_code(exit_code::NO);
     };
-    let parsed = read_arguments(agent, words.get(1..).unwrap_or_default());
-    emit(guarded(adapter, parsed, &words))
+    let parsed = parse_hook_args(agent, words.get(1..).unwrap_or_default());
+    write_hook_reply(answer_hook_despite_panic(adapter, parsed, &words))
 }
 
 /// The same, when the arguments came through the big parser (`--help` was asked for).
-pub(crate) fn parsed(args: Hook) -> ExitCode {
+pub(crate) fn run_hook_command(args: HookArgs) -> ExitCode {
     match adapters::find_adapter(&args.agent) {
         Some(adapter) => {
             let words = [OsString::from(&args.agent)];
-            emit(guarded(adapter, Ok(args), &words))
+            write_hook_reply(answer_hook_despite_panic(adapter, Ok(args), &words))
         }
         None => main(vec![OsString::from(args.agent)]),
     }
 }
 
-fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
-    let mut args = Hook {
+fn parse_hook_args(agent: String, words: &[OsString]) -> Result<HookArgs, String> {
+    let mut args = HookArgs {
         agent,
         source: None,
         deadline: None,
@@ -137,29 +137,31 @@ fn read_arguments(agent: String, words: &[OsString]) -> Result<Hook, String> {
     Ok(args)
 }
 
-fn emit(reply: HookReply) -> ExitCode {
-    ui::say_bytes(&reply.stderr);
-    ui::answer_bytes(&reply.stdout);
-    exit_code::exit(reply.exit_code)
+fn write_hook_reply(reply: HookReply) -> ExitCode {
+    ui::write_stderr_bytes(&reply.stderr);
+    ui::write_stdout_bytes(&reply.stdout);
+    exit_code::to_exit_code(reply.exit_code)
 }
 
 /// A panic of ours is answered by stance as well.
-fn guarded(
+fn answer_hook_despite_panic(
     adapter: &'static dyn Adapter,
-    args: Result<Hook, String>,
+    args: Result<HookArgs, String>,
     words: &[OsString],
 ) -> HookReply {
-    caught(adapter, |form| answer(adapter, args, words, form))
+    with_panic_guard(adapter, |form| {
+        reply_to_hook_on_stdin(adapter, args, words, form)
+    })
 }
 
-fn caught(
+fn with_panic_guard(
     adapter: &dyn Adapter,
     answer: impl FnOnce(&Cell<ExpectedHookReplyKind>) -> HookReply,
 ) -> HookReply {
     let form = Cell::new(ExpectedHookReplyKind::Unknown);
     catch_unwind(AssertUnwindSafe(|| answer(&form))).unwrap_or_else(|_| {
         let why = "it failed in a way it should not; please report the lines above";
-        by_stance(adapter, form.get(), None, why, StancePolicy::default())
+        reply_by_stance(adapter, form.get(), None, why, StancePolicy::default())
     })
 }
 
@@ -168,8 +170,8 @@ fn caught(
     not(unix),
     expect(dead_code, reason = "there are no confinements there")
 )]
-pub(crate) fn at_desk(
-    desk: &Desk,
+pub(crate) fn answer_relayed_hook_event(
+    desk: &RelayServer,
     words: &[String],
     bytes: &[u8],
     env: EnvLookup<'_>,
@@ -182,33 +184,33 @@ pub(crate) fn at_desk(
         };
     };
     let rest: Vec<OsString> = words.iter().skip(1).map(OsString::from).collect();
-    let args = read_arguments(agent, &rest);
-    caught(adapter, |form| {
-        weigh(
+    let args = parse_hook_args(agent, &rest);
+    with_panic_guard(adapter, |form| {
+        answer_hook_message(
             adapter,
             args,
             bytes,
             env,
             form,
             Instant::now(),
-            Where::Desk(desk),
+            HookHandlingPlace::Relay(desk),
         )
     })
 }
 
 /// Where a message is judged.
 #[derive(Clone, Copy)]
-enum Where<'a> {
+enum HookHandlingPlace<'a> {
     /// By this process, or by whom it knows outside; with the arguments as they were typed.
-    Here(&'a [OsString]),
+    Local(&'a [OsString]),
     /// By the run that the agent is confined in.
-    Desk(&'a Desk),
+    Relay(&'a RelayServer),
 }
 
 /// `form` is what the agent waits for, as soon as that is known.
-fn answer(
+fn reply_to_hook_on_stdin(
     adapter: &'static dyn Adapter,
-    args: Result<Hook, String>,
+    args: Result<HookArgs, String>,
     words: &[OsString],
     form: &Cell<ExpectedHookReplyKind>,
 ) -> HookReply {
@@ -216,49 +218,55 @@ fn answer(
     let env = |name: &str| std::env::var(name).ok();
     let read = |bytes: &[u8]| adapter.parse_agent_event(bytes, &env);
     let due = args.as_ref().ok().and_then(|args| args.deadline);
-    let due = due.map_or(UNSAID, Duration::from_secs);
-    let due = due.saturating_sub(margin(due));
-    let bytes = match message::read(started.checked_add(due)) {
+    let due = due.map_or(DEFAULT_MESSAGE_WAIT, Duration::from_secs);
+    let due = due.saturating_sub(reply_time_margin(due));
+    let bytes = match message::read_hook_stdin_message(started.checked_add(due)) {
         Ok(bytes) => bytes,
-        Err(Unread { head, why }) => {
+        Err(HookMessageReadError { head, why }) => {
             // Its beginning mostly tells the kind of event: size is no way around the gate.
             form.set(
                 read(&head)
                     .map_or_else(|unreadable| unreadable.reply_form, |knock| knock.reply_form),
             );
             // Arguments that cannot be read are told of when a message can be.
-            let place = args.as_ref().map(given).unwrap_or_default();
-            let stances = stricter(stances_at(place));
-            return by_stance(adapter, form.get(), None, &why, stances);
+            let place = args
+                .as_ref()
+                .map(state_and_profile_args)
+                .unwrap_or_default();
+            let stances = at_least_default_stances(stances_in_current_folder(place));
+            return reply_by_stance(adapter, form.get(), None, &why, stances);
         }
     };
-    weigh(
+    answer_hook_message(
         adapter,
         args,
         &bytes,
         &env,
         form,
         started,
-        Where::Here(words),
+        HookHandlingPlace::Local(words),
     )
 }
 
-fn weigh(
+fn answer_hook_message(
     adapter: &'static dyn Adapter,
-    args: Result<Hook, String>,
+    args: Result<HookArgs, String>,
     bytes: &[u8],
     env: EnvLookup<'_>,
     form: &Cell<ExpectedHookReplyKind>,
     started: Instant,
-    place: Where<'_>,
+    place: HookHandlingPlace<'_>,
 ) -> HookReply {
     let knock = match adapter.parse_agent_event(bytes, env) {
         Ok(knock) => knock,
         Err(unreadable) => {
             let why = format!("{unreadable}; {}", unreadable.hint);
-            let place = args.as_ref().map(given).unwrap_or_default();
-            let stances = stricter(stances_at(place));
-            return by_stance(adapter, unreadable.reply_form, None, &why, stances);
+            let place = args
+                .as_ref()
+                .map(state_and_profile_args)
+                .unwrap_or_default();
+            let stances = at_least_default_stances(stances_in_current_folder(place));
+            return reply_by_stance(adapter, unreadable.reply_form, None, &why, stances);
         }
     };
     let args = match args {
@@ -266,14 +274,16 @@ fn weigh(
         Err(why) => {
             let why = format!("checkrein hook {}: {why}", adapter.agent_name());
             let of_clone = match place {
-                Where::Here(words) => words.iter().any(|word| word == "--require-trust"),
-                Where::Desk(_) => true,
+                HookHandlingPlace::Local(words) => {
+                    words.iter().any(|word| word == "--require-trust")
+                }
+                HookHandlingPlace::Relay(_) => true,
             };
             let stances = match of_clone {
                 true => StancePolicy::default(),
-                false => stances_at(Given::default()),
+                false => stances_in_current_folder(StateAndProfileArgs::default()),
             };
-            return by_stance(adapter, knock.reply_form, knock.first_stop, &why, stances);
+            return reply_by_stance(adapter, knock.reply_form, knock.first_stop, &why, stances);
         }
     };
     if knock.input.is_none() {
@@ -282,12 +292,12 @@ fn weigh(
     form.set(knock.reply_form);
     let first_stop = knock.first_stop;
     let desk = match place {
-        Where::Desk(desk) => Some(desk),
-        Where::Here(words) => {
-            let state = match locate::state_folder(given(&args)) {
+        HookHandlingPlace::Relay(desk) => Some(desk),
+        HookHandlingPlace::Local(words) => {
+            let state = match locate::state_folder(state_and_profile_args(&args)) {
                 Ok(state) => state,
                 Err(why) => {
-                    return by_stance(
+                    return reply_by_stance(
                         adapter,
                         knock.reply_form,
                         first_stop,
@@ -296,23 +306,25 @@ fn weigh(
                     );
                 }
             };
-            if let Some(post) = Post::find(&state) {
-                return post.ask(words, bytes).unwrap_or_else(|error| {
-                    let why = format!("the run outside does not answer: {error}");
-                    by_stance(
-                        adapter,
-                        form.get(),
-                        first_stop,
-                        &why,
-                        StancePolicy::default(),
-                    )
-                });
+            if let Some(post) = RelayClient::connect_if_in_sandbox(&state) {
+                return post
+                    .relay_message_out_of_sandbox(words, bytes)
+                    .unwrap_or_else(|error| {
+                        let why = format!("the run outside does not answer: {error}");
+                        reply_by_stance(
+                            adapter,
+                            form.get(),
+                            first_stop,
+                            &why,
+                            StancePolicy::default(),
+                        )
+                    });
             }
             None
         }
     };
-    judge(adapter, &args, knock, started, desk).unwrap_or_else(|failure| {
-        by_stance(
+    answer_hook_event(adapter, &args, knock, started, desk).unwrap_or_else(|failure| {
+        reply_by_stance(
             adapter,
             form.get(),
             first_stop,
@@ -323,51 +335,54 @@ fn weigh(
 }
 
 /// Why nobody could judge, and the stances in force.
-struct Failure {
+struct HookFailureWithStances {
     why: String,
     stances: StancePolicy,
 }
 
-fn given(args: &Hook) -> Given<'_> {
-    Given {
+fn state_and_profile_args(args: &HookArgs) -> StateAndProfileArgs<'_> {
+    StateAndProfileArgs {
         state: args.state.as_deref(),
         profile: args.profile.as_deref(),
         require_trust: args.require_trust,
     }
 }
 
-fn judge(
+fn answer_hook_event(
     adapter: &dyn Adapter,
-    args: &Hook,
+    args: &HookArgs,
     knock: AgentEvent,
     started: Instant,
-    desk: Option<&Desk>,
-) -> Result<HookReply, Failure> {
+    desk: Option<&RelayServer>,
+) -> Result<HookReply, HookFailureWithStances> {
     let here = knock
         .cwd
         .clone()
         .map(PathBuf::from)
         .or_else(|| std::env::current_dir().ok())
         .unwrap_or_default();
-    let mut located = match desk {
-        Some(desk) => desk.located.clone(),
-        None => locate::locate_given(&here, given(args)).map_err(|why| Failure {
-            why,
-            stances: StancePolicy::default(),
-        })?,
-    };
-    if desk.is_some_and(|desk| !desk.knows(&knock.session)) {
-        return Err(Failure {
+    let mut located =
+        match desk {
+            Some(desk) => desk.located.clone(),
+            None => locate::locate_project_for_hook(&here, state_and_profile_args(args)).map_err(
+                |why| HookFailureWithStances {
+                    why,
+                    stances: StancePolicy::default(),
+                },
+            )?,
+        };
+    if desk.is_some_and(|desk| !desk.is_session_of_run(&knock.session)) {
+        return Err(HookFailureWithStances {
             why: "this session is not one of this run".to_owned(),
             stances: StancePolicy::default(),
         });
     }
-    if let Some(off) = off_here(args, &knock, &located, desk)
+    if let Some(off) = off_period_for_session(args, &knock, &located, desk)
         && let Some(reply) = reply_while_off(adapter, args, &knock, &located, &off, desk)
     {
         return Ok(reply);
     }
-    let fail = |why: String| Failure {
+    let fail = |why: String| HookFailureWithStances {
         why,
         stances: configured_stances(&located),
     };
@@ -379,12 +394,13 @@ fn judge(
                 .default_hook_deadline_for_event(knock.event),
         )
     });
-    let due = Duration::from_secs(deadline).saturating_sub(margin(Duration::from_secs(deadline)));
+    let due = Duration::from_secs(deadline)
+        .saturating_sub(reply_time_margin(Duration::from_secs(deadline)));
     if knock.event == AgentEventKind::Stop {
-        signals::listen();
+        signals::install_signal_handlers();
         #[cfg(target_os = "linux")]
         if desk.is_none() {
-            crate::abandoned::listen();
+            crate::abandoned::cancel_when_agent_exits();
         }
     }
     let looked_in = located.place.state.clone();
@@ -393,8 +409,8 @@ fn judge(
         cancelled: &signals::CANCELLED,
     };
     // A stop may have to wait for a busy store twice before it says so.
-    let busy = LONGEST_BUSY.min(due / 2);
-    let runtime = match runtime(args, &located, &knock, desk, busy, patience) {
+    let busy = MAX_BUSY_WAIT.min(due / 2);
+    let runtime = match runtime_for_hook_event(args, &located, &knock, desk, busy, patience) {
         Ok((runtime, home)) => {
             located = home;
             runtime
@@ -402,19 +418,19 @@ fn judge(
         Err(error) => return Err(fail(error.to_string())),
     };
     if located.place.state != looked_in
-        && let Some(off) = off_in(&located)
+        && let Some(off) = read_off_period_or_warn(&located)
         && let Some(reply) = reply_while_off(adapter, args, &knock, &located, &off, desk)
     {
         return Ok(reply);
     }
     // What cancels one stop would cancel the whole run.
     if knock.event == AgentEventKind::Stop && desk.is_none() {
-        off::listen(located.place.state.clone());
+        off::cancel_when_switched_off(located.place.state.clone());
     }
 
     if let Some(Input::PromptSubmitted(prompt)) = &knock.input {
         let ours = runtime.is_our_feedback(&knock.session, &prompt.text);
-        let fail = |error: RuntimeError| Failure {
+        let fail = |error: RuntimeError| HookFailureWithStances {
             why: error.to_string(),
             stances: configured_stances(&located),
         };
@@ -431,7 +447,7 @@ fn judge(
         .filter(|transcript| Path::new(&transcript.path).is_file());
     let at_stop = knock.event == AgentEventKind::Stop;
     if at_stop && let Some(transcript) = &transcript {
-        wait_for_lag(&runtime, adapter, &knock, transcript);
+        wait_for_transcript_message(&runtime, adapter, &knock, transcript);
     }
     // At a tool event only what is new; where a task begins or ends, all of it.
     let limit = match knock.event {
@@ -442,7 +458,7 @@ fn judge(
     };
     let usage = |cursor: &str| {
         let transcript = transcript.as_ref()?;
-        token_use(adapter, transcript, cursor, limit)
+        read_transcript_token_usage(adapter, transcript, cursor, limit)
     };
     let mut answered: Option<DeliveryOutcome> = None;
     let news = [
@@ -467,32 +483,35 @@ fn judge(
             task_list: None,
             required_runs: None,
         };
-        let taken = runtime.deliver_event(delivery, patience, &|news| show(desk, news));
+        let taken =
+            runtime.deliver_event(delivery, patience, &|news| show_check_progress(desk, news));
         if let Err(RuntimeError::Config(error)) = &taken
             && error.is_mistake_in_config()
         {
-            let why = words::no_policy(&error.to_string());
+            let why = words::no_sealable_policy_text(&error.to_string());
             // Without any policy a person's work goes on as far as it only reads.
             if is_call && is_call_read_only(&knock.action, &located.place.root) {
-                ui::say(&format!("checkrein: {why}"));
+                ui::print_wrapped_to_stderr(&format!("checkrein: {why}"));
                 let allow = Decision::Tool(ToolDecision::Allow);
                 return Ok(adapter
                     .render_decision_reply(knock.reply_form, &HookDecisionWithTexts::new(allow)));
             }
-            return Err(Failure {
+            return Err(HookFailureWithStances {
                 stances: StancePolicy::default(),
                 why,
             });
         }
         if matches!(taken, Err(RuntimeError::Cancelled))
-            && let Some(off) = off::cancelled_by()
+            && let Some(off) = off::cancelling_off_period()
         {
             signals::CANCELLED.store(false, Ordering::Relaxed);
-            return Ok(let_through(adapter, args, &knock, &located, off, desk));
+            return Ok(accept_stop_while_off(
+                adapter, args, &knock, &located, off, desk,
+            ));
         }
         let decided = taken.map_err(|error| {
-            let failure = Failure {
-                stances: stances_of(&runtime, &knock, &located, &error),
+            let failure = HookFailureWithStances {
+                stances: session_stances(&runtime, &knock, &located, &error),
                 why: error.to_string(),
             };
             // Who told us to go does not listen any more: what is pending is asked again.
@@ -503,9 +522,9 @@ fn judge(
             failure
         })?;
         for warning in &decided.warnings {
-            ui::say(&format!("checkrein: {warning}"));
+            ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
         }
-        notify::parked(&located.place.state, &decided);
+        notify::notify_person_of_parked_approval(&located.place.state, &decided);
         #[cfg(unix)]
         if is_end {
             checkrein_runtime::cancel_session_workers(&located.place.state, &knock.session);
@@ -514,7 +533,7 @@ fn judge(
         answered.get_or_insert(decided);
     }
     let reply = answered.map_or_else(HookReply::empty_reply, |decided| {
-        reply(adapter, &knock, &located, decided)
+        render_hook_reply(adapter, &knock, &located, decided)
     });
     // All is committed, and this process is about to end: to close the store first would take
     // a twentieth of it. The locks go with the process.
@@ -525,17 +544,17 @@ fn judge(
 }
 
 /// What a message is judged with, and where; who comes first seals.
-fn runtime(
-    args: &Hook,
-    located: &Located,
+fn runtime_for_hook_event(
+    args: &HookArgs,
+    located: &ProjectLocation,
     knock: &AgentEvent,
-    desk: Option<&Desk>,
+    desk: Option<&RelayServer>,
     busy: Duration,
     patience: Deadline<'_>,
-) -> Result<(Runtime, Located), RuntimeError> {
-    let from_run = args.source.as_deref() == Some(RUN);
+) -> Result<(Runtime, ProjectLocation), RuntimeError> {
+    let from_run = args.source.as_deref() == Some(RUN_SOURCE);
     if let Some(desk) = desk {
-        let runtime = desk.runtime(from_run).with_agent_name(&args.agent);
+        let runtime = desk.build_runtime(from_run).with_agent_name(&args.agent);
         return Ok((runtime, located.clone()));
     }
     let quick = matches!(
@@ -546,22 +565,22 @@ fn runtime(
     let by_id = adapters::find_adapter(&args.agent)
         .is_some_and(|adapter| adapter.agent_capabilities().own_session_ids);
     let known = (quick, by_id);
-    let Settled { located, store } =
-        home::of_session(located.clone(), &knock.session, known, busy, patience)?;
+    let LocatedProjectWithStore { located, store } =
+        home::locate_session_store(located.clone(), &knock.session, known, busy, patience)?;
     // Also a hook of another entry: `run` has exactly one task.
-    let runtime = if from_run || std::env::var_os(UNDER_RUN).is_some() {
-        engine::under_run(&located, store, args.attempts)
+    let runtime = if from_run || std::env::var_os(RUN_VARIABLE).is_some() {
+        engine::build_hook_runtime_under_run(&located, store, args.attempts)
     } else {
-        let runtime = engine::runtime(&located, store, TaskDriver::Hook);
+        let runtime = engine::build_runtime(&located, store, TaskDriver::Hook);
         #[cfg(target_os = "linux")]
-        let runtime = runtime.with_worker_launcher(Box::new(crate::owner::start));
+        let runtime = runtime.with_worker_launcher(Box::new(crate::owner::start_worker_process));
         runtime
     };
     Ok((runtime.with_agent_name(&args.agent), located))
 }
 
 /// Checks of a confined run are shown by the run.
-fn show(desk: Option<&Desk>, news: VerificationProgress) {
+fn show_check_progress(desk: Option<&RelayServer>, news: VerificationProgress) {
     if let Some(desk) = desk {
         (desk.progress)(news);
     }
@@ -569,35 +588,42 @@ fn show(desk: Option<&Desk>, news: VerificationProgress) {
 
 /// What switches off in the folder of this session. Its agent may work in another one by now; where that cannot be told, it is
 /// the one that the agent works in.
-fn off_here(
-    args: &Hook,
+fn off_period_for_session(
+    args: &HookArgs,
     knock: &AgentEvent,
-    located: &Located,
-    desk: Option<&Desk>,
-) -> Option<Off> {
-    let off = off_in(located)?;
-    let home = runtime_while_off(args, located, knock, desk);
+    located: &ProjectLocation,
+    desk: Option<&RelayServer>,
+) -> Option<OffPeriod> {
+    let off = read_off_period_or_warn(located)?;
+    let home = open_runtime_while_off(args, located, knock, desk);
     let is_elsewhere = home.is_ok_and(|(_, home)| home.place.state != located.place.state);
     (!is_elsewhere).then_some(off)
 }
 
 /// Nobody waits long for what is not judged.
-fn runtime_while_off(
-    args: &Hook,
-    located: &Located,
+fn open_runtime_while_off(
+    args: &HookArgs,
+    located: &ProjectLocation,
     knock: &AgentEvent,
-    desk: Option<&Desk>,
-) -> Result<(Runtime, Located), RuntimeError> {
+    desk: Option<&RelayServer>,
+) -> Result<(Runtime, ProjectLocation), RuntimeError> {
     let patience = Deadline {
         due_at: None,
         cancelled: &signals::CANCELLED,
     };
-    runtime(args, located, knock, desk, LONGEST_BUSY_WHILE_OFF, patience)
+    runtime_for_hook_event(
+        args,
+        located,
+        knock,
+        desk,
+        MAX_BUSY_WAIT_WHILE_OFF,
+        patience,
+    )
 }
 
-fn off_in(located: &Located) -> Option<Off> {
-    off::look(&located.place.state).unwrap_or_else(|why| {
-        ui::say(&format!("checkrein: {why}"));
+fn read_off_period_or_warn(located: &ProjectLocation) -> Option<OffPeriod> {
+    off::read_off_period(&located.place.state).unwrap_or_else(|why| {
+        ui::print_wrapped_to_stderr(&format!("checkrein: {why}"));
         None
     })
 }
@@ -605,16 +631,16 @@ fn off_in(located: &Located) -> Option<Off> {
 /// What is answered while switched off, if this is something to judge: tasks begin and end all the same.
 fn reply_while_off(
     adapter: &dyn Adapter,
-    args: &Hook,
+    args: &HookArgs,
     knock: &AgentEvent,
-    located: &Located,
-    off: &Off,
-    desk: Option<&Desk>,
+    located: &ProjectLocation,
+    off: &OffPeriod,
+    desk: Option<&RelayServer>,
 ) -> Option<HookReply> {
     match knock.event {
         AgentEventKind::ToolRequest | AgentEventKind::ToolResult | AgentEventKind::Round => {
             if knock.event != AgentEventKind::Round {
-                count_call(args, knock, located, desk);
+                record_call_while_off(args, knock, located, desk);
             }
             let decision = match knock.reply_form {
                 ExpectedHookReplyKind::Tool => Decision::Tool(ToolDecision::Allow),
@@ -625,17 +651,24 @@ fn reply_while_off(
                     .render_decision_reply(knock.reply_form, &HookDecisionWithTexts::new(decision)),
             )
         }
-        AgentEventKind::Stop => Some(let_through(adapter, args, knock, located, off, desk)),
+        AgentEventKind::Stop => Some(accept_stop_while_off(
+            adapter, args, knock, located, off, desk,
+        )),
         _ => None,
     }
 }
 
 /// A tool call while switched off: it counts as an act. Where that cannot be recorded it goes ahead, and that is said.
-fn count_call(args: &Hook, knock: &AgentEvent, located: &Located, desk: Option<&Desk>) {
-    let counted = runtime_while_off(args, located, knock, desk)
+fn record_call_while_off(
+    args: &HookArgs,
+    knock: &AgentEvent,
+    located: &ProjectLocation,
+    desk: Option<&RelayServer>,
+) {
+    let counted = open_runtime_while_off(args, located, knock, desk)
         .and_then(|(runtime, _)| Ok(runtime.record_call_while_switched_off(&knock.session)?));
     if let Err(error) = counted {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "checkrein: a call while switched off could not be recorded: {error}"
         ));
     }
@@ -643,13 +676,13 @@ fn count_call(args: &Hook, knock: &AgentEvent, located: &Located, desk: Option<&
 
 /// A stop while switched off: let through by a recorded stance, if there is a store that takes
 /// it, and said.
-fn let_through(
+fn accept_stop_while_off(
     adapter: &dyn Adapter,
-    args: &Hook,
+    args: &HookArgs,
     knock: &AgentEvent,
-    located: &Located,
-    off: &Off,
-    desk: Option<&Desk>,
+    located: &ProjectLocation,
+    off: &OffPeriod,
+    desk: Option<&RelayServer>,
 ) -> HookReply {
     let Some(Input::StopRequested(stop)) = &knock.input else {
         return HookReply::empty_reply();
@@ -658,7 +691,7 @@ fn let_through(
         session: knock.session.clone(),
         source: SourceName::new(args.source.as_deref().unwrap_or("hook")),
         key: None,
-        input: off.stand_in(stop.scope.clone()),
+        input: off.stance_used_input(stop.scope.clone()),
         facts: ToolFactsBuilder::default(),
         working_folder: None,
         usage: None,
@@ -671,15 +704,15 @@ fn let_through(
         due_at: None,
         cancelled: &signals::CANCELLED,
     };
-    let recorded = runtime(args, located, knock, desk, LONGEST_BUSY, patience)
+    let recorded = runtime_for_hook_event(args, located, knock, desk, MAX_BUSY_WAIT, patience)
         .and_then(|(runtime, _)| runtime.deliver_event(delivery, patience, &|_| {}));
     let said = match &recorded {
         Ok(decided) => match (decided.task_transition(), &decided.state.task) {
-            (Some(transition), Some(task)) => words::ending_line(
+            (Some(transition), Some(task)) => words::task_ending_line(
                 &transition,
                 &decided.why,
                 decided.held_up_by,
-                &lookup::short(&knock.session, task.id),
+                &lookup::short_task_id(&knock.session, task.id),
             ),
             _ => String::new(),
         },
@@ -688,19 +721,20 @@ fn let_through(
     let accept = StopDecision::Accept { transition: None };
     let answer = HookDecisionWithTexts {
         // A sub-agent's stop is no ending.
-        notice: stop
-            .scope
-            .is_main_scope()
-            .then(|| format!("{}. {said}", off.words()).trim_end().to_owned()),
+        notice: stop.scope.is_main_scope().then(|| {
+            format!("{}. {said}", off.off_summary_line())
+                .trim_end()
+                .to_owned()
+        }),
         ..HookDecisionWithTexts::new(Decision::Stop(accept))
     };
     adapter.render_decision_reply(knock.reply_form, &answer)
 }
 
-fn reply(
+fn render_hook_reply(
     adapter: &dyn Adapter,
     knock: &AgentEvent,
-    located: &Located,
+    located: &ProjectLocation,
     decided: DeliveryOutcome,
 ) -> HookReply {
     let ending = decided
@@ -712,11 +746,11 @@ fn reply(
                 .task
                 .as_ref()
                 .map_or(checkrein_core::ids::TaskId(1), |task| task.id);
-            words::notice_line(
+            words::accepted_stop_notice(
                 &transition,
                 &decided.why,
                 decided.held_up_by,
-                &lookup::short(&knock.session, task),
+                &lookup::short_task_id(&knock.session, task),
                 decided.verified_notice,
             )
         });
@@ -732,7 +766,7 @@ fn reply(
         Decision::Stop(StopDecision::Accept {
             transition: Some(_),
         }) => {
-            said.extend(at_ending(located, &decided));
+            said.extend(ending_notices(located, &decided));
         }
         Decision::Stop(_) | Decision::Tool(_) => {}
     }
@@ -757,7 +791,7 @@ fn reply(
 }
 
 /// What every ending says as long as it is so.
-fn at_ending(located: &Located, decided: &DeliveryOutcome) -> Vec<String> {
+fn ending_notices(located: &ProjectLocation, decided: &DeliveryOutcome) -> Vec<String> {
     let mut said = Vec::new();
     let edited = decided
         .state
@@ -765,43 +799,49 @@ fn at_ending(located: &Located, decided: &DeliveryOutcome) -> Vec<String> {
         .as_ref()
         .map(|task| task.edited.as_slice());
     if let Some(mistake) = &decided.config_error {
-        said.push(format!("checkrein: {}", words::config_error_line(mistake)));
+        said.push(format!(
+            "checkrein: {}",
+            words::unusable_session_config_notice(mistake)
+        ));
     }
     if let Some(edited @ [_, ..]) = edited {
-        let held = matches!(located.held(), Ok(Some(_)));
-        said.push(words::edited_line(edited, held));
+        let held = matches!(located.config_held_despite_edit(), Ok(Some(_)));
+        said.push(words::edited_guarded_files_line(edited, held));
     }
     let ending = decided.task_transition();
     let is_no_change = ending.is_some_and(|ending| ending.detail.as_deref() == Some("no_change"));
     if !decided.large_files.is_empty() && !is_no_change {
-        said.push(words::unread(&decided.large_files));
+        said.push(words::large_files_text(&decided.large_files));
     }
-    let repo = located.require_trust && located.repo.is_some();
-    if repo && sources::repo_counts(located) == Some(false) {
-        said.push(format!("checkrein: {}", trust::words(located)));
+    let repo = located.require_trust && located.repo_config.is_some();
+    if repo && sources::is_repo_approved(located) == Some(false) {
+        said.push(format!(
+            "checkrein: {}",
+            trust::config_not_approved_notice(located)
+        ));
     }
     said
 }
 
 /// Answered this long before the agent stops waiting: 5 s, or a fifth if that is less.
-fn margin(deadline: Duration) -> Duration {
+fn reply_time_margin(deadline: Duration) -> Duration {
     Duration::from_secs(5).min(deadline / 5)
 }
 
-fn by_stance(
+fn reply_by_stance(
     adapter: &dyn Adapter,
     form: ExpectedHookReplyKind,
     first_stop: Option<bool>,
     why: &str,
     stances: StancePolicy,
 ) -> HookReply {
-    ui::say(&format!("checkrein: {why}"));
-    let stance = effective(form, first_stop, stances);
+    ui::print_wrapped_to_stderr(&format!("checkrein: {why}"));
+    let stance = effective_stance(form, first_stop, stances);
     adapter.stance_as_hook_reply(form, stance, &format!("checkrein could not judge: {why}"))
 }
 
 /// The stance that is answered by.
-fn effective(
+fn effective_stance(
     form: ExpectedHookReplyKind,
     first_stop: Option<bool>,
     stances: StancePolicy,
@@ -817,7 +857,12 @@ fn effective(
 }
 
 /// Each use of a stance is an event (law 6), wherever there is a store that takes it.
-fn record_stance(runtime: &Runtime, knock: &AgentEvent, source: &SourceName, failure: &Failure) {
+fn record_stance(
+    runtime: &Runtime,
+    knock: &AgentEvent,
+    source: &SourceName,
+    failure: &HookFailureWithStances,
+) {
     let (scope, at) = match &knock.input {
         Some(Input::StopRequested(stop)) => (stop.scope.clone(), StancePoint::Stop),
         Some(Input::ToolRequested(request)) => (request.scope.clone(), StancePoint::Tool),
@@ -836,7 +881,7 @@ fn record_stance(runtime: &Runtime, knock: &AgentEvent, source: &SourceName, fai
     if at == StancePoint::Stop && shared {
         return;
     }
-    let stance = effective(knock.reply_form, knock.first_stop, failure.stances);
+    let stance = effective_stance(knock.reply_form, knock.first_stop, failure.stances);
     let input = Input::StanceUsed(StanceUsed {
         scope,
         at,
@@ -865,10 +910,10 @@ fn record_stance(runtime: &Runtime, knock: &AgentEvent, source: &SourceName, fai
 }
 
 /// The stances in force in this folder, for a message that does not say where it comes from.
-fn stances_at(given: Given<'_>) -> StancePolicy {
+fn stances_in_current_folder(given: StateAndProfileArgs<'_>) -> StancePolicy {
     let located = std::env::current_dir()
         .map_err(|error| error.to_string())
-        .and_then(|here| locate::locate_given(&here, given));
+        .and_then(|here| locate::locate_project_for_hook(&here, given));
     located.map_or_else(
         |_| StancePolicy::default(),
         |located| configured_stances(&located),
@@ -877,7 +922,7 @@ fn stances_at(given: Given<'_>) -> StancePolicy {
 
 /// At least the defaults. A message that cannot be read names no session, so there is no sealed
 /// policy to go by, and the config may have been edited a moment ago.
-fn stricter(stances: StancePolicy) -> StancePolicy {
+fn at_least_default_stances(stances: StancePolicy) -> StancePolicy {
     let default = StancePolicy::default();
     StancePolicy {
         tool: stances.tool.stricter_of_two(default.tool),
@@ -886,8 +931,8 @@ fn stricter(stances: StancePolicy) -> StancePolicy {
 }
 
 /// The stances of the config, if it can be read; else the defaults.
-fn configured_stances(located: &Located) -> StancePolicy {
-    let compiled = located.compile(TaskDriver::Hook);
+fn configured_stances(located: &ProjectLocation) -> StancePolicy {
+    let compiled = located.compile_policy(TaskDriver::Hook);
     compiled.map_or_else(
         |_| StancePolicy::default(),
         |compiled| compiled.policy.stance,
@@ -895,10 +940,10 @@ fn configured_stances(located: &Located) -> StancePolicy {
 }
 
 /// The sealed stances, if the store can still tell.
-fn stances_of(
+fn session_stances(
     runtime: &Runtime,
     knock: &AgentEvent,
-    located: &Located,
+    located: &ProjectLocation,
     error: &RuntimeError,
 ) -> StancePolicy {
     let sealed = match error {
@@ -911,7 +956,7 @@ fn stances_of(
     sealed.map_or_else(|| configured_stances(located), |(_, policy)| policy.stance)
 }
 
-fn token_use(
+fn read_transcript_token_usage(
     adapter: &dyn Adapter,
     transcript: &TranscriptFile,
     cursor: &str,
@@ -927,7 +972,7 @@ fn token_use(
 
 /// A transcript may lag behind the very message that triggered the hook: waits, bounded,
 /// until its tail has that message.
-fn wait_for_lag(
+fn wait_for_transcript_message(
     runtime: &Runtime,
     adapter: &dyn Adapter,
     knock: &AgentEvent,
@@ -948,7 +993,7 @@ fn wait_for_lag(
     if head.is_empty() {
         return;
     }
-    let until = Instant::now() + LAG;
+    let until = Instant::now() + TRANSCRIPT_LAG;
     while Instant::now() < until {
         let mut bytes = Vec::new();
         let read = whole::open_regular_file(Path::new(&transcript.path)).and_then(|mut file| {

@@ -7,23 +7,25 @@ use checkrein_core::input::Input;
 use checkrein_core::layers::MiddlewareAnswerFact;
 use serde_json::{Value, json};
 
-use crate::ui::printable::one_line;
+use crate::ui::printable::escape_to_one_line;
 use crate::ui::timeline;
 use crate::ui::words;
 
 /// A step at which layers were asked.
-struct Asked<'a> {
+struct MiddlewareConsultation<'a> {
     seq: EventSeq,
     /// What came in.
     what: String,
     layers: &'a [MiddlewareAnswerFact],
 }
 
-fn asked(events: &[(EventSeq, Event)]) -> impl Iterator<Item = Asked<'_>> {
+fn steps_answered_by_middleware(
+    events: &[(EventSeq, Event)],
+) -> impl Iterator<Item = MiddlewareConsultation<'_>> {
     events.iter().filter_map(|(seq, event)| match event {
-        Event::Input(stamped) if !stamped.layers.is_empty() => Some(Asked {
+        Event::Input(stamped) if !stamped.layers.is_empty() => Some(MiddlewareConsultation {
             seq: *seq,
-            what: what(&stamped.input, events)?,
+            what: summarize_event_input(&stamped.input, events)?,
             layers: &stamped.layers,
         }),
         _ => None,
@@ -31,24 +33,24 @@ fn asked(events: &[(EventSeq, Event)]) -> impl Iterator<Item = Asked<'_>> {
 }
 
 /// A line for each step, and one below it for each answer.
-pub(super) fn lines(events: &[(EventSeq, Event)]) -> Vec<String> {
+pub(super) fn middleware_lines(events: &[(EventSeq, Event)]) -> Vec<String> {
     let mut lines = Vec::new();
-    for step in asked(events) {
+    for step in steps_answered_by_middleware(events) {
         if lines.is_empty() {
             lines.push("middleware:".to_owned());
         }
-        lines.push(one_line(&format!("  {}", step.what)));
+        lines.push(escape_to_one_line(&format!("  {}", step.what)));
         lines.extend(step.layers.iter().map(|fact| {
             let stage = format!("{:<15}", fact.stage.as_str());
-            one_line(&format!("    {stage} {}", words::layer(fact)))
+            escape_to_one_line(&format!("    {stage} {}", words::layer_answer_text(fact)))
         }));
     }
     lines
 }
 
 /// The same for machines, one object for each answer.
-pub(super) fn document(events: &[(EventSeq, Event)]) -> Value {
-    let of = |step: Asked<'_>| {
+pub(super) fn middleware_answers_json(events: &[(EventSeq, Event)]) -> Value {
+    let of = |step: MiddlewareConsultation<'_>| {
         let fact = |fact: &MiddlewareAnswerFact| {
             json!({
                 "seq": step.seq,
@@ -61,13 +63,13 @@ pub(super) fn document(events: &[(EventSeq, Event)]) -> Value {
         };
         step.layers.iter().map(fact).collect::<Vec<Value>>()
     };
-    Value::Array(asked(events).flat_map(of).collect())
+    Value::Array(steps_answered_by_middleware(events).flat_map(of).collect())
 }
 
-fn what(input: &Input, events: &[(EventSeq, Event)]) -> Option<String> {
+fn summarize_event_input(input: &Input, events: &[(EventSeq, Event)]) -> Option<String> {
     Some(match input {
         Input::ToolRequested(request) => {
-            let args = timeline::quote(&timeline::told(&request.args));
+            let args = timeline::short_quote(&timeline::main_argument(&request.args));
             format!("{} {args}", request.tool)
         }
         Input::ToolReturned(returned) => {
@@ -85,7 +87,10 @@ fn what(input: &Input, events: &[(EventSeq, Event)]) -> Option<String> {
             format!("{} came back", tool.as_deref().unwrap_or("a tool"))
         }
         Input::StopRequested(stop) => {
-            format!("agent wants to stop: {}", timeline::quote(&stop.message))
+            format!(
+                "agent wants to stop: {}",
+                timeline::short_quote(&stop.message)
+            )
         }
         Input::RoundEnded(_) => "a round was over".to_owned(),
         Input::SessionStarted(_) => "the session began".to_owned(),

@@ -17,14 +17,14 @@ use crate::ui::errors::CommandError;
 const LOOK_BACK: usize = 10_000;
 
 /// The task meant by `id`; the newest one without.
-pub(crate) fn task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, CommandError> {
+pub(crate) fn find_task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, CommandError> {
     let rows = store.newest_task_summaries(None, LOOK_BACK)?;
     let (session, number) = match id.map(|id| id.rsplit_once('/').unwrap_or((id, ""))) {
         None => ("", None),
         Some((session, "")) => (session, None),
         Some((session, number)) => {
             let number = number.parse().map_err(|_| {
-                CommandError::usage(
+                CommandError::usage_error(
                     format!("'{number}' is not the number of a task"),
                     "write SESSION/TASK, for instance 3f2a/2",
                 )
@@ -36,7 +36,7 @@ pub(crate) fn task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, Com
         row.session.as_str().starts_with(session) && number.is_none_or(|number| row.task == number)
     });
     let Some(found) = fitting.next() else {
-        return Err(CommandError::usage(
+        return Err(CommandError::usage_error(
             match id {
                 Some(id) => format!("no task is known as '{id}' in this repo"),
                 None => "no task is recorded in this repo yet".to_owned(),
@@ -46,7 +46,7 @@ pub(crate) fn task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, Com
     };
     if id.is_some() && fitting.any(|row| row.session != found.session) {
         let id = id.unwrap_or_default();
-        return Err(CommandError::usage(
+        return Err(CommandError::usage_error(
             format!("'{id}' could be several sessions"),
             "write more of the id",
         ));
@@ -55,13 +55,13 @@ pub(crate) fn task(store: &SqliteStore, id: Option<&str>) -> Result<TaskRow, Com
 }
 
 /// A short name for a task that `show` understands.
-pub(crate) fn short(session: &SessionId, task: TaskId) -> String {
+pub(crate) fn short_task_id(session: &SessionId, task: TaskId) -> String {
     let head: String = session.as_str().chars().take(12).collect();
     format!("{head}/{task}")
 }
 
 /// How a row ended, with its stable word.
-pub(crate) fn transition(row: &TaskRow) -> Option<Transition> {
+pub(crate) fn task_row_transition(row: &TaskRow) -> Option<Transition> {
     let word = row.reason.as_deref()?;
     let reason = checkrein_core::transition::Reason::ALL
         .into_iter()
@@ -74,8 +74,8 @@ pub(crate) fn transition(row: &TaskRow) -> Option<Transition> {
 }
 
 /// What a person asked for, by task; nothing of a log that is damaged so that it cannot be read, which
-/// [`broken_at`] tells.
-pub(crate) fn prompts(
+/// [`find_log_damage`] tells.
+pub(crate) fn task_prompts(
     store: &SqliteStore,
     session: &SessionId,
 ) -> Result<BTreeMap<TaskId, String>, CommandError> {
@@ -108,7 +108,7 @@ pub(crate) fn prompts(
 }
 
 /// Where the log of a session is damaged, if it is.
-pub(crate) fn broken_at(
+pub(crate) fn find_log_damage(
     store: &SqliteStore,
     session: &SessionId,
 ) -> Result<Option<EventSeq>, CommandError> {
@@ -120,7 +120,7 @@ pub(crate) fn broken_at(
 
 /// The events of a task, in order, with their places; none of a log that is damaged so that it cannot be
 /// read.
-pub(crate) fn events(
+pub(crate) fn task_events(
     store: &SqliteStore,
     session: &SessionId,
     task: TaskId,
@@ -159,7 +159,7 @@ pub(crate) fn events(
 }
 
 /// What ended the task.
-pub(crate) fn last_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionOnInput> {
+pub(crate) fn ending_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionOnInput> {
     let ended = events
         .iter()
         .rposition(|(_, event)| matches!(event, Event::TaskEnded { .. }))?;
@@ -182,13 +182,13 @@ pub(crate) fn last_decision(events: &[(EventSeq, Event)]) -> Option<&DecisionOnI
 }
 
 /// What kept the stop that ended the task from being judged.
-pub(crate) fn held_up_by(events: &[(EventSeq, Event)]) -> Option<StopHoldupCause> {
-    let answered = last_decision(events)?.answers;
+pub(crate) fn held_up_cause(events: &[(EventSeq, Event)]) -> Option<StopHoldupCause> {
+    let answered = ending_decision(events)?.answers;
     let of_stop = events.iter().filter(|(seq, _)| *seq >= answered);
     explain::newest_stop_held_up_cause(of_stop.map(|(_, event)| event), &ScopeId::main_scope())
 }
 
 /// The facts behind a task's ending.
-pub(crate) fn why(events: &[(EventSeq, Event)]) -> &[DecisionFactor] {
-    last_decision(events).map_or(&[], |made| &made.why)
+pub(crate) fn task_end_reasons(events: &[(EventSeq, Event)]) -> &[DecisionFactor] {
+    ending_decision(events).map_or(&[], |made| &made.why)
 }

@@ -17,22 +17,22 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
-use crate::args::Mcp;
+use crate::args::McpArgs;
 use crate::commands::{approvals, check, lookup, sessions, show};
 use crate::ui::errors::CommandError;
-use crate::ui::printable::one_line;
+use crate::ui::printable::escape_to_one_line;
 use crate::{exit_code, locate};
 
 /// What the client is told of us.
 const INSTRUCTIONS: &str = "Checkrein decides whether work is done by this folder's own checks. Before you say that you are \
 done, call verify. A question that waits for a person is answered by them, in a terminal of their own, and by nobody else.";
 
-pub(crate) fn run(args: &Mcp) -> Result<ExitCode, CommandError> {
+pub(crate) fn run_mcp_server_command(args: &McpArgs) -> Result<ExitCode, CommandError> {
     // The SDK's executor begins here: no other command has one.
     let executor = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
-    let server = Server {
+    let server = CheckreinMcpServer {
         profile: args.profile.clone(),
     };
     let served = executor.block_on(async {
@@ -49,27 +49,27 @@ pub(crate) fn run(args: &Mcp) -> Result<ExitCode, CommandError> {
     });
     // What still runs is killed with us.
     executor.shutdown_background();
-    served.map_err(|why| CommandError::failed(format!("mcp: {why}")))?;
-    Ok(exit_code::exit(exit_code::YES))
+    served.map_err(|why| CommandError::command_failed_error(format!("mcp: {why}")))?;
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
 /// Serves one client.
-struct Server {
+struct CheckreinMcpServer {
     profile: Option<String>,
 }
 
 /// What an agent may ask.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Question {
+enum McpTool {
     Verify,
     Evidence,
     Approvals,
 }
 
-impl Question {
+impl McpTool {
     const ALL: [Self; 3] = [Self::Verify, Self::Evidence, Self::Approvals];
 
-    fn name(self) -> &'static str {
+    fn checkrein_mcp_tool_name(self) -> &'static str {
         match self {
             Self::Verify => "verify",
             Self::Evidence => "evidence",
@@ -77,7 +77,7 @@ impl Question {
         }
     }
 
-    fn tool(self) -> Tool {
+    fn mcp_tool_definition(self) -> Tool {
         let text = |description: &str| json!({ "type": "string", "description": description });
         let (description, properties, annotations) = match self {
             Self::Verify => (
@@ -107,11 +107,16 @@ impl Question {
         };
         let schema =
             json!({ "type": "object", "properties": properties, "additionalProperties": false });
-        Tool::new(self.name(), description, object(schema)).with_annotations(annotations)
+        Tool::new(
+            self.checkrein_mcp_tool_name(),
+            description,
+            into_json_object(schema),
+        )
+        .with_annotations(annotations)
     }
 }
 
-impl ServerHandler for Server {
+impl ServerHandler for CheckreinMcpServer {
     fn get_info(&self) -> ServerConfig {
         let able = ServerCapabilities::builder().enable_tools().build();
         ServerConfig::new(able)
@@ -124,7 +129,10 @@ impl ServerHandler for Server {
         _page: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let tools = Question::ALL.into_iter().map(Question::tool).collect();
+        let tools = McpTool::ALL
+            .into_iter()
+            .map(McpTool::mcp_tool_definition)
+            .collect();
         Ok(ListToolsResult::with_all_items(tools))
     }
 
@@ -133,8 +141,10 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let mut all = Question::ALL.into_iter();
-        let Some(question) = all.find(|question| question.name() == request.name) else {
+        let mut all = McpTool::ALL.into_iter();
+        let Some(question) =
+            all.find(|question| question.checkrein_mcp_tool_name() == request.name)
+        else {
             let text = format!("there is no tool '{}'", request.name);
             return Err(ErrorData::invalid_params(text, None));
         };
@@ -147,7 +157,8 @@ impl ServerHandler for Server {
             told.store(true, Ordering::Relaxed);
         });
         let answered =
-            tokio::task::spawn_blocking(move || answer(question, args, profile, &cancelled)).await;
+            tokio::task::spawn_blocking(move || run_mcp_tool(question, args, profile, &cancelled))
+                .await;
         watch.abort();
         let answered =
             answered.map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
@@ -157,87 +168,103 @@ impl ServerHandler for Server {
                 result.structured_content = Some(document);
                 result
             }
-            Err(error) => CallToolResult::error(vec![ContentBlock::text(words(&error))]),
+            Err(error) => {
+                CallToolResult::error(vec![ContentBlock::text(command_error_text(&error))])
+            }
         }
         .into())
     }
 }
 
 /// In words, and as a document.
-type Answer = Result<(String, Value), CommandError>;
+type McpToolReply = Result<(String, Value), CommandError>;
 
-fn answer(
-    question: Question,
+fn run_mcp_tool(
+    question: McpTool,
     args: Value,
     profile: Option<String>,
     cancelled: &AtomicBool,
-) -> Answer {
+) -> McpToolReply {
     match question {
-        Question::Verify => verify(&read(args)?, profile.as_deref(), cancelled),
-        Question::Evidence => evidence(&read(args)?),
-        Question::Approvals => {
-            let Nothing {} = read(args)?;
-            waiting()
+        McpTool::Verify => run_verify_tool(&parse_tool_args(args)?, profile.as_deref(), cancelled),
+        McpTool::Evidence => answer_mcp_evidence_call(&parse_tool_args(args)?),
+        McpTool::Approvals => {
+            let EmptyToolArgs {} = parse_tool_args(args)?;
+            run_approvals_tool()
         }
     }
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Verify {
+struct VerifyToolArgs {
     #[serde(default)]
     verifiers: Vec<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Evidence {
+struct EvidenceToolArgs {
     task: Option<String>,
 }
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+struct EmptyToolArgs {}
 
-fn read<T: DeserializeOwned>(args: Value) -> Result<T, CommandError> {
+fn parse_tool_args<T: DeserializeOwned>(args: Value) -> Result<T, CommandError> {
     serde_json::from_value(args).map_err(|error| {
-        CommandError::usage(
+        CommandError::usage_error(
             format!("these arguments do not fit: {error}"),
             "tools/list says what each tool takes",
         )
     })
 }
 
-fn verify(asked: &Verify, profile: Option<&str>, cancelled: &AtomicBool) -> Answer {
-    let asked = check::Asked::of(&asked.verifiers, profile)?;
-    let report = asked.report(true, cancelled, &|_| {})?;
-    Ok((check::told(&report), check::document(&report)))
+fn run_verify_tool(
+    asked: &VerifyToolArgs,
+    profile: Option<&str>,
+    cancelled: &AtomicBool,
+) -> McpToolReply {
+    let asked = check::ChecksSelectedToRun::check_request_from_args(&asked.verifiers, profile)?;
+    let report = asked.run_checks(true, cancelled, &|_| {})?;
+    Ok((
+        check::check_report_text(&report),
+        check::check_report_json(&report),
+    ))
 }
 
-fn evidence(asked: &Evidence) -> Answer {
-    let located = locate::locate(&std::env::current_dir()?, None);
+fn answer_mcp_evidence_call(asked: &EvidenceToolArgs) -> McpToolReply {
+    let located = locate::locate_project(&std::env::current_dir()?, None);
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
-    let row = lookup::task(&store, asked.task.as_deref())?;
-    let events = lookup::events(&store, &row.session, row.task)?;
-    let why = show::why(&row, lookup::transition(&row).as_ref(), &events);
-    let why: Vec<String> = why.iter().map(|line| one_line(&line.plain())).collect();
-    let listed = sessions::listed(&store, vec![row])?.pop();
-    let listed = listed.ok_or_else(|| CommandError::failed("the task is gone"))?;
-    let mut document = show::document(&listed, &events);
+    let row = lookup::find_task(&store, asked.task.as_deref())?;
+    let events = lookup::task_events(&store, &row.session, row.task)?;
+    let why =
+        show::ending_explanation_lines(&row, lookup::task_row_transition(&row).as_ref(), &events);
+    let why: Vec<String> = why
+        .iter()
+        .map(|line| escape_to_one_line(&line.text_without_styling()))
+        .collect();
+    let listed = sessions::fill_task_rows_from_logs(&store, vec![row])?.pop();
+    let listed = listed.ok_or_else(|| CommandError::command_failed_error("the task is gone"))?;
+    let mut document = show::task_detail_json(&listed, &events);
     if let Some(fields) = document.as_object_mut() {
-        fields.insert("verifiers".to_owned(), check::found_last(&store, &events));
+        fields.insert(
+            "verifiers".to_owned(),
+            check::latest_evidence_json(&store, &events),
+        );
     }
     Ok((why.join("\n"), document))
 }
 
-fn waiting() -> Answer {
-    let located = locate::locate(&std::env::current_dir()?, None);
+fn run_approvals_tool() -> McpToolReply {
+    let located = locate::locate_project(&std::env::current_dir()?, None);
     let now = checkrein_runtime::now_millis();
-    let mut rows = approvals::all(&located)?;
+    let mut rows = approvals::load_approvals(&located)?;
     rows.retain(|row| row.approval_status_at(now) == ApprovalStatus::Asked);
     let mut lines: Vec<String> = rows
         .iter()
-        .map(|row| one_line(&format!("{}: {}", row.id, approvals::what(row))))
+        .map(|row| escape_to_one_line(&format!("{}: {}", row.id, approvals::approval_summary(row))))
         .collect();
     lines.push(match lines.as_slice() {
         [] => "Nothing waits for a person here.".to_owned(),
@@ -245,20 +272,20 @@ fn waiting() -> Answer {
     });
     let rows: Vec<Value> = rows
         .iter()
-        .map(|row| approvals::document(row, now))
+        .map(|row| approvals::approval_json(row, now))
         .collect();
     let document = json!({ "schema": "checkrein/approvals/1", "approvals": rows });
     Ok((lines.join("\n"), document))
 }
 
-fn object(value: Value) -> JsonObject {
+fn into_json_object(value: Value) -> JsonObject {
     match value {
         Value::Object(object) => object,
         _ => JsonObject::new(),
     }
 }
 
-fn words(error: &CommandError) -> String {
+fn command_error_text(error: &CommandError) -> String {
     match &error.hint {
         Some(hint) => format!("{}\n{hint}", error.what),
         None => error.what.clone(),

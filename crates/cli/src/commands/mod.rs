@@ -28,33 +28,33 @@ mod watch;
 
 use std::process::ExitCode;
 
-use crate::args::Command;
+use crate::args::CliCommand;
 use crate::ui::errors::CommandError;
 
-pub(crate) fn run(command: Command) -> Result<ExitCode, CommandError> {
+pub(crate) fn run_cli_command(command: CliCommand) -> Result<ExitCode, CommandError> {
     match command {
-        Command::Init(args) => init::run(&args),
-        Command::Check(args) => check::run(&args),
-        Command::Run(args) => run::run(&args),
-        Command::Hook(args) => Ok(hook::parsed(args)),
-        Command::Demo(args) => demo::run(&args),
-        Command::Sessions(args) => sessions::run(&args),
-        Command::Show(args) => show::run(&args),
-        Command::Watch(args) => watch::run(&args),
-        Command::Replay(args) => replay::run(&args),
-        Command::Doctor(args) => doctor::run(&args),
-        Command::Trust(args) => trust::run(&args),
-        Command::Seal => seal::run(),
-        Command::Off(args) => off::off(&args),
-        Command::On => off::on(),
-        Command::Gc(args) => gc::run(&args),
-        Command::Patch(args) => patch::run(&args),
-        Command::Policy(args) => policy::run(&args),
-        Command::Mcp(args) => mcp::run(&args),
-        Command::McpProxy(args) => mcp_proxy::run(&args),
-        Command::Approvals(args) => approvals::run(&args),
-        Command::Approve(args) => answer::approve(&args),
-        Command::Deny(args) => answer::deny(&args),
-        Command::Judge(args) => judge::run(&args),
+        CliCommand::Init(args) => init::run_init_command(&args),
+        CliCommand::Check(args) => check::run_check_command(&args),
+        CliCommand::Run(args) => run::run_run_command(&args),
+        CliCommand::Hook(args) => Ok(hook::run_hook_command(args)),
+        CliCommand::Demo(args) => demo::run_demo_command(&args),
+        CliCommand::Sessions(args) => sessions::run_sessions_command(&args),
+        CliCommand::Show(args) => show::run_show_command(&args),
+        CliCommand::Watch(args) => watch::run_watch_command(&args),
+        CliCommand::Replay(args) => replay::run_replay_command(&args),
+        CliCommand::Doctor(args) => doctor::run_doctor_command(&args),
+        CliCommand::Trust(args) => trust::run_trust_command(&args),
+        CliCommand::Seal => seal::run_seal_command(),
+        CliCommand::Off(args) => off::run_off_command(&args),
+        CliCommand::On => off::run_switch_on_command(),
+        CliCommand::Gc(args) => gc::run_gc_command(&args),
+        CliCommand::Patch(args) => patch::run_patch_command(&args),
+        CliCommand::Policy(args) => policy::run_policy_command(&args),
+        CliCommand::Mcp(args) => mcp::run_mcp_server_command(&args),
+        CliCommand::McpProxy(args) => mcp_proxy::run_mcp_proxy_command(&args),
+        CliCommand::Approvals(args) => approvals::run_approvals_command(&args),
+        CliCommand::Approve(args) => answer::run_approve_command(&args),
+        CliCommand::Deny(args) => answer::run_deny_command(&args),
+        CliCommand::Judge(args) => judge::run_judge_command(&args),
     }
 }

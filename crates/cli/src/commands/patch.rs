@@ -13,38 +13,38 @@ use checkrein_patch::{
 };
 use serde_json::{Value, json};
 
-use crate::args::{Patch, PatchDo};
-use crate::locate::Located;
+use crate::args::{PatchArgs, PatchSubcommand};
+use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::printable::printable;
+use crate::ui::line::StyledLine;
+use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::Paint;
 use crate::{exit_code, guarded, locate, person, ui};
 
 /// A longer patch is not read.
 const LONGEST: u64 = 256 << 20;
 
-pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
+pub(crate) fn run_patch_command(args: &PatchArgs) -> Result<ExitCode, CommandError> {
     let (asked, applies) = match &args.what {
-        PatchDo::Check(asked) => (asked, false),
-        PatchDo::Apply(asked) => (asked, true),
+        PatchSubcommand::Check(asked) => (asked, false),
+        PatchSubcommand::Apply(asked) => (asked, true),
     };
     let root = match &asked.root {
         Some(root) => root.clone(),
         None => std::env::current_dir()?,
     };
     let root = std::path::absolute(root)?;
-    let located = locate::locate(&std::env::current_dir()?, None);
+    let located = locate::locate_project(&std::env::current_dir()?, None);
     let disk = DiskTree::open_file_tree(&root, u64::MAX).map_err(|error| {
-        CommandError::usage(
+        CommandError::usage_error(
             format!("{}: {error}", root.display()),
             "--root names the folder that the patch is for",
         )
     })?;
-    let text = read(asked.file.as_deref())?;
-    let memory = memory(&root);
+    let text = read_patch(asked.file.as_deref())?;
+    let memory = patch_journal_folder(&root);
     let recovered = patches::recover_interrupted_apply(&disk, &memory)?;
-    tell(&recovered);
+    print_patch_recovery(&recovered);
     let checked = patches::parse_patch(&text, None)
         .map_err(|refusal| vec![refusal])
         .and_then(|patch| {
@@ -58,32 +58,41 @@ pub(crate) fn run(args: &Patch) -> Result<ExitCode, CommandError> {
     let code = match checked {
         Err(refusals) => {
             match asked.json {
-                true => ui::json(&refused(&refusals, &recovered)),
+                true => ui::print_json(&refused_patch_json(&refusals, &recovered)),
                 false => {
-                    ui::answer(Line::painted(Paint::Bad, "refused, nothing is changed"));
-                    ui::answer(&lines(&patches::render_refusals(&refusals)));
+                    ui::print_output_line(StyledLine::line_from_styled_text(
+                        Paint::Bad,
+                        "refused, nothing is changed",
+                    ));
+                    ui::print_output_line(&printable_lines_keeping_tabs(
+                        &patches::render_refusals(&refusals),
+                    ));
                 }
             }
             exit_code::NO
         }
         Ok(plan) => {
             if applies {
-                permitted(&plan, &root, &located)?;
+                ensure_patch_permitted(&plan, &root, &located)?;
                 patches::apply_patch_plan(&plan, &disk, &memory)?;
             }
             match asked.json {
-                true => ui::json(&accepted(&plan, applies, &recovered)),
-                false => show(&plan, applies),
+                true => ui::print_json(&accepted_patch_json(&plan, applies, &recovered)),
+                false => print_patch_plan(&plan, applies),
             }
             exit_code::YES
         }
     };
-    Ok(exit_code::exit(code))
+    Ok(exit_code::to_exit_code(code))
 }
 
 /// What a person decides is written only if one asks: hooks of agents, what we remember, and
 /// what lies outside the repo that the command is typed in.
-fn permitted(plan: &PatchPlan, root: &Path, located: &Located) -> Result<(), CommandError> {
+fn ensure_patch_permitted(
+    plan: &PatchPlan,
+    root: &Path,
+    located: &ProjectLocation,
+) -> Result<(), CommandError> {
     let real = root.canonicalize()?;
     let in_git = real.components().any(|part| {
         let name = part
@@ -93,7 +102,7 @@ fn permitted(plan: &PatchPlan, root: &Path, located: &Located) -> Result<(), Com
         name.is_some_and(|name| name.has_dot_git_component())
     });
     if in_git {
-        return Err(CommandError::forbidden(
+        return Err(CommandError::forbidden_error(
             format!(
                 "nothing is changed: {} lies in a `.git` folder",
                 real.display()
@@ -101,7 +110,7 @@ fn permitted(plan: &PatchPlan, root: &Path, located: &Located) -> Result<(), Com
             "git commands change what is in there",
         ));
     }
-    let kept = guarded::settings(located).into_iter();
+    let kept = guarded::hook_settings_files(located).into_iter();
     let kept = kept.chain(located.place.state.parent().map(Path::to_owned));
     let kept = kept.flat_map(|path| [path.canonicalize().ok(), Some(path)]);
     let text = |path: PathBuf| path.into_os_string().into_string().ok();
@@ -123,34 +132,37 @@ fn permitted(plan: &PatchPlan, root: &Path, located: &Located) -> Result<(), Com
         })
     });
     let Some(why) = why else { return Ok(()) };
-    match person::required("patch apply") {
+    match person::require_person("patch apply") {
         Ok(_) => Ok(()),
-        Err(_) => Err(CommandError::forbidden(
-            format!("nothing is changed: {}", printable(&why)),
+        Err(_) => Err(CommandError::forbidden_error(
+            format!("nothing is changed: {}", escape_hidden_chars(&why)),
             "a person may do it, at a terminal of their own",
         )),
     }
 }
 
 /// A file's own tabs stay: its lines are read to be typed again.
-fn lines(text: &str) -> String {
+fn printable_lines_keeping_tabs(text: &str) -> String {
     let line = |line: &str| {
         line.split('\t')
-            .map(printable)
+            .map(escape_hidden_chars)
             .collect::<Vec<_>>()
             .join("\t")
     };
     text.lines().map(line).collect::<Vec<_>>().join("\n")
 }
 
-fn read(file: Option<&Path>) -> Result<String, CommandError> {
+fn read_patch(file: Option<&Path>) -> Result<String, CommandError> {
     let named = file.filter(|file| *file != Path::new("-"));
     let mut bytes = Vec::new();
     match named {
         Some(file) => {
             let unread = |error: std::io::Error| {
                 let what = format!("{}: {error}", file.display());
-                CommandError::usage(what, "name the file that holds the patch, or - for stdin")
+                CommandError::usage_error(
+                    what,
+                    "name the file that holds the patch, or - for stdin",
+                )
             };
             let opened = std::fs::File::open(file).map_err(unread)?;
             opened
@@ -159,7 +171,7 @@ fn read(file: Option<&Path>) -> Result<String, CommandError> {
                 .map_err(unread)?;
         }
         None if file.is_none() && std::io::stdin().is_terminal() => {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 "there is no patch",
                 "checkrein patch check FILE, or: git diff | checkrein patch check",
             ));
@@ -170,7 +182,7 @@ fn read(file: Option<&Path>) -> Result<String, CommandError> {
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        CommandError::usage(
+        CommandError::usage_error(
             format!("the patch is not UTF-8 text (byte {at})"),
             "git apply takes patches of binary files",
         )
@@ -178,38 +190,38 @@ fn read(file: Option<&Path>) -> Result<String, CommandError> {
 }
 
 /// Where the journal of this root is kept: not in the tree, where others could write it.
-fn memory(root: &Path) -> PathBuf {
+fn patch_journal_folder(root: &Path) -> PathBuf {
     let real = root.canonicalize().unwrap_or_else(|_| root.to_owned());
     let mut name = Digest::hash_bytes(real.as_os_str().as_encoded_bytes()).to_hex();
     name.truncate(24);
-    let state = locate::locate(root, None).place.state;
+    let state = locate::locate_project(root, None).place.state;
     state.join("patch").join(name)
 }
 
-fn tell(recovered: &PatchRecoveryOutcome) {
+fn print_patch_recovery(recovered: &PatchRecoveryOutcome) {
     match recovered {
         PatchRecoveryOutcome::Nothing => {}
         PatchRecoveryOutcome::RolledBack => {
-            ui::say(
+            ui::print_wrapped_to_stderr(
                 "checkrein: an earlier patch was interrupted before it was decided; its staged files are gone",
             );
         }
         PatchRecoveryOutcome::Finished { left_alone } if left_alone.is_empty() => {
-            ui::say(
+            ui::print_wrapped_to_stderr(
                 "checkrein: an earlier patch was interrupted while it was written; it is finished now",
             );
         }
-        PatchRecoveryOutcome::Finished { left_alone } => ui::say(&format!(
+        PatchRecoveryOutcome::Finished { left_alone } => ui::print_wrapped_to_stderr(&format!(
             "checkrein: an earlier patch was interrupted while it was written; it is finished now, but for files that were changed since and are left as they are: {}",
-            printable(&left_alone.join(", "))
+            escape_hidden_chars(&left_alone.join(", "))
         )),
-        PatchRecoveryOutcome::Unreadable { kept } => ui::say(&format!(
+        PatchRecoveryOutcome::Unreadable { kept } => ui::print_wrapped_to_stderr(&format!(
             "checkrein: what an earlier patch left behind cannot be read and was put aside as {kept}; look at the tree with git status: files named .checkrein-patch-… are its leftovers"
         )),
     }
 }
 
-fn show(plan: &PatchPlan, applied: bool) {
+fn print_patch_plan(plan: &PatchPlan, applied: bool) {
     let count = plan.listed_actions.len();
     let files = if count == 1 {
         "1 file"
@@ -220,19 +232,30 @@ fn show(plan: &PatchPlan, applied: bool) {
         true => format!("applied: {files}"),
         false => format!("it applies: {files}"),
     };
-    ui::answer(Line::painted(Paint::Good, &head));
+    ui::print_output_line(StyledLine::line_from_styled_text(Paint::Good, &head));
     for one in &plan.listed_actions {
-        ui::answer(&format!("  {:<7} {}", one.action.as_str(), named(one)));
+        ui::print_output_line(&format!(
+            "  {:<7} {}",
+            one.action.as_str(),
+            patched_file_display_line(one)
+        ));
     }
     for hazard in &plan.hazards {
-        ui::say(&format!("note: {}", lines(&hazard.to_string())));
+        ui::print_wrapped_to_stderr(&format!(
+            "note: {}",
+            printable_lines_keeping_tabs(&hazard.to_string())
+        ));
     }
 }
 
-fn named(one: &ListedFileAction) -> String {
+fn patched_file_display_line(one: &ListedFileAction) -> String {
     let mut text = match &one.from {
-        Some(from) => format!("{} → {}", printable(from), printable(&one.path)),
-        None => printable(&one.path),
+        Some(from) => format!(
+            "{} → {}",
+            escape_hidden_chars(from),
+            escape_hidden_chars(&one.path)
+        ),
+        None => escape_hidden_chars(&one.path),
     };
     if one.replaces {
         text.push_str("  (replaces the file that is there)");
@@ -240,7 +263,7 @@ fn named(one: &ListedFileAction) -> String {
     text
 }
 
-fn accepted(plan: &PatchPlan, applied: bool, recovered: &PatchRecoveryOutcome) -> Value {
+fn accepted_patch_json(plan: &PatchPlan, applied: bool, recovered: &PatchRecoveryOutcome) -> Value {
     let files: Vec<Value> = plan
         .listed_actions
         .iter()
@@ -260,11 +283,11 @@ fn accepted(plan: &PatchPlan, applied: bool, recovered: &PatchRecoveryOutcome) -
         "files": files,
         "notes": plan.hazards,
         "refusals": [],
-        "recovered": word(recovered),
+        "recovered": recovery_outcome_name(recovered),
     })
 }
 
-fn refused(refusals: &[PatchRefusal], recovered: &PatchRecoveryOutcome) -> Value {
+fn refused_patch_json(refusals: &[PatchRefusal], recovered: &PatchRecoveryOutcome) -> Value {
     json!({
         "schema": SCHEMA,
         "verdict": "refused",
@@ -272,13 +295,13 @@ fn refused(refusals: &[PatchRefusal], recovered: &PatchRecoveryOutcome) -> Value
         "files": [],
         "notes": [],
         "refusals": refusals,
-        "recovered": word(recovered),
+        "recovered": recovery_outcome_name(recovered),
     })
 }
 
 const SCHEMA: &str = "checkrein/patch/1";
 
-fn word(recovered: &PatchRecoveryOutcome) -> Option<&'static str> {
+fn recovery_outcome_name(recovered: &PatchRecoveryOutcome) -> Option<&'static str> {
     match recovered {
         PatchRecoveryOutcome::Nothing => None,
         PatchRecoveryOutcome::RolledBack => Some("taken_back"),
@@ -289,6 +312,6 @@ fn word(recovered: &PatchRecoveryOutcome) -> Option<&'static str> {
 
 impl From<PatchApplyError> for CommandError {
     fn from(error: PatchApplyError) -> Self {
-        Self::failed(error.to_string())
+        Self::command_failed_error(error.to_string())
     }
 }

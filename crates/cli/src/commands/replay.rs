@@ -18,42 +18,42 @@ use checkrein_runtime::replay;
 use checkrein_store::SqliteStore;
 use serde_json::json;
 
-use crate::args::Replay;
+use crate::args::ReplayArgs;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::style::{Paint, counted};
+use crate::ui::line::StyledLine;
+use crate::ui::style::{Paint, count_with_noun};
 use crate::ui::words;
 use crate::{exit_code, locate, ui};
 
-pub(crate) fn run(args: &Replay) -> Result<ExitCode, CommandError> {
+pub(crate) fn run_replay_command(args: &ReplayArgs) -> Result<ExitCode, CommandError> {
     let (mut same, mut readable) = (true, true);
     for what in &args.what {
         let path = Path::new(what);
         if path.is_file() {
-            if !file(path, &policy(args)?, args.json)? {
+            if !replay_trace_file(path, &load_replay_policy(args)?, args.json)? {
                 readable = false;
-                ui::say(&format!(
+                ui::print_wrapped_to_stderr(&format!(
                     "checkrein: {what}: no trajectory in it could be read\n  it takes JSON Lines of {{\"type\":\"tool_call\",...}}: docs/trace-format.md"
                 ));
             }
         } else if path.extension().is_some_and(|ending| ending == "jsonl") {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 format!("no file '{what}'"),
                 "name a trace file, or a session's id",
             ));
         } else {
-            same &= session(what, args.json)?;
+            same &= replay_session(what, args.json)?;
         }
     }
-    Ok(exit_code::exit(match (readable, same) {
+    Ok(exit_code::to_exit_code(match (readable, same) {
         (false, _) => exit_code::USAGE,
         (true, false) => exit_code::NO,
         (true, true) => exit_code::YES,
     }))
 }
 
-fn policy(args: &Replay) -> Result<Policy, CommandError> {
+fn load_replay_policy(args: &ReplayArgs) -> Result<Policy, CommandError> {
     let source = args
         .config
         .as_ref()
@@ -65,7 +65,7 @@ fn policy(args: &Replay) -> Result<Policy, CommandError> {
         })
         .transpose()
         .map_err(|error| {
-            CommandError::usage(format!("--config: {error}"), "name a checkrein.toml")
+            CommandError::usage_error(format!("--config: {error}"), "name a checkrein.toml")
         })?;
     let mut policy = config::compile_config(source.as_ref(), None, TaskDriver::Hook)?.policy;
     if let Some(preset) = &args.preset {
@@ -74,10 +74,10 @@ fn policy(args: &Replay) -> Result<Policy, CommandError> {
     Ok(policy)
 }
 
-fn session(id: &str, as_json: bool) -> Result<bool, CommandError> {
-    let located = locate::locate(&std::env::current_dir()?, None);
+fn replay_session(id: &str, as_json: bool) -> Result<bool, CommandError> {
+    let located = locate::locate_project(&std::env::current_dir()?, None);
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
-    let row = lookup::task(&store, Some(id))?;
+    let row = lookup::find_task(&store, Some(id))?;
     let mut same = true;
     for through_cache in [false, true] {
         let replayed = replay::replay_session(&store, &row.session, through_cache)?;
@@ -91,7 +91,7 @@ fn session(id: &str, as_json: bool) -> Result<bool, CommandError> {
             let differs = replayed.differs_at.as_ref().map(
                 |at| json!({ "seq": at.seq, "recorded": at.recorded, "replayed": at.replayed }),
             );
-            ui::json(&json!({
+            ui::print_json(&json!({
                 "schema": "checkrein/replay/1",
                 "session": row.session,
                 "cache": through_cache,
@@ -102,21 +102,27 @@ fn session(id: &str, as_json: bool) -> Result<bool, CommandError> {
             continue;
         }
         match &replayed.differs_at {
-            None => ui::answer(Line::painted(Paint::Good, "same").with(&format!(
-                " {}: {} events from {} inputs come out the same, {how}",
-                row.session, replayed.events, replayed.inputs
-            ))),
-            Some(at) => ui::answer(Line::painted(Paint::Bad, "differs").with(&format!(
-                " {}: event {} was '{}' and is now '{}', {how}",
-                row.session, at.seq, at.recorded, at.replayed
-            ))),
+            None => ui::print_output_line(
+                StyledLine::line_from_styled_text(Paint::Good, "same").append_plain_text(&format!(
+                    " {}: {} events from {} inputs come out the same, {how}",
+                    row.session, replayed.events, replayed.inputs
+                )),
+            ),
+            Some(at) => ui::print_output_line(
+                StyledLine::line_from_styled_text(Paint::Bad, "differs").append_plain_text(
+                    &format!(
+                        " {}: event {} was '{}' and is now '{}', {how}",
+                        row.session, at.seq, at.recorded, at.replayed
+                    ),
+                ),
+            ),
         }
     }
     Ok(same)
 }
 
 /// One trajectory being watched.
-struct Watch<'a> {
+struct TrajectoryReplay<'a> {
     policy: &'a Policy,
     file: &'a str,
     id: Option<String>,
@@ -132,20 +138,20 @@ struct Watch<'a> {
 }
 
 /// Whether there was anything to watch.
-fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandError> {
+fn replay_trace_file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandError> {
     let name = path.display().to_string();
     let opened = std::fs::File::open(path)
-        .map_err(|error| CommandError::failed(format!("{name}: {error}")))?;
+        .map_err(|error| CommandError::command_failed_error(format!("{name}: {error}")))?;
     let mut lines = BufReader::with_capacity(1 << 20, opened);
     let mut reader = AgentTraceReader::default();
-    let mut watch = Watch::new(policy, &name, None, as_json);
+    let mut watch = TrajectoryReplay::new(policy, &name, None, as_json);
     let mut line = Vec::new();
     let mut any = false;
     loop {
         line.clear();
         let read = lines
             .read_until(b'\n', &mut line)
-            .map_err(|error| CommandError::failed(format!("{name}: {error}")))?;
+            .map_err(|error| CommandError::command_failed_error(format!("{name}: {error}")))?;
         if read == 0 {
             break;
         }
@@ -158,30 +164,30 @@ fn file(path: &Path, policy: &Policy, as_json: bool) -> Result<bool, CommandErro
             match item {
                 AgentTraceLine::Session { id, input, .. } => {
                     if watch.begun {
-                        watch.summary();
+                        watch.print_replay_summary();
                     }
-                    watch = Watch::new(policy, &name, id, as_json);
+                    watch = TrajectoryReplay::new(policy, &name, id, as_json);
                     watch.begun = true;
-                    watch.take(input, None);
+                    watch.replay_input(input, None);
                 }
                 AgentTraceLine::Input { input, call } => {
                     watch.begun = true;
-                    watch.take(input, call.as_ref());
+                    watch.replay_input(input, call.as_ref());
                 }
                 AgentTraceLine::End { .. } => {}
                 AgentTraceLine::Warning { line, what } => {
-                    ui::say(&format!("checkrein: {name}:{line}: {what}"))
+                    ui::print_wrapped_to_stderr(&format!("checkrein: {name}:{line}: {what}"))
                 }
             }
         }
     }
     if watch.begun {
-        watch.summary();
+        watch.print_replay_summary();
     }
     Ok(any)
 }
 
-impl<'a> Watch<'a> {
+impl<'a> TrajectoryReplay<'a> {
     fn new(policy: &'a Policy, file: &'a str, id: Option<String>, as_json: bool) -> Self {
         Self {
             policy,
@@ -199,7 +205,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn take(&mut self, input: Input, call: Option<&TraceCall>) {
+    fn replay_input(&mut self, input: Input, call: Option<&TraceCall>) {
         let is_request = matches!(input, Input::ToolRequested(_));
         // A trace has no clock of its own: a millisecond an event keeps order and hits no time cap.
         self.clock += 1;
@@ -222,7 +228,7 @@ impl<'a> Watch<'a> {
         for event in &done.events {
             match event {
                 Event::Detected(seen) => {
-                    self.finding(
+                    self.print_loop_detection(
                         index,
                         seen.detector.as_str(),
                         seen.level,
@@ -241,7 +247,7 @@ impl<'a> Watch<'a> {
                     } else {
                         DetectorOrCapResponse::Grace
                     };
-                    self.finding(
+                    self.print_loop_detection(
                         index,
                         cap.as_str(),
                         LoopSeverity::Critical,
@@ -256,7 +262,7 @@ impl<'a> Watch<'a> {
         }
     }
 
-    fn finding(
+    fn print_loop_detection(
         &mut self,
         index: u64,
         detector: &str,
@@ -273,7 +279,7 @@ impl<'a> Watch<'a> {
             self.halted_at.get_or_insert(index);
         }
         if self.as_json {
-            ui::json(&json!({
+            ui::print_json(&json!({
                 "kind": "finding",
                 "index": index,
                 "detector": detector,
@@ -283,15 +289,15 @@ impl<'a> Watch<'a> {
             }));
         } else if action != DetectorOrCapResponse::Observe {
             let tool = call.map_or("", |call| call.tool.as_str());
-            ui::answer(&format!(
+            ui::print_output_line(&format!(
                 "call {index:>5}  {:<24} {count:>4} times  {tool}  -> {}",
                 detector,
-                word(action)
+                detector_or_cap_response_text(action)
             ));
         }
     }
 
-    fn summary(&self) {
+    fn print_replay_summary(&self) {
         if self.as_json {
             let mut object = json!({
                 "kind": "summary",
@@ -306,7 +312,7 @@ impl<'a> Watch<'a> {
             if let (Some(id), Some(map)) = (&self.id, object.as_object_mut()) {
                 map.insert("id".to_owned(), json!(id));
             }
-            ui::json(&object);
+            ui::print_json(&object);
             return;
         }
         let halted = self.halted_at.map_or_else(
@@ -314,22 +320,22 @@ impl<'a> Watch<'a> {
             |at| format!("halted at call {at}"),
         );
         let ending = self.transition.as_ref().map_or_else(String::new, |ended| {
-            format!(", {}", words::transition(ended))
+            format!(", {}", words::transition_text(ended))
         });
         let id = self
             .id
             .as_deref()
             .map_or_else(String::new, |id| format!(" {id}"));
-        ui::answer(&format!(
+        ui::print_output_line(&format!(
             "{}{id}: {}, {}, {halted}{ending}",
             self.file,
-            counted(self.calls, "call"),
-            counted(self.warnings, "warning")
+            count_with_noun(self.calls, "call"),
+            count_with_noun(self.warnings, "warning")
         ));
     }
 }
 
-fn word(action: DetectorOrCapResponse) -> &'static str {
+fn detector_or_cap_response_text(action: DetectorOrCapResponse) -> &'static str {
     match action {
         DetectorOrCapResponse::Observe => "seen",
         DetectorOrCapResponse::Nudge => "a word of advice",

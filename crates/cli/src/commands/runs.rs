@@ -15,8 +15,8 @@ use checkrein_runtime::TreeAndStateFolder;
 use checkrein_store::{SqliteStore, Store as _, TaskRow};
 
 use crate::ui::errors::CommandError;
-use crate::ui::printable::one_line;
-use crate::ui::style::counted;
+use crate::ui::printable::escape_to_one_line;
+use crate::ui::style::count_with_noun;
 use crate::ui::timeline;
 use crate::ui::words;
 
@@ -24,7 +24,10 @@ use crate::ui::words;
 const COUNT_LIMIT: Duration = Duration::from_secs(2);
 
 /// A line for each stop at which checks were judged.
-pub(super) fn lines(store: &SqliteStore, row: &TaskRow) -> Result<Vec<String>, CommandError> {
+pub(super) fn stop_check_summary_lines(
+    store: &SqliteStore,
+    row: &TaskRow,
+) -> Result<Vec<String>, CommandError> {
     let events = session_events(store, row)?;
     let policy = |digest: &_| Policy::from_sealed_policy_blob(&store.read_blob(digest).ok()??).ok();
     let placed = events.iter().map(|(seq, event)| (*seq, event));
@@ -36,9 +39,9 @@ pub(super) fn lines(store: &SqliteStore, row: &TaskRow) -> Result<Vec<String>, C
         .map(|stop| {
             let checks = stop.checks.iter();
             let checks: Vec<String> = checks
-                .map(|check| check_words(store, &events, stop, check))
+                .map(|check| check_run_text(store, &events, stop, check))
                 .collect();
-            one_line(&format!("  {}: {}", stop_words(stop), checks.join("; ")))
+            escape_to_one_line(&format!("  {}: {}", stop_label(stop), checks.join("; ")))
         })
         .collect();
     if !lines.is_empty() {
@@ -60,7 +63,7 @@ fn session_events(
 }
 
 /// What does not count for the tree as it is now, under the policy of this task.
-pub(super) fn left_out(
+pub(super) fn excluded_files_line(
     place: &TreeAndStateFolder,
     store: &SqliteStore,
     row: &TaskRow,
@@ -100,14 +103,14 @@ pub(super) fn left_out(
     Some(format!("left out of the tree, as it is now: {said}"))
 }
 
-fn stop_words(stop: &StopCheckRuns) -> String {
+fn stop_label(stop: &StopCheckRuns) -> String {
     match stop.scope.is_main_scope() {
         true => format!("stop {}", stop.number),
         false => format!("stop {} of sub-agent {}", stop.number, stop.scope),
     }
 }
 
-fn check_words(
+fn check_run_text(
     store: &SqliteStore,
     events: &[(EventSeq, Event)],
     stop: &StopCheckRuns,
@@ -124,8 +127,10 @@ fn check_words(
             let said = reasons
                 .iter()
                 .filter(|reason| **reason != CheckRunReason::RerunAtSameStop);
-            let mut said: Vec<String> = said.map(|reason| reason_words(events, reason)).collect();
-            said.extend(how(store, check));
+            let mut said: Vec<String> = said
+                .map(|reason| check_run_reason_text(events, reason))
+                .collect();
+            said.extend(check_run_remarks(store, check));
             format!("{name} was run{again}: {}", said.join(", "))
         }
         CheckRunExplanation::StillValid { task, number } => {
@@ -147,7 +152,7 @@ fn check_words(
     }
 }
 
-fn reason_words(events: &[(EventSeq, Event)], reason: &CheckRunReason) -> String {
+fn check_run_reason_text(events: &[(EventSeq, Event)], reason: &CheckRunReason) -> String {
     let words = match reason {
         CheckRunReason::First => "first run in this session",
         CheckRunReason::RerunAtSameStop => "once more at this stop",
@@ -157,7 +162,7 @@ fn reason_words(events: &[(EventSeq, Event)], reason: &CheckRunReason) -> String
             "what it runs with changed (programs, variables or packages)"
         }
         CheckRunReason::Act { request } => {
-            let call = request.and_then(|request| call_words(events, request));
+            let call = request.and_then(|request| tool_call_text(events, request));
             return match call {
                 Some(call) => format!("a tool call came since ({call})"),
                 None => "a tool call of another session came since".to_owned(),
@@ -179,12 +184,12 @@ fn reason_words(events: &[(EventSeq, Event)], reason: &CheckRunReason) -> String
 }
 
 /// The tool call that was asked for here, as a person would say it.
-fn call_words(events: &[(EventSeq, Event)], request: EventSeq) -> Option<String> {
+fn tool_call_text(events: &[(EventSeq, Event)], request: EventSeq) -> Option<String> {
     let (_, event) = events.iter().find(|(seq, _)| *seq == request)?;
     match event {
         Event::Input(stamped) => match &stamped.input {
             Input::ToolRequested(request) => {
-                let args = timeline::quote(&timeline::told(&request.args));
+                let args = timeline::short_quote(&timeline::main_argument(&request.args));
                 Some(format!("{} {args}", request.tool))
             }
             _ => None,
@@ -194,7 +199,7 @@ fn call_words(events: &[(EventSeq, Event)], request: EventSeq) -> Option<String>
 }
 
 /// How it was run, where that is no matter of course.
-fn how(store: &SqliteStore, check: &CheckOutcomeAtStop) -> Vec<String> {
+fn check_run_remarks(store: &SqliteStore, check: &CheckOutcomeAtStop) -> Vec<String> {
     let evidence = check.evidence.and_then(|key| {
         let kept = store.read_evidence(&key).ok()??;
         checkrein_runtime::decode_evidence(&kept.bytes)
@@ -211,12 +216,12 @@ fn how(store: &SqliteStore, check: &CheckOutcomeAtStop) -> Vec<String> {
     } = &evidence;
     let mut how = Vec::new();
     if *tries > 1 {
-        how.push(format!("tried {}", counted(*tries, "time")));
+        how.push(format!("tried {}", count_with_noun(*tries, "time")));
     }
     if !moved.is_empty() {
         how.push(format!(
             "files changed while it ran: {}",
-            words::first_three(moved)
+            words::first_three_names(moved)
         ));
     }
     if *check_writes {

@@ -9,70 +9,74 @@ use checkrein_runtime::config::TaskDriver;
 use checkrein_store::{SqliteStore, Store as _, StoreError};
 
 use crate::commands::{engine, trust};
-use crate::locate::Located;
+use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, person, sources, ui};
 
 /// Tasks that are looked through for sessions under way.
 const LOOK_BACK: usize = 500;
 
-pub(crate) fn run() -> Result<ExitCode, CommandError> {
-    let by = person::required("seal")?;
-    let located = locate::locate(&std::env::current_dir()?, None);
-    let now = sources::now(&located)?;
+pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
+    let by = person::require_person("seal")?;
+    let located = locate::locate_project(&std::env::current_dir()?, None);
+    let now = sources::policy_sources_on_disk(&located)?;
     // A config with a mistake is said before anything is asked.
-    let compiled = located.compile_from(&now, TaskDriver::Hook)?;
+    let compiled = located.compile_policy_from(&now, TaskDriver::Hook)?;
     for warning in &compiled.warnings {
-        ui::say(&format!("checkrein: {warning}"));
+        ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
     }
-    match located.held_nearest() {
-        Ok(Some(held)) => ui::answer(&format!(
+    match located.nearest_config_held_despite_edit() {
+        Ok(Some(held)) => ui::print_output_line(&format!(
             "edited while a task was open: {}",
             held.paths.join(", ")
         )),
         Ok(None) => {}
-        Err(error) => ui::say(&format!("checkrein: held.json cannot be read: {error}")),
+        Err(error) => {
+            ui::print_wrapped_to_stderr(&format!("checkrein: held.json cannot be read: {error}"))
+        }
     }
     match &now.repo {
-        Some(_) => trust::show(&located, &now)?,
-        None => ui::answer("there is no checkrein.toml: the built-in defaults, nothing runs"),
+        Some(_) => trust::print_config_for_trust(&located, &now)?,
+        None => {
+            ui::print_output_line("there is no checkrein.toml: the built-in defaults, nothing runs")
+        }
     }
-    if !trust::asked("Judge by this from now on?")? {
-        ui::answer("not sealed: everything stays as it was");
-        return Ok(exit_code::exit(exit_code::NO));
+    if !trust::ask_yes_no("Judge by this from now on?")? {
+        ui::print_output_line("not sealed: everything stays as it was");
+        return Ok(exit_code::to_exit_code(exit_code::NO));
     }
-    if sources::now(&located)? != now {
-        return Err(CommandError::failed(
+    if sources::policy_sources_on_disk(&located)? != now {
+        return Err(CommandError::command_failed_error(
             "what would be sealed was edited while you looked at it: nothing is sealed",
         ));
     }
     match &now.repo {
-        Some(repo) => trust::approve(&located, repo, by.clone())?,
+        Some(repo) => trust::approve_config(&located, repo, by.clone())?,
         None => {
-            located.let_go()?;
+            located.drop_config_held_despite_edit()?;
         }
     }
-    let renewed = renew(&located, &by.words())?;
+    let renewed = reseal_sessions(&located, &by.person_at_terminal_summary())?;
     // What they run is judged by what was sealed before.
     #[cfg(unix)]
     checkrein_runtime::cancel_all_workers(&located.place.state);
-    ui::answer(&match renewed {
+    ui::print_output_line(&match renewed {
         0 => "sealed, for sessions that begin from now on".to_owned(),
         1 => "sealed; one session under way goes on with it".to_owned(),
         many => format!("sealed; {many} sessions under way go on with it"),
     });
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
 /// Renews the sessions of this checkout that somebody may still be at; says how many. What
 /// `run` drives keeps what it began with: its command line is part of it.
-fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
+fn reseal_sessions(located: &ProjectLocation, by: &str) -> Result<usize, CommandError> {
     match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(_) => {}
         Err(StoreError::Missing { .. }) => return Ok(0),
         Err(error) => return Err(error.into()),
     }
-    let store = engine::store(&located.place)?;
+    let store = engine::open_store(&located.place)?;
     let root = located.place.root.display().to_string();
     let sessions: BTreeSet<_> = store
         .newest_task_summaries(None, LOOK_BACK)?
@@ -80,7 +84,7 @@ fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
         .filter(|row| row.root == root)
         .map(|row| row.session)
         .collect();
-    let runtime = engine::runtime(located, store.clone(), TaskDriver::Hook);
+    let runtime = engine::build_runtime(located, store.clone(), TaskDriver::Hook);
     let mut renewed = 0;
     for session in sessions {
         let (state, policy) = match runtime.load_session_state_and_policy(&session) {
@@ -97,9 +101,11 @@ fn renew(located: &Located, by: &str) -> Result<usize, CommandError> {
         }
         // Its profile is that of its agent, not of this terminal.
         let sealed = runtime.seal_origin(&session)?.unwrap_or_default();
-        let own = sealed.profile.map(|profile| located.under(&profile));
+        let own = sealed
+            .profile
+            .map(|profile| located.with_sealed_profile(&profile));
         let own = own.as_ref().unwrap_or(located);
-        let runtime = engine::runtime(own, store.clone(), TaskDriver::Hook);
+        let runtime = engine::build_runtime(own, store.clone(), TaskDriver::Hook);
         if runtime.reseal_session(&session, by)?.is_some() {
             renewed += 1;
         }

@@ -10,19 +10,19 @@ use checkrein_runtime::config::ConfigDuration;
 use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
 use serde_json::json;
 
-use crate::args::Sessions;
+use crate::args::SessionsArgs;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
-use crate::ui::listing::{self, Listed};
-use crate::ui::printable::printable;
+use crate::ui::listing::{self, ListedTask};
+use crate::ui::printable::escape_hidden_chars;
 use crate::{exit_code, locate, off, ui};
 
 /// How many tasks a person is shown.
 const SHOWN: usize = 40;
 
-pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
-    let wanted = wanted(args)?;
-    let located = locate::locate(&std::env::current_dir()?, None);
+pub(crate) fn run_sessions_command(args: &SessionsArgs) -> Result<ExitCode, CommandError> {
+    let wanted = task_filter(args)?;
+    let located = locate::locate_project(&std::env::current_dir()?, None);
     let store = match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(store) => Some(store),
         Err(StoreError::Missing { .. }) => None,
@@ -32,8 +32,8 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         Some(store) => store.newest_task_summaries(None, usize::MAX)?,
         None => Vec::new(),
     };
-    if let Some(off) = off::in_force(&located.place.state) {
-        ui::say(&off.words());
+    if let Some(off) = off::active_off_period(&located.place.state) {
+        ui::print_wrapped_to_stderr(&off.off_summary_line());
     }
     let none_at_all = rows.is_empty();
     let limit = if args.json { usize::MAX } else { SHOWN };
@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
     let rows: Vec<TaskRow> = fitting.by_ref().take(limit).collect();
     let more = fitting.count();
     let listed = match &store {
-        Some(store) => listed(store, rows)?,
+        Some(store) => fill_task_rows_from_logs(store, rows)?,
         None => Vec::new(),
     };
     let damaged = match &store {
@@ -49,49 +49,49 @@ pub(crate) fn run(args: &Sessions) -> Result<ExitCode, CommandError> {
         None => Vec::new(),
     };
     for session in &damaged {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "The record of session {} is damaged: not all of its tasks are listed.",
-            printable(session.as_str())
+            escape_hidden_chars(session.as_str())
         ));
     }
     if args.json {
         for one in &listed {
-            ui::json(&document(one));
+            ui::print_json(&task_json(one));
         }
-        return Ok(exit_code::exit(exit_code::YES));
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
     if none_at_all {
-        ui::say(
+        ui::print_wrapped_to_stderr(
             "No task is recorded for this repo yet. Start your agent here, or: checkrein run -- CMD",
         );
-        return Ok(exit_code::exit(exit_code::YES));
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
     if listed.is_empty() {
-        ui::say("No task fits. All of them: checkrein sessions");
-        return Ok(exit_code::exit(exit_code::YES));
+        ui::print_wrapped_to_stderr("No task fits. All of them: checkrein sessions");
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
-    let width = ui::width();
-    for line in listing::lines(&listed, width, checkrein_runtime::now_millis()) {
-        ui::answer(line);
+    let width = ui::stdout_width();
+    for line in listing::format_task_table_lines(&listed, width, checkrein_runtime::now_millis()) {
+        ui::print_output_line(line);
     }
     if width.is_some() {
-        ui::say(listing::legend());
+        ui::print_wrapped_to_stderr(listing::ending_marks_legend());
     }
     if more > 0 {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "{more} older ones are not shown; all of them: checkrein sessions --json"
         ));
     }
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
 /// Which tasks were asked for.
-fn wanted(args: &Sessions) -> Result<impl Fn(&TaskRow) -> bool + use<>, CommandError> {
+fn task_filter(args: &SessionsArgs) -> Result<impl Fn(&TaskRow) -> bool + use<>, CommandError> {
     let reason = args.reason.clone();
     if let Some(word) = reason.as_deref() {
         let known: Vec<&str> = Reason::ALL.iter().map(|reason| reason.as_str()).collect();
         if word != "open" && !known.contains(&word) {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 format!("'{word}' is no reason for an ending"),
                 format!("known: open, {}", known.join(", ")),
             ));
@@ -102,7 +102,7 @@ fn wanted(args: &Sessions) -> Result<impl Fn(&TaskRow) -> bool + use<>, CommandE
         Some(text) => match ConfigDuration::parse_time_span(text) {
             Some(span) => UnixMillis(checkrein_runtime::now_millis().0.saturating_sub(span.ms)),
             None => {
-                return Err(CommandError::usage(
+                return Err(CommandError::usage_error(
                     format!("--since takes a span of time, not '{text}'"),
                     "for instance --since 2h, --since 7d",
                 ));
@@ -122,15 +122,18 @@ fn wanted(args: &Sessions) -> Result<impl Fn(&TaskRow) -> bool + use<>, CommandE
 }
 
 /// Adds what the rows do not say: each session's log is read once.
-pub(crate) fn listed(store: &SqliteStore, rows: Vec<TaskRow>) -> Result<Vec<Listed>, CommandError> {
-    type Seen = (BTreeMap<TaskId, String>, Option<EventSeq>);
-    let mut seen: BTreeMap<SessionId, Seen> = BTreeMap::new();
+pub(crate) fn fill_task_rows_from_logs(
+    store: &SqliteStore,
+    rows: Vec<TaskRow>,
+) -> Result<Vec<ListedTask>, CommandError> {
+    type SessionPromptsAndLogBreak = (BTreeMap<TaskId, String>, Option<EventSeq>);
+    let mut seen: BTreeMap<SessionId, SessionPromptsAndLogBreak> = BTreeMap::new();
     let mut listed = Vec::with_capacity(rows.len());
     for row in rows {
         if !seen.contains_key(&row.session) {
             let log = (
-                lookup::prompts(store, &row.session)?,
-                lookup::broken_at(store, &row.session)?,
+                lookup::task_prompts(store, &row.session)?,
+                lookup::find_log_damage(store, &row.session)?,
             );
             seen.insert(row.session.clone(), log);
         }
@@ -138,10 +141,10 @@ pub(crate) fn listed(store: &SqliteStore, rows: Vec<TaskRow>) -> Result<Vec<List
         let prompt = prompts
             .get(&row.task)
             .filter(|text| !text.trim().is_empty());
-        listed.push(Listed {
+        listed.push(ListedTask {
             text: row.goal.clone().or_else(|| prompt.cloned()),
             broken_at,
-            config_error: config_error(store, &row),
+            config_error: config_error_in_task_policy(store, &row),
             row,
         });
     }
@@ -149,19 +152,19 @@ pub(crate) fn listed(store: &SqliteStore, rows: Vec<TaskRow>) -> Result<Vec<List
 }
 
 /// What was wrong with the config in whose place the policy of this task goes on.
-fn config_error(store: &SqliteStore, row: &TaskRow) -> Option<String> {
+fn config_error_in_task_policy(store: &SqliteStore, row: &TaskRow) -> Option<String> {
     let blob = store.read_blob(&row.policy).ok().flatten()?;
     Policy::from_sealed_policy_blob(&blob).ok()?.config_error
 }
 
 /// One task as JSON.
-pub(crate) fn document(one: &Listed) -> serde_json::Value {
+pub(crate) fn task_json(one: &ListedTask) -> serde_json::Value {
     let row = &one.row;
     let verified = row
         .reason
         .as_deref()
         .map(|reason| reason == Reason::TaskComplete.as_str());
-    let transition = lookup::transition(row).map(|ended| {
+    let transition = lookup::task_row_transition(row).map(|ended| {
         json!({ "reason": ended.reason, "detail": ended.detail, "native_reason": ended.native_reason })
     });
     let mut document = json!({

@@ -11,120 +11,133 @@ use checkrein_core::transition::{Reason, Transition};
 use checkrein_store::{SqliteStore, Store as _, TaskRow};
 use serde_json::json;
 
-use crate::args::Show;
+use crate::args::ShowArgs;
 use crate::commands::{check, hook, layers, lookup, runs, sessions};
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::listing::Listed;
-use crate::ui::style::{clock, counted, duration, of_reason};
-use crate::ui::timeline::{self, Timeline};
+use crate::ui::line::StyledLine;
+use crate::ui::listing::ListedTask;
+use crate::ui::style::{count_with_noun, format_clock, format_duration, reason_paint};
+use crate::ui::timeline::{self, EventTimelineRenderer};
 use crate::ui::words;
 use crate::{exit_code, locate, off, ui};
 
 /// Findings shown of one check.
 const SHOWN_FINDINGS: usize = 5;
 
-pub(crate) fn run(args: &Show) -> Result<ExitCode, CommandError> {
-    let located = locate::locate(&std::env::current_dir()?, None);
+pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError> {
+    let located = locate::locate_project(&std::env::current_dir()?, None);
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
-    let row = lookup::task(&store, args.id.as_deref())?;
-    let Some(one) = sessions::listed(&store, vec![row])?.pop() else {
-        return Ok(exit_code::exit(exit_code::YES));
+    let row = lookup::find_task(&store, args.id.as_deref())?;
+    let Some(one) = sessions::fill_task_rows_from_logs(&store, vec![row])?.pop() else {
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     };
     let row = &one.row;
-    let events = lookup::events(&store, &row.session, row.task)?;
-    let ending = lookup::transition(row);
-    if let Some(off) = off::in_force(&located.place.state) {
-        ui::say(&off.words());
+    let events = lookup::task_events(&store, &row.session, row.task)?;
+    let ending = lookup::task_row_transition(row);
+    if let Some(off) = off::active_off_period(&located.place.state) {
+        ui::print_wrapped_to_stderr(&off.off_summary_line());
     }
     if located.place.are_tracked_files_unknown(&row.session) {
-        ui::say(
+        ui::print_wrapped_to_stderr(
             "the git index could not be read when this session's newest task began: nothing passes until it can be, because changes to tracked files that match an ignore rule are not seen",
         );
     }
     if let Some(at) = one.broken_at {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "The log of this session is damaged at event {at}: what is told of it may be wrong."
         ));
     }
     if let Some(mistake) = &one.config_error {
-        ui::say(&words::config_error_line(mistake));
+        ui::print_wrapped_to_stderr(&words::unusable_session_config_notice(mistake));
     }
     if args.json {
-        let mut document = document(&one, &events);
+        let mut document = task_detail_json(&one, &events);
         if let Some(object) = document.as_object_mut() {
             let rows = events
                 .iter()
                 .map(|(seq, event)| json!({ "seq": seq, "kind": event.log_event_kind(), "event": event }));
             let rows: Vec<serde_json::Value> = rows.collect();
             object.insert("events".to_owned(), json!(rows));
-            object.insert("layers".to_owned(), layers::document(&events));
+            object.insert(
+                "layers".to_owned(),
+                layers::middleware_answers_json(&events),
+            );
         }
-        ui::json(&document);
+        ui::print_json(&document);
     } else if args.why {
-        for line in why(row, ending.as_ref(), &events) {
-            ui::answer_wrapped(line.in_one(), 2);
+        for line in ending_explanation_lines(row, ending.as_ref(), &events) {
+            ui::print_output_wrapped(line.into_single_line(), 2);
         }
-        for line in runs::lines(&store, row)? {
-            ui::answer_wrapped(&line, 4);
+        for line in runs::stop_check_summary_lines(&store, row)? {
+            ui::print_output_wrapped(&line, 4);
         }
-        if let Some(line) = runs::left_out(&located.place, &store, row) {
-            ui::answer_wrapped(&line, 2);
+        if let Some(line) = runs::excluded_files_line(&located.place, &store, row) {
+            ui::print_output_wrapped(&line, 2);
         }
-        for line in layers::lines(&events) {
-            ui::answer_wrapped(&line, 6);
+        for line in layers::middleware_lines(&events) {
+            ui::print_output_wrapped(&line, 6);
         }
     } else {
-        story(&store, &one, ending.as_ref(), &events);
+        print_task_timeline(&store, &one, ending.as_ref(), &events);
     }
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
 /// A task as one document, without its events.
-pub(super) fn document(one: &Listed, events: &[(EventSeq, Event)]) -> serde_json::Value {
-    let mut document = sessions::document(one);
+pub(super) fn task_detail_json(
+    one: &ListedTask,
+    events: &[(EventSeq, Event)],
+) -> serde_json::Value {
+    let mut document = sessions::task_json(one);
     if let Some(object) = document.as_object_mut() {
         object.insert("schema".to_owned(), json!("checkrein/show/1"));
         object.insert(
             "why".to_owned(),
-            json!(lookup::last_decision(events).map(|made| &made.why)),
+            json!(lookup::ending_decision(events).map(|made| &made.why)),
         );
     }
     document
 }
 
-fn story(
+fn print_task_timeline(
     store: &SqliteStore,
-    one: &Listed,
+    one: &ListedTask,
     ending: Option<&Transition>,
     events: &[(EventSeq, Event)],
 ) {
     let row = &one.row;
     let title = format!(
         "task {} · {} · {} · {}",
-        lookup::short(&row.session, row.task),
+        lookup::short_task_id(&row.session, row.task),
         row.agent,
-        clock(row.opened_at, checkrein_runtime::now_millis()),
+        format_clock(row.opened_at, checkrein_runtime::now_millis()),
         row.root
     );
-    timeline::title(&title).into_iter().for_each(ui::answer);
-    let mut timeline = Timeline::new(false);
+    timeline::format_timeline_title(&title)
+        .into_iter()
+        .for_each(ui::print_output_line);
+    let mut timeline = EventTimelineRenderer::new(false);
     for (_, event) in events {
-        timeline.lines(event).into_iter().for_each(ui::answer);
-        for line in evidence_lines(store, event) {
-            timeline::below(&line).into_iter().for_each(ui::answer);
+        timeline
+            .timeline_lines_of_event(event)
+            .into_iter()
+            .for_each(ui::print_output_line);
+        for line in failed_evidence_lines(store, event) {
+            timeline::event_detail_lines(&line)
+                .into_iter()
+                .for_each(ui::print_output_line);
         }
     }
-    if let Some(words) = last_words(ending, events) {
-        ui::answer_wrapped(&format!("last words: {words}"), 2);
+    if let Some(words) = last_agent_message(ending, events) {
+        ui::print_output_wrapped(&format!("last words: {words}"), 2);
     }
-    for line in why(row, ending, events) {
-        ui::answer_wrapped(line.in_one(), 2);
+    for line in ending_explanation_lines(row, ending, events) {
+        ui::print_output_wrapped(line.into_single_line(), 2);
     }
 }
 
 /// What a check that did not pass complained of.
-fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
+fn failed_evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     let Event::Input(stamped) = event else {
         return Vec::new();
     };
@@ -135,7 +148,7 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     let Some(found) = kept.and_then(|kept| checkrein_runtime::decode_evidence(&kept.bytes)) else {
         return Vec::new();
     };
-    let asked = found.judge_usage.as_ref().map(words::testimony);
+    let asked = found.judge_usage.as_ref().map(words::judge_usage_text);
     if arrived.evidence.verdict == Verdict::Pass {
         return asked.into_iter().collect();
     }
@@ -149,36 +162,36 @@ fn evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
                 Some(_) if finding.file.is_none() => format!("{}: ", finding.id),
                 _ => String::new(),
             };
-            timeline::quote(&format!("{category}{}", words::finding(finding)))
+            timeline::short_quote(&format!("{category}{}", words::finding_text(finding)))
         })
         .collect();
-    lines.extend(check::moved(&found));
+    lines.extend(check::changing_files_hint_lines(&found));
     let more = (found.findings_total as usize).saturating_sub(lines.len());
     if more > 0 {
         lines.push(format!("and {more} more"));
     }
-    let last = last_line(&found.excerpt).or(found.note.as_deref());
+    let last = last_nonblank_line(&found.excerpt).or(found.note.as_deref());
     if let (true, Some(last)) = (lines.is_empty(), last) {
-        lines.push(timeline::quote(last));
+        lines.push(timeline::short_quote(last));
     }
     lines.extend(found.log.map(|log| format!("full output: {log}")));
     lines.extend(asked);
     lines
 }
 
-fn last_line(text: &str) -> Option<&str> {
+fn last_nonblank_line(text: &str) -> Option<&str> {
     text.lines().rev().find(|line| !line.trim().is_empty())
 }
 
 /// What the agent said last, when it was not let finish.
-fn last_words(ending: Option<&Transition>, events: &[(EventSeq, Event)]) -> Option<String> {
+fn last_agent_message(ending: Option<&Transition>, events: &[(EventSeq, Event)]) -> Option<String> {
     if ending?.reason == Reason::TaskComplete {
         return None;
     }
     events.iter().rev().find_map(|(_, event)| match event {
         Event::Input(stamped) => match &stamped.input {
             Input::StopRequested(stop) if !stop.message.trim().is_empty() => {
-                Some(timeline::quote(&stop.message))
+                Some(timeline::short_quote(&stop.message))
             }
             _ => None,
         },
@@ -187,57 +200,62 @@ fn last_words(ending: Option<&Transition>, events: &[(EventSeq, Event)]) -> Opti
 }
 
 /// At most five lines: the ending, the facts behind it, what it took, what to do.
-pub(super) fn why(
+pub(super) fn ending_explanation_lines(
     row: &TaskRow,
     ending: Option<&Transition>,
     events: &[(EventSeq, Event)],
-) -> Vec<Line> {
+) -> Vec<StyledLine> {
     let Some(ending) = ending else {
-        return vec![Line::from("still open: no stop has been answered for good")];
+        return vec![StyledLine::from(
+            "still open: no stop has been answered for good",
+        )];
     };
-    let behind = lookup::why(events);
-    let held_up_by = lookup::held_up_by(events);
-    let head = Line::painted(of_reason(ending.reason), &words::transition(ending));
+    let behind = lookup::task_end_reasons(events);
+    let held_up_by = lookup::held_up_cause(events);
+    let head = StyledLine::line_from_styled_text(
+        reason_paint(ending.reason),
+        &words::transition_text(ending),
+    );
     let mut lines = vec![
-        head.with(": ")
-            .with(&words::meaning(ending, behind, held_up_by)),
+        head.append_plain_text(": ")
+            .append_plain_text(&words::ending_meaning(ending, behind, held_up_by)),
     ];
     let facts: Vec<String> = behind
         .iter()
-        .filter(|because| !words::is_told(because, ending))
-        .map(|because| words::because_at(because, held_up_by))
+        .filter(|because| !words::ending_states_decision_factor(because, ending))
+        .map(|because| words::stop_decision_fact_text(because, held_up_by))
         .collect();
     if !facts.is_empty() {
-        lines.push(Line::from(&format!("because: {}", facts.join("; "))));
+        lines.push(StyledLine::from(&format!("because: {}", facts.join("; "))));
     }
     let took = row.ended_at.map_or_else(String::new, |ended| {
-        format!(" in {}", duration(ended.millis_since(row.opened_at)))
+        format!(" in {}", format_duration(ended.millis_since(row.opened_at)))
     });
-    lines.push(Line::from(&format!(
+    lines.push(StyledLine::from(&format!(
         "after: {}, sent back {}, {}{took}",
-        counted(row.stops, "stop"),
-        counted(row.continues, "time"),
-        counted(row.tool_calls, "tool call"),
+        count_with_noun(row.stops, "stop"),
+        count_with_noun(row.continues, "time"),
+        count_with_noun(row.tool_calls, "tool call"),
     )));
     if let Some(native) = &ending.native_reason {
-        lines.push(Line::from(&format!("the agent calls it: {native}")));
+        lines.push(StyledLine::from(&format!("the agent calls it: {native}")));
     }
-    let by_run = began_by_run(row, events);
-    if let Some(next) = next_step(ending, behind, held_up_by, by_run) {
-        lines.push(Line::from(&format!("next: {next}")));
+    let by_run = was_task_begun_by_run(row, events);
+    if let Some(next) = next_step_advice(ending, behind, held_up_by, by_run) {
+        lines.push(StyledLine::from(&format!("next: {next}")));
     }
     lines
 }
 
 /// A person has no prompt there: who goes on runs it again.
-fn began_by_run(row: &TaskRow, events: &[(EventSeq, Event)]) -> bool {
+fn was_task_begun_by_run(row: &TaskRow, events: &[(EventSeq, Event)]) -> bool {
     row.agent.as_str() == "run"
         || events.iter().any(
-            |(_, event)| matches!(event, Event::Input(stamped) if stamped.source.as_str() == hook::RUN),
+            |(_, event)| matches!(event, Event::Input(stamped) if stamped.source.as_str() == hook::RUN_SOURCE),
         )
 }
 
-fn next_step(
+fn next_step_advice(
     ending: &Transition,
     why: &[DecisionFactor],
     held_up_by: Option<StopHoldupCause>,
@@ -246,7 +264,7 @@ fn next_step(
     let detail = ending.detail.as_deref().unwrap_or_default();
     Some(match ending.reason {
         Reason::TaskComplete | Reason::Abandoned | Reason::UserInterrupt => return None,
-        Reason::Error if why.iter().any(words::cannot_start) => {
+        Reason::Error if why.iter().any(words::is_agent_start_failure) => {
             "put it on PATH, or write its path; run it again".to_owned()
         }
         Reason::Error => "look at the agent's own output; run it again".to_owned(),
@@ -260,13 +278,13 @@ fn next_step(
             }
             "no_checks" => "write a [[verifier]] into checkrein.toml".to_owned(),
             "no_change" => return None,
-            "advisory_only" if why.iter().any(words::is_required) => {
+            "advisory_only" if why.iter().any(words::is_required_verdict) => {
                 "let accept name a check beside the judges".to_owned()
             }
             "advisory_only" => {
                 "let accept name a check, or take its advisory = true out".to_owned()
             }
-            _ if why.iter().any(words::is_off) => "checkrein on".to_owned(),
+            _ if why.iter().any(words::was_let_through_because_off) => "checkrein on".to_owned(),
             _ => "checkrein check runs the checks now".to_owned(),
         },
         Reason::GaveUp if by_run => {
@@ -291,7 +309,7 @@ fn next_step(
             "checkrein show tells which call was repeated; say in the next {} what to do instead",
             if by_run { "task" } else { "prompt" }
         ),
-        Reason::VerifierFailedUnrecoverable if why.iter().any(words::ran_out) => {
+        Reason::VerifierFailedUnrecoverable if why.iter().any(words::is_approval_timeout) => {
             "go on with it, and a person is asked anew".to_owned()
         }
         Reason::VerifierFailedUnrecoverable => {

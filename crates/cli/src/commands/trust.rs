@@ -7,36 +7,36 @@ use checkrein_core::policy::{Policy, VerifierTier};
 use checkrein_runtime::config::{ConfigSource, ConfigWithNamedFiles, PolicySources, TaskDriver};
 use serde_json::Value;
 
-use crate::args::Trust;
-use crate::detect::{self, Check, Planned, Tree};
-use crate::locate::{CONFIG, Located};
-use crate::person::{self, Checked};
-use crate::programs::on_path;
-use crate::trust::{self, Approval};
+use crate::args::TrustArgs;
+use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFiles};
+use crate::locate::{CONFIG, ProjectLocation};
+use crate::person::{self, PersonCallerCheck};
+use crate::programs::find_program_on_path;
+use crate::trust::{self, TrustApproval};
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::printable::printable;
+use crate::ui::line::StyledLine;
+use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::Paint;
 use crate::{exit_code, locate, sources, ui};
 
-pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
-    let by = person::required("trust")?;
-    let located = locate::locate(&std::env::current_dir()?, None);
+pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandError> {
+    let by = person::require_person("trust")?;
+    let located = locate::locate_project(&std::env::current_dir()?, None);
     if args.revoke {
-        ui::answer(match trust::revoke(&located)? {
+        ui::print_output_line(match trust::revoke_trust_approval(&located)? {
             true => {
                 "taken back: hooks installed with --user run nothing of this repo until you trust it again; hooks of this repo are not affected"
             }
             false => "nothing was approved here",
         });
-        return Ok(exit_code::exit(exit_code::YES));
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
-    let mut now = sources::now(&located)?;
+    let mut now = sources::policy_sources_on_disk(&located)?;
     if now.repo.is_none() {
-        now.repo = detected(&located)?;
+        now.repo = config_from_detected_checks(&located)?;
     }
     let Some(repo) = &now.repo else {
-        return Err(CommandError::usage(
+        return Err(CommandError::usage_error(
             format!(
                 "there is no checkrein.toml in {}, and no check that is known",
                 located.place.root.display()
@@ -44,42 +44,46 @@ pub(crate) fn run(args: &Trust) -> Result<ExitCode, CommandError> {
             "checkrein init writes one to begin with",
         ));
     };
-    let already = trust::approved(&located) == Some(repo.config_digest());
-    show(&located, &now)?;
-    if already && matches!(located.held_nearest(), Ok(None)) {
-        ui::answer("approved already");
-        return Ok(exit_code::exit(exit_code::YES));
+    let already = trust::approved_config_digest(&located) == Some(repo.config_digest());
+    print_config_for_trust(&located, &now)?;
+    if already && matches!(located.nearest_config_held_despite_edit(), Ok(None)) {
+        ui::print_output_line("approved already");
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
-    if !asked("Approve this?")? {
-        ui::answer("not approved");
-        return Ok(exit_code::exit(exit_code::NO));
+    if !ask_yes_no("Approve this?")? {
+        ui::print_output_line("not approved");
+        return Ok(exit_code::to_exit_code(exit_code::NO));
     }
-    approve(&located, repo, by)?;
-    ui::answer("approved, for sessions that begin from now on");
-    ui::say("A session that is under way goes on as it began; checkrein seal renews it.");
-    Ok(exit_code::exit(exit_code::YES))
+    approve_config(&located, repo, by)?;
+    ui::print_output_line("approved, for sessions that begin from now on");
+    ui::print_wrapped_to_stderr(
+        "A session that is under way goes on as it began; checkrein seal renews it.",
+    );
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
 /// For a repo without a config: the checks that its files tell of. None of them is run before
 /// a person has said yes.
-fn detected(located: &Located) -> Result<Option<ConfigWithNamedFiles>, CommandError> {
-    let found = detect::detect(&Tree::read(&located.place.root));
+fn config_from_detected_checks(
+    located: &ProjectLocation,
+) -> Result<Option<ConfigWithNamedFiles>, CommandError> {
+    let found = detect::detect_checks(&RepoFiles::read_project_tree(&located.place.root));
     if found.is_empty() {
         return Ok(None);
     }
-    let plan = |check: Check| {
+    let plan = |check: DetectedCheck| {
         // A path is one of the repo's own, and was seen there.
-        let there = check.needs.contains('/') || on_path(&check.needs).is_some();
+        let there = check.needs.contains('/') || find_program_on_path(&check.needs).is_some();
         let advisory = (!there).then(|| format!("`{}` is not installed here", check.needs));
-        Planned { check, advisory }
+        PlannedInitCheck { check, advisory }
     };
-    let planned: Vec<Planned> = found.into_iter().map(plan).collect();
-    ui::say(
+    let planned: Vec<PlannedInitCheck> = found.into_iter().map(plan).collect();
+    ui::print_wrapped_to_stderr(
         "There is no checkrein.toml here. What its files tell of, to be kept in your state folder, not in the repo:",
     );
     let config = ConfigSource {
         name: located.place.root.join(CONFIG),
-        text: detect::config(&planned),
+        text: detect::render_starter_config(&planned),
     };
     Ok(Some(ConfigWithNamedFiles::gather_files_named_by_config(
         config,
@@ -87,63 +91,77 @@ fn detected(located: &Located) -> Result<Option<ConfigWithNamedFiles>, CommandEr
 }
 
 /// Records it, and lets go of what was held: a person has seen what takes its place.
-pub(super) fn approve(
-    located: &Located,
+pub(super) fn approve_config(
+    located: &ProjectLocation,
     repo: &ConfigWithNamedFiles,
-    by: Checked,
+    by: PersonCallerCheck,
 ) -> Result<(), CommandError> {
-    let approval = Approval {
+    let approval = TrustApproval {
         digest: repo.config_digest(),
         top: located.top.clone(),
         at: checkrein_runtime::now_millis(),
         by,
-        text: located.repo.is_none().then(|| repo.config.text.clone()),
+        text: located
+            .repo_config
+            .is_none()
+            .then(|| repo.config.text.clone()),
     };
-    trust::approve(located, approval)?;
-    located.let_go()?;
+    trust::record_trust_approval(located, approval)?;
+    located.drop_config_held_despite_edit()?;
     Ok(())
 }
 
 /// Everything that would run and every file that says what may run.
-pub(super) fn show(located: &Located, now: &PolicySources) -> Result<(), CommandError> {
+pub(super) fn print_config_for_trust(
+    located: &ProjectLocation,
+    now: &PolicySources,
+) -> Result<(), CommandError> {
     let Some(repo) = &now.repo else {
         return Ok(());
     };
-    let file = match &located.repo {
+    let file = match &located.repo_config {
         Some(_) => repo.config.name.display().to_string(),
         None => format!("found in {}", located.place.root.display()),
     };
-    let file = printable(&file);
-    ui::answer(Line::painted(Paint::Strong, &file));
-    let plain = located.compile_plain(now, None, TaskDriver::Hook)?.policy;
-    commands(&plain, "");
+    let file = escape_hidden_chars(&file);
+    ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, &file));
+    let plain = located
+        .compile_with_profile(now, None, TaskDriver::Hook)?
+        .policy;
+    print_policy_verifiers(&plain, "");
     for profile in repo.profile_names()? {
         let policy = located
-            .compile_plain(now, Some(&profile), TaskDriver::Hook)?
+            .compile_with_profile(now, Some(&profile), TaskDriver::Hook)?
             .policy;
         let notify = &policy.approvals.notify;
         let others = policy.verifiers != plain.verifiers || policy.middleware != plain.middleware;
         if others || *notify != plain.approvals.notify {
-            commands(&policy, &format!(" (profile {})", printable(&profile)));
+            print_policy_verifiers(
+                &policy,
+                &format!(" (profile {})", escape_hidden_chars(&profile)),
+            );
         }
     }
     let nothing = plain.verifiers.is_empty() && plain.middleware.is_empty();
     if nothing && plain.approvals.notify.is_none() {
-        ui::answer("  it runs nothing");
+        ui::print_output_line("  it runs nothing");
     }
     for (what, files) in [("rules", &repo.rules), ("schema", &repo.schemas)] {
         for file in files {
-            let file = printable(&file.name.display().to_string());
-            ui::answer(&format!("  {what:<6} {file}"));
+            let file = escape_hidden_chars(&file.name.display().to_string());
+            ui::print_output_line(&format!("  {what:<6} {file}"));
         }
     }
     let digest = repo.config_digest().to_hex();
     let digest = digest.get(..16).unwrap_or_default();
-    ui::answer(Line::painted(Paint::Dim, &format!("  digest {digest}")));
+    ui::print_output_line(StyledLine::line_from_styled_text(
+        Paint::Dim,
+        &format!("  digest {digest}"),
+    ));
     Ok(())
 }
 
-fn commands(policy: &Policy, which: &str) {
+fn print_policy_verifiers(policy: &Policy, which: &str) {
     for spec in &policy.verifiers {
         let definition = serde_json::from_str::<Value>(&spec.definition).unwrap_or_default();
         let text = |key: &str| definition.get(key).and_then(Value::as_str);
@@ -156,29 +174,29 @@ fn commands(policy: &Policy, which: &str) {
         };
         let name = &spec.name;
         let advisory = if spec.advisory { " (advisory)" } else { "" };
-        ui::answer(&format!(
+        ui::print_output_line(&format!(
             "  {does} {name}{advisory}{which}: {}",
-            printable(&what)
+            escape_hidden_chars(&what)
         ));
     }
     for layer in &policy.middleware {
-        ui::answer(&format!(
+        ui::print_output_line(&format!(
             "  runs   middleware {}{which}: {}",
             layer.name,
-            printable(&layer.run)
+            escape_hidden_chars(&layer.run)
         ));
     }
     if let Some(notify) = &policy.approvals.notify {
-        ui::answer(&format!(
+        ui::print_output_line(&format!(
             "  runs   approvals.notify{which}: {}",
-            printable(notify)
+            escape_hidden_chars(notify)
         ));
     }
 }
 
 /// Asks the person at the terminal. Silence is no.
-pub(super) fn asked(question: &str) -> Result<bool, CommandError> {
-    ui::ask(&format!("{question} [y/N] "));
+pub(super) fn ask_yes_no(question: &str) -> Result<bool, CommandError> {
+    ui::print_question(&format!("{question} [y/N] "));
     let mut line = String::new();
     std::io::stdin().lock().read_line(&mut line)?;
     Ok(matches!(line.trim().to_lowercase().as_str(), "y" | "yes"))

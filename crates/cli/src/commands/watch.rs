@@ -16,46 +16,46 @@ use checkrein_core::input::Input;
 use checkrein_store::{SqliteStore, Store as _, StoreError, TaskRow};
 use serde::Deserialize;
 
-use crate::args::Watch;
+use crate::args::WatchArgs;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
-use crate::ui::style::counted;
-use crate::ui::timeline::{self, Timeline};
+use crate::ui::style::count_with_noun;
+use crate::ui::timeline::{self, EventTimelineRenderer};
 use crate::ui::words;
 use crate::{exit_code, locate, off, signals, ui};
 
 /// How often it looks.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+const STORE_POLL_INTERVAL: Duration = Duration::from_millis(200);
 /// Tasks among which the open one is looked for.
-const NEWEST: usize = 50;
+const MAX_TASKS: usize = 50;
 /// How long a status line waits for what it is about.
-const STDIN: Duration = Duration::from_millis(200);
+const STDIN_WAIT: Duration = Duration::from_millis(200);
 const MAX_STDIN: u64 = 64 * 1024;
 
-pub(crate) fn run(args: &Watch) -> Result<ExitCode, CommandError> {
+pub(crate) fn run_watch_command(args: &WatchArgs) -> Result<ExitCode, CommandError> {
     if args.line {
-        ui::answer(&format!("checkrein: {}", line(args.id.as_deref())?));
-        return Ok(exit_code::exit(exit_code::YES));
+        ui::print_output_line(&format!("checkrein: {}", status_line(args.id.as_deref())?));
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
-    let located = locate::locate(&std::env::current_dir()?, None);
+    let located = locate::locate_project(&std::env::current_dir()?, None);
     let state = &located.place.state;
-    signals::listen();
-    if let Some(off) = off::in_force(state) {
-        ui::say(&off.words());
+    signals::install_signal_handlers();
+    if let Some(off) = off::active_off_period(state) {
+        ui::print_wrapped_to_stderr(&off.off_summary_line());
     }
     let mut store = None;
-    let mut following: Option<Following> = None;
+    let mut following: Option<FollowedSession> = None;
     let mut waits = false;
-    while !signals::cancelled() {
+    while !signals::is_interrupted_by_signal() {
         if store.is_none() {
-            store = opened(state)?;
+            store = open_store_if_present(state)?;
         }
         if let Some(store) = &store {
-            if let Some(row) = next(store, args.id.as_deref(), following.as_ref())? {
-                following = Some(Following::begin(row));
+            if let Some(row) = next_task_to_follow(store, args.id.as_deref(), following.as_ref())? {
+                following = Some(FollowedSession::follow_session_of_task_row(row));
             }
             if let Some(following) = &mut following
-                && !following.tell(store)?
+                && !following.print_new_events(store)?
             {
                 // Whoever read it has gone.
                 break;
@@ -63,14 +63,16 @@ pub(crate) fn run(args: &Watch) -> Result<ExitCode, CommandError> {
         }
         if following.is_none() && !waits {
             waits = true;
-            ui::say("No task is open in this repo; waiting for one. Ctrl-C ends this.");
+            ui::print_wrapped_to_stderr(
+                "No task is open in this repo; waiting for one. Ctrl-C ends this.",
+            );
         }
-        std::thread::sleep(LOOK_AGAIN);
+        std::thread::sleep(STORE_POLL_INTERVAL);
     }
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-fn opened(state: &Path) -> Result<Option<SqliteStore>, CommandError> {
+fn open_store_if_present(state: &Path) -> Result<Option<SqliteStore>, CommandError> {
     match SqliteStore::open_store_read_only(state) {
         Ok(store) => Ok(Some(store)),
         Err(StoreError::Missing { .. }) => Ok(None),
@@ -79,13 +81,13 @@ fn opened(state: &Path) -> Result<Option<SqliteStore>, CommandError> {
 }
 
 /// The task to follow from here on, if it is another one than before.
-fn next(
+fn next_task_to_follow(
     store: &SqliteStore,
     asked: Option<&str>,
-    now: Option<&Following>,
+    now: Option<&FollowedSession>,
 ) -> Result<Option<TaskRow>, CommandError> {
     let Some(asked) = asked else {
-        let rows = store.newest_task_summaries(None, NEWEST)?;
+        let rows = store.newest_task_summaries(None, MAX_TASKS)?;
         let newest = rows.into_iter().find(|row| row.ended_at.is_none());
         return Ok(newest.filter(|row| {
             // A session tells of its own next task.
@@ -94,110 +96,115 @@ fn next(
     };
     match now {
         Some(_) => Ok(None),
-        None => lookup::task(store, Some(asked)).map(Some),
+        None => lookup::find_task(store, Some(asked)).map(Some),
     }
 }
 
 /// A session that is told of.
-struct Following {
+struct FollowedSession {
     session: SessionId,
     row: TaskRow,
-    told: EventSeq,
+    printed_until: EventSeq,
     task: TaskId,
     /// The input that may open the next task.
-    held: Option<Event>,
-    timeline: Timeline,
+    held_prompt: Option<Event>,
+    timeline: EventTimelineRenderer,
 }
 
-impl Following {
-    fn begin(row: TaskRow) -> Self {
+impl FollowedSession {
+    fn follow_session_of_task_row(row: TaskRow) -> Self {
         Self {
             session: row.session.clone(),
-            told: EventSeq(0),
+            printed_until: EventSeq(0),
             task: TaskId(0),
-            held: None,
-            timeline: Timeline::new(true),
+            held_prompt: None,
+            timeline: EventTimelineRenderer::new(true),
             row,
         }
     }
 
     /// Tells what is new; false if nobody listens.
-    fn tell(&mut self, store: &SqliteStore) -> Result<bool, CommandError> {
-        for raw in store.events_after(&self.session, self.told)? {
-            self.told = raw.seq;
+    fn print_new_events(&mut self, store: &SqliteStore) -> Result<bool, CommandError> {
+        for raw in store.events_after(&self.session, self.printed_until)? {
+            self.printed_until = raw.seq;
             // What a newer version wrote and we do not know cannot be shown.
             let Ok(event) = event::decode_event(&raw.payload) else {
                 continue;
             };
-            if !self.take(event) {
+            if !self.print_or_hold_event(event) {
                 return Ok(false);
             }
         }
         Ok(true)
     }
 
-    fn take(&mut self, event: Event) -> bool {
+    fn print_or_hold_event(&mut self, event: Event) -> bool {
         if let Event::TaskOpened { task, .. } = &event {
             self.task = *task;
-            self.timeline = Timeline::new(true);
+            self.timeline = EventTimelineRenderer::new(true);
             // Tasks before the one that was asked for are over.
             if self.task < self.row.task {
-                self.held = None;
+                self.held_prompt = None;
                 return true;
             }
             let title = format!(
                 "task {} · {} · {}",
-                lookup::short(&self.session, *task),
+                lookup::short_task_id(&self.session, *task),
                 self.row.agent,
                 self.row.root
             );
-            let opener = self.held.take();
-            return timeline::title(&title).into_iter().all(ui::follow)
-                && opener.is_none_or(|opener| self.say(&opener));
+            let opener = self.held_prompt.take();
+            return timeline::format_timeline_title(&title)
+                .into_iter()
+                .all(ui::print_line_while_stdout_open)
+                && opener.is_none_or(|opener| self.print_event(&opener));
         }
         let told = self.task >= self.row.task;
         // A prompt may open the next task: its line belongs below that one's title.
         if matches!(&event, Event::Input(stamped) if matches!(stamped.input, Input::PromptSubmitted(_)))
             || !told
         {
-            self.held = Some(event);
+            self.held_prompt = Some(event);
             return true;
         }
-        if let Some(held) = self.held.take_if(|_| !ends(&event))
-            && !self.say(&held)
+        if let Some(held) = self.held_prompt.take_if(|_| !is_task_end(&event))
+            && !self.print_event(&held)
         {
             return false;
         }
-        self.say(&event)
+        self.print_event(&event)
     }
 
-    fn say(&mut self, event: &Event) -> bool {
-        self.timeline.lines(event).into_iter().all(ui::follow)
+    fn print_event(&mut self, event: &Event) -> bool {
+        self.timeline
+            .timeline_lines_of_event(event)
+            .into_iter()
+            .all(ui::print_line_while_stdout_open)
     }
 }
 
 /// A prompt ends the task before it opens its own.
-fn ends(event: &Event) -> bool {
+fn is_task_end(event: &Event) -> bool {
     matches!(event, Event::TaskEnded { .. })
 }
 
 /// Where the task stands that was typed, else that of the session which the agent names on
 /// stdin, else the newest one.
-fn line(typed: Option<&str>) -> Result<String, CommandError> {
+fn status_line(typed: Option<&str>) -> Result<String, CommandError> {
     let told = match typed {
-        Some(_) => Told::default(),
-        None => told_on_stdin(),
+        Some(_) => StatusLineInput::default(),
+        None => read_status_line_input(),
     };
     let here = told.cwd.map_or_else(std::env::current_dir, Ok)?;
-    let state = &locate::locate(&here, None).place.state;
-    if let Some(off) = off::in_force(state) {
-        return Ok(off.short());
+    let state = &locate::locate_project(&here, None).place.state;
+    if let Some(off) = off::active_off_period(state) {
+        return Ok(off.switched_off_until_text());
     }
-    let Some(store) = opened(state)? else {
+    let Some(store) = open_store_if_present(state)? else {
         return Ok("no task yet".to_owned());
     };
     let found = match typed {
-        Some(id) => Some(lookup::task(&store, Some(id))?),
+        Some(id) => Some(lookup::find_task(&store, Some(id))?),
         None => {
             let session = told.session_id.map(SessionId::new);
             store.newest_task_summaries(session.as_ref(), 1)?.pop()
@@ -206,12 +213,14 @@ fn line(typed: Option<&str>) -> Result<String, CommandError> {
     let Some(row) = found else {
         return Ok("no task yet".to_owned());
     };
-    let standing = match lookup::transition(&row) {
-        Some(ending) => words::transition(&ending),
+    let standing = match lookup::task_row_transition(&row) {
+        Some(ending) => words::transition_text(&ending),
         None => "open".to_owned(),
     };
-    let mut line = format!("{standing} · {}", counted(row.tool_calls, "call"));
-    if let Some(verdict) = newest_stop(&lookup::events(&store, &row.session, row.task)?) {
+    let mut line = format!("{standing} · {}", count_with_noun(row.tool_calls, "call"));
+    if let Some(verdict) =
+        newest_stop_check_result(&lookup::task_events(&store, &row.session, row.task)?)
+    {
         line.push_str(&format!(" · {verdict}"));
     }
     if row.continues > 0 {
@@ -221,10 +230,10 @@ fn line(typed: Option<&str>) -> Result<String, CommandError> {
 }
 
 /// What came of the checks of the newest stop, or that they are still running.
-fn newest_stop(events: &[(EventSeq, Event)]) -> Option<String> {
+fn newest_stop_check_result(events: &[(EventSeq, Event)]) -> Option<String> {
     events.iter().rev().find_map(|(_, event)| match event {
         Event::DecisionMade(made) if matches!(made.decision, Decision::Stop(_)) => {
-            Some(told(&made.why))
+            Some(worst_verdict_text(&made.why))
         }
         Event::Requested { effects, .. } => effects
             .iter()
@@ -235,7 +244,7 @@ fn newest_stop(events: &[(EventSeq, Event)]) -> Option<String> {
 }
 
 /// The worst of the verdicts that count; what is advisory only if there is nothing else.
-fn told(why: &[DecisionFactor]) -> Option<String> {
+fn worst_verdict_text(why: &[DecisionFactor]) -> Option<String> {
     let verdicts = || {
         why.iter().filter_map(|because| match because {
             DecisionFactor::Verdict {
@@ -255,21 +264,21 @@ fn told(why: &[DecisionFactor]) -> Option<String> {
     let shown = worst.or_else(|| counts().next())?;
     Some(match (worst, counts().count()) {
         (None, many @ 2..) => format!("{many} checks pass"),
-        _ => format!("{} {}", shown.0, words::verdict(shown.1)),
+        _ => format!("{} {}", shown.0, words::verdict_text(shown.1)),
     })
 }
 
 /// What Claude Code tells its status line of.
 #[derive(Default, Deserialize)]
-struct Told {
+struct StatusLineInput {
     session_id: Option<String>,
     cwd: Option<PathBuf>,
 }
 
 /// Whoever typed the command tells nothing.
-fn told_on_stdin() -> Told {
+fn read_status_line_input() -> StatusLineInput {
     if std::io::stdin().is_terminal() {
-        return Told::default();
+        return StatusLineInput::default();
     }
     let (sender, receiver) = std::sync::mpsc::channel();
     // Who holds the pipe open and says nothing is not waited for.
@@ -278,8 +287,8 @@ fn told_on_stdin() -> Told {
         let read = std::io::stdin().take(MAX_STDIN).read_to_string(&mut text);
         let _ = sender.send(read.map(|_| text));
     });
-    match receiver.recv_timeout(STDIN) {
+    match receiver.recv_timeout(STDIN_WAIT) {
         Ok(Ok(text)) => serde_json::from_str(&text).unwrap_or_default(),
-        Ok(Err(_)) | Err(_) => Told::default(),
+        Ok(Err(_)) | Err(_) => StatusLineInput::default(),
     }
 }

@@ -12,19 +12,19 @@ use checkrein_runtime::config::TaskDriver;
 use checkrein_runtime::{Runtime, VerificationProgress};
 use checkrein_store::{SqliteStore, Store as _};
 
-use super::post::{Envelope, SOCKET, Slip};
+use super::post::{RelayRequestHeader, ReplyHeader, SOCKET_NAME};
 use crate::commands::{engine, hook};
-use crate::locate::Located;
+use crate::locate::ProjectLocation;
 use crate::message::MAX_INPUT;
 
 /// Longest envelope.
 const MAX_ENVELOPE: u64 = 1024 * 1024;
 /// The level that is recorded with what is judged here.
-pub(crate) const LEVEL: &str = "L2";
+pub(crate) const CONFINED_LEVEL: &str = "L2";
 
 /// Who judges.
-pub(crate) struct Desk {
-    pub(crate) located: Located,
+pub(crate) struct RelayServer {
+    pub(crate) located: ProjectLocation,
     pub(crate) store: Arc<SqliteStore>,
     pub(crate) attempts: Option<u32>,
     /// What comes from outside of the run's own hooks is sealed as its own is.
@@ -33,9 +33,9 @@ pub(crate) struct Desk {
     sessions: Mutex<BTreeSet<SessionId>>,
 }
 
-impl Desk {
+impl RelayServer {
     pub(crate) fn new(
-        located: &Located,
+        located: &ProjectLocation,
         store: Arc<SqliteStore>,
         attempts: Option<u32>,
         under_run: bool,
@@ -52,24 +52,24 @@ impl Desk {
     }
 
     /// What a message is judged with.
-    pub(crate) fn runtime(&self, from_run: bool) -> Runtime {
+    pub(crate) fn build_runtime(&self, from_run: bool) -> Runtime {
         let store = self.store.clone();
         let runtime = if from_run || self.under_run {
-            engine::under_run(&self.located, store, self.attempts)
+            engine::build_hook_runtime_under_run(&self.located, store, self.attempts)
         } else {
-            engine::runtime(&self.located, store, TaskDriver::Hook)
+            engine::build_runtime(&self.located, store, TaskDriver::Hook)
         };
-        runtime.with_protection_level(LEVEL)
+        runtime.with_protection_level(CONFINED_LEVEL)
     }
 
     /// A session that the run itself began or took up.
-    pub(crate) fn expect(&self, session: &SessionId) {
-        self.held().insert(session.clone());
+    pub(crate) fn allow_relay_session(&self, session: &SessionId) {
+        self.lock_sessions().insert(session.clone());
     }
 
     /// Whether this session is the run's, or begins here.
-    pub(crate) fn knows(&self, session: &SessionId) -> bool {
-        if self.held().contains(session) {
+    pub(crate) fn is_session_of_run(&self, session: &SessionId) -> bool {
+        if self.lock_sessions().contains(session) {
             return true;
         }
         let begins = self
@@ -77,55 +77,57 @@ impl Desk {
             .events_after(session, EventSeq(0))
             .is_ok_and(|events| events.is_empty());
         if begins {
-            self.expect(session);
+            self.allow_relay_session(session);
         }
         begins
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, BTreeSet<SessionId>> {
+    fn lock_sessions(&self) -> std::sync::MutexGuard<'_, BTreeSet<SessionId>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Listens in this folder, as long as the process lives.
     #[cfg(unix)]
-    pub(crate) fn open(self: Arc<Self>, folder: &Path) -> io::Result<()> {
+    pub(crate) fn listen_in_folder(self: Arc<Self>, folder: &Path) -> io::Result<()> {
         use std::os::fd::AsRawFd as _;
         use std::os::unix::net::UnixListener;
         let opened = std::fs::File::open(folder)?;
-        let listener =
-            UnixListener::bind(format!("/proc/self/fd/{}/{SOCKET}", opened.as_raw_fd()))?;
+        let listener = UnixListener::bind(format!(
+            "/proc/self/fd/{}/{SOCKET_NAME}",
+            opened.as_raw_fd()
+        ))?;
         std::thread::spawn(move || {
             for stream in listener.incoming().filter_map(Result::ok) {
                 let desk = Arc::clone(&self);
                 // One that cannot be answered is closed: the hook inside says so.
-                std::thread::spawn(move || desk.serve(&stream));
+                std::thread::spawn(move || desk.serve_relayed_hook(&stream));
             }
         });
         Ok(())
     }
 
     #[cfg(not(unix))]
-    pub(crate) fn open(self: Arc<Self>, _folder: &Path) -> io::Result<()> {
+    pub(crate) fn listen_in_folder(self: Arc<Self>, _folder: &Path) -> io::Result<()> {
         Err(io::Error::other("there are no confinements here"))
     }
 
     #[cfg(unix)]
-    fn serve(&self, stream: &std::os::unix::net::UnixStream) -> io::Result<()> {
+    fn serve_relayed_hook(&self, stream: &std::os::unix::net::UnixStream) -> io::Result<()> {
         let mut reader = BufReader::new(stream);
         let mut envelope = Vec::new();
         reader
             .by_ref()
             .take(MAX_ENVELOPE)
             .read_until(b'\n', &mut envelope)?;
-        let envelope: Envelope = serde_json::from_slice(&envelope)?;
+        let envelope: RelayRequestHeader = serde_json::from_slice(&envelope)?;
         let mut message = Vec::new();
         reader.take(MAX_INPUT + 1).read_to_end(&mut message)?;
         let env = |name: &str| {
             let found = envelope.env.iter().find(|(known, _)| known == name);
             found.map(|(_, value)| value.clone())
         };
-        let reply = hook::at_desk(self, &envelope.arguments, &message, &env);
-        let slip = Slip {
+        let reply = hook::answer_relayed_hook_event(self, &envelope.arguments, &message, &env);
+        let slip = ReplyHeader {
             exit_code: reply.exit_code,
             stdout: reply.stdout.len(),
             stderr: reply.stderr.len(),

@@ -19,37 +19,37 @@ use rustix::thread::{
     remove_capability_from_bounding_set, set_capabilities, set_no_new_privs,
 };
 
-use super::plan::{Mount, Plan};
+use super::plan::{MountPlan, PlannedMount};
 use crate::{exit_code, ui};
 
 pub(crate) fn main(words: Vec<OsString>) -> ExitCode {
     let [plan, program, arguments @ ..] = words.as_slice() else {
-        ui::say("checkrein: confined-exec is for checkrein run --confine");
-        return exit_code::exit(exit_code::USAGE);
+        ui::print_wrapped_to_stderr("checkrein: confined-exec is for checkrein run --confine");
+        return exit_code::to_exit_code(exit_code::USAGE);
     };
-    let error = match enter(Path::new(plan)) {
+    let error = match enter_namespace(Path::new(plan)) {
         Ok(()) => Command::new(program).args(arguments).exec(),
         Err(error) => error,
     };
-    ui::say(&error.to_string());
-    exit_code::exit(exit_code::USAGE)
+    ui::print_wrapped_to_stderr(&error.to_string());
+    exit_code::to_exit_code(exit_code::USAGE)
 }
 
-fn enter(plan: &Path) -> io::Result<()> {
-    let plan: Plan = serde_json::from_slice(&std::fs::read(plan)?)?;
+fn enter_namespace(plan: &Path) -> io::Result<()> {
+    let plan: MountPlan = serde_json::from_slice(&std::fs::read(plan)?)?;
     let here = std::env::current_dir()?;
     let (user, group) = (getuid().as_raw(), getgid().as_raw());
-    said("unshare", unshare())?;
+    add_error_context("unshare", unshare_namespaces())?;
     std::fs::write("/proc/self/setgroups", "deny")?;
     std::fs::write("/proc/self/uid_map", format!("{user} {user} 1"))?;
     std::fs::write("/proc/self/gid_map", format!("{group} {group} 1"))?;
     let private = MountPropagationFlags::PRIVATE | MountPropagationFlags::REC;
-    said("mount --make-rprivate /", mount_change("/", private))?;
+    add_error_context("mount --make-rprivate /", mount_change("/", private))?;
     for mount in &plan.mounts {
-        make(mount)?;
+        make_mount(mount)?;
     }
     if plan.root {
-        cover_disks()?;
+        mask_disk_devices()?;
     }
     // We still stand in the folder below the mounts, where all can be written.
     std::env::set_current_dir(here)?;
@@ -61,16 +61,16 @@ fn enter(plan: &Path) -> io::Result<()> {
     unsafe_code,
     reason = "it is unsafe for programs with threads; this has one"
 )]
-fn unshare() -> rustix::io::Result<()> {
+fn unshare_namespaces() -> rustix::io::Result<()> {
     // SAFETY: called first thing by a process with one thread; no file descriptors are unshared.
     unsafe { rustix::thread::unshare_unsafe(UnshareFlags::NEWUSER | UnshareFlags::NEWNS) }
 }
 
-fn make(one: &Mount) -> io::Result<()> {
+fn make_mount(one: &PlannedMount) -> io::Result<()> {
     match one {
-        Mount::Pin(folder) => bind(folder, folder),
-        Mount::ReadOnly { from, to } => {
-            bind(from, to)?;
+        PlannedMount::Pin(folder) => bind_mount(folder, folder),
+        PlannedMount::ReadOnly { from, to } => {
+            bind_mount(from, to)?;
             // Flags that the mount had before us must stay.
             let had = rustix::fs::statvfs(to)?.f_flag;
             let mut flags = MountFlags::BIND | MountFlags::RDONLY;
@@ -86,27 +86,27 @@ fn make(one: &Mount) -> io::Result<()> {
                     flags |= flag;
                 }
             }
-            said(
+            add_error_context(
                 &format!("remount {} read-only", to.display()),
                 mount_remount(to, flags, ""),
             )
         }
-        Mount::Hide(folder) => said(
+        PlannedMount::Hide(folder) => add_error_context(
             &format!("hide {}", folder.display()),
             mount("tmpfs", folder, "tmpfs", MountFlags::empty(), None),
         ),
     }
 }
 
-fn bind(from: &Path, to: &Path) -> io::Result<()> {
-    said(
+fn bind_mount(from: &Path, to: &Path) -> io::Result<()> {
+    add_error_context(
         &format!("bind {}", to.display()),
         mount_bind_recursive(from, to),
     )
 }
 
 /// Root could write to a disk without any mount.
-fn cover_disks() -> io::Result<()> {
+fn mask_disk_devices() -> io::Result<()> {
     for entry in std::fs::read_dir("/dev")?.filter_map(Result::ok) {
         let path = entry.path();
         let raw = ["mem", "kmem", "port"]
@@ -114,7 +114,7 @@ fn cover_disks() -> io::Result<()> {
             .any(|name| path.ends_with(name));
         let disk = entry.file_type().is_ok_and(|kind| kind.is_block_device());
         if raw || disk {
-            bind(Path::new("/dev/null"), &path)?;
+            bind_mount(Path::new("/dev/null"), &path)?;
         }
     }
     Ok(())
@@ -134,19 +134,19 @@ fn drop_capabilities(root: bool) -> io::Result<()> {
         match remove_capability_from_bounding_set(capability) {
             // One that this kernel does not know cannot be had either.
             Ok(()) | Err(rustix::io::Errno::INVAL) => {}
-            Err(error) => return said("drop capabilities", Err(error)),
+            Err(error) => return add_error_context("drop capabilities", Err(error)),
         }
     }
-    said("drop ambient capabilities", clear_ambient_capability_set())?;
+    add_error_context("drop ambient capabilities", clear_ambient_capability_set())?;
     let sets = CapabilitySets {
         effective: kept,
         permitted: kept,
         inheritable: kept,
     };
-    said("drop capabilities", set_capabilities(None, sets))?;
-    said("set no_new_privs", set_no_new_privs(true))
+    add_error_context("drop capabilities", set_capabilities(None, sets))?;
+    add_error_context("set no_new_privs", set_no_new_privs(true))
 }
 
-fn said(what: &str, result: rustix::io::Result<()>) -> io::Result<()> {
+fn add_error_context(what: &str, result: rustix::io::Result<()>) -> io::Result<()> {
     result.map_err(|error| io::Error::other(format!("{what}: {}", io::Error::from(error))))
 }

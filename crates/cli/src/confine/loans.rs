@@ -11,14 +11,14 @@ use checkrein_verifiers::private_file::{create_private_folder, open_private_file
 use serde::{Deserialize, Serialize};
 
 /// The lock that a run holds as long as it lives.
-const ALIVE: &str = "alive";
+const ALIVE_LOCK: &str = "alive";
 const JOURNAL: &str = "journal.json";
 /// Held while placeholders are made or given back.
-const MUTEX: &str = "mutex";
+const RUNS_LOCK: &str = "mutex";
 
 /// Something that stands in for what is missing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Placeholder {
+pub(crate) struct SandboxPathPlaceholder {
     pub(crate) path: PathBuf,
     /// The contents of a file; none = a folder.
     pub(crate) text: Option<String>,
@@ -26,18 +26,18 @@ pub(crate) struct Placeholder {
 
 /// The placeholders of one run.
 #[derive(Debug)]
-pub(super) struct Loans {
+pub(super) struct SandboxPlaceholderFiles {
     runs: PathBuf,
     folder: PathBuf,
     alive: File,
 }
 
-impl Loans {
+impl SandboxPlaceholderFiles {
     /// A run begins.
-    pub(super) fn begin(runs: &Path) -> io::Result<Self> {
+    pub(super) fn create_confined_run_folder(runs: &Path) -> io::Result<Self> {
         create_private_folder(runs)?;
-        let mutex = lock(runs)?;
-        sweep_locked(runs)?;
+        let mutex = lock_runs_folder(runs)?;
+        remove_dead_run_placeholders(runs)?;
         let folder = (0_u32..)
             .map(|nth| runs.join(format!("{}-{nth}", std::process::id())))
             .find(|folder| !folder.exists())
@@ -45,7 +45,7 @@ impl Loans {
         create_private_folder(&folder)?;
         let mut options = File::options();
         options.write(true).truncate(true);
-        let alive = open_private_file(&folder.join(ALIVE), &mut options)?;
+        let alive = open_private_file(&folder.join(ALIVE_LOCK), &mut options)?;
         alive.lock()?;
         drop(mutex);
         Ok(Self {
@@ -56,17 +56,17 @@ impl Loans {
     }
 
     /// A folder of this run's own.
-    pub(super) fn folder(&self) -> &Path {
+    pub(super) fn confined_run_folder(&self) -> &Path {
         &self.folder
     }
 
     /// Makes what is missing; the answer is all that is only lent.
-    pub(super) fn make(
+    pub(super) fn create_placeholders(
         &mut self,
-        wanted: impl Iterator<Item = Placeholder>,
-    ) -> io::Result<Vec<Placeholder>> {
-        let _mutex = lock(&self.runs)?;
-        let others = journals(&self.runs, Some(&self.folder));
+        wanted: impl Iterator<Item = SandboxPathPlaceholder>,
+    ) -> io::Result<Vec<SandboxPathPlaceholder>> {
+        let _mutex = lock_runs_folder(&self.runs)?;
+        let others = placeholder_files_of_living_runs(&self.runs, Some(&self.folder));
         let mut lent = Vec::new();
         for placeholder in wanted {
             let shared = others.contains(&placeholder) || lent.contains(&placeholder);
@@ -90,35 +90,35 @@ impl Loans {
     }
 }
 
-impl Drop for Loans {
+impl Drop for SandboxPlaceholderFiles {
     fn drop(&mut self) {
-        if let Ok(_mutex) = lock(&self.runs) {
+        if let Ok(_mutex) = lock_runs_folder(&self.runs) {
             // What cannot be given back now stays in the journal.
             let _ = self.alive.unlock();
-            let _ = give_back(&self.runs, &self.folder);
+            let _ = remove_run_placeholder_files(&self.runs, &self.folder);
         }
     }
 }
 
 /// Gives back what runs that are gone have left.
-pub(super) fn sweep(runs: &Path) -> io::Result<()> {
-    let _mutex = lock(runs)?;
-    sweep_locked(runs)
+pub(super) fn remove_dead_runs_mount_placeholders(runs: &Path) -> io::Result<()> {
+    let _mutex = lock_runs_folder(runs)?;
+    remove_dead_run_placeholders(runs)
 }
 
-fn sweep_locked(runs: &Path) -> io::Result<()> {
-    for folder in folders(runs) {
-        if !is_alive(&folder) {
-            give_back(runs, &folder)?;
+fn remove_dead_run_placeholders(runs: &Path) -> io::Result<()> {
+    for folder in confined_run_folders(runs) {
+        if !is_confined_run_alive(&folder) {
+            remove_run_placeholder_files(runs, &folder)?;
         }
     }
     Ok(())
 }
 
 /// Takes away what this run made, unless another still needs it or somebody changed it.
-fn give_back(runs: &Path, folder: &Path) -> io::Result<()> {
-    let others = journals(runs, Some(folder));
-    let mut mine = journal(folder);
+fn remove_run_placeholder_files(runs: &Path, folder: &Path) -> io::Result<()> {
+    let others = placeholder_files_of_living_runs(runs, Some(folder));
+    let mut mine = read_placeholder_journal(folder);
     // Files before the folders that they are in.
     mine.sort_by_key(|placeholder| std::cmp::Reverse(placeholder.path.components().count()));
     for placeholder in mine.iter().filter(|mine| !others.contains(mine)) {
@@ -138,15 +138,15 @@ fn give_back(runs: &Path, folder: &Path) -> io::Result<()> {
     std::fs::remove_dir_all(folder)
 }
 
-fn lock(runs: &Path) -> io::Result<File> {
+fn lock_runs_folder(runs: &Path) -> io::Result<File> {
     let mut options = File::options();
     options.write(true).truncate(false);
-    let file = open_private_file(&runs.join(MUTEX), &mut options)?;
+    let file = open_private_file(&runs.join(RUNS_LOCK), &mut options)?;
     file.lock()?;
     Ok(file)
 }
 
-fn folders(runs: &Path) -> Vec<PathBuf> {
+fn confined_run_folders(runs: &Path) -> Vec<PathBuf> {
     let entries = std::fs::read_dir(runs).into_iter().flatten();
     entries
         .filter_map(Result::ok)
@@ -155,23 +155,26 @@ fn folders(runs: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-fn is_alive(folder: &Path) -> bool {
-    let Ok(file) = File::open(folder.join(ALIVE)) else {
+fn is_confined_run_alive(folder: &Path) -> bool {
+    let Ok(file) = File::open(folder.join(ALIVE_LOCK)) else {
         return false;
     };
     matches!(file.try_lock(), Err(TryLockError::WouldBlock))
 }
 
 /// What living runs other than this one have lent.
-fn journals(runs: &Path, but: Option<&Path>) -> Vec<Placeholder> {
-    folders(runs)
+fn placeholder_files_of_living_runs(
+    runs: &Path,
+    but: Option<&Path>,
+) -> Vec<SandboxPathPlaceholder> {
+    confined_run_folders(runs)
         .iter()
-        .filter(|folder| Some(folder.as_path()) != but && is_alive(folder))
-        .flat_map(|folder| journal(folder))
+        .filter(|folder| Some(folder.as_path()) != but && is_confined_run_alive(folder))
+        .flat_map(|folder| read_placeholder_journal(folder))
         .collect()
 }
 
-fn journal(folder: &Path) -> Vec<Placeholder> {
+fn read_placeholder_journal(folder: &Path) -> Vec<SandboxPathPlaceholder> {
     whole::read_regular_file(&folder.join(JOURNAL), whole::MAX_CONFIG_BYTES)
         .ok()
         .flatten()
@@ -183,8 +186,8 @@ fn journal(folder: &Path) -> Vec<Placeholder> {
 mod tests {
     use super::*;
 
-    fn file(folder: &Path, name: &str) -> Placeholder {
-        Placeholder {
+    fn file(folder: &Path, name: &str) -> SandboxPathPlaceholder {
+        SandboxPathPlaceholder {
             path: folder.join(name),
             text: Some("{}\n".to_owned()),
         }
@@ -197,7 +200,7 @@ mod tests {
         std::fs::create_dir(&repo).unwrap();
         std::fs::write(repo.join("there"), "a person's").unwrap();
         let wanted = || {
-            let tree = Placeholder {
+            let tree = SandboxPathPlaceholder {
                 path: repo.join("made"),
                 text: None,
             };
@@ -208,11 +211,14 @@ mod tests {
                 file(&repo, "new"),
             ]
         };
-        let mut one = Loans::begin(&runs).unwrap();
-        let lent = one.make(wanted().into_iter()).unwrap();
+        let mut one = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
+        let lent = one.create_placeholders(wanted().into_iter()).unwrap();
         assert_eq!(lent.len(), 3, "{lent:?}");
-        let mut two = Loans::begin(&runs).unwrap();
-        assert_eq!(two.make(wanted().into_iter()).unwrap().len(), 3);
+        let mut two = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
+        assert_eq!(
+            two.create_placeholders(wanted().into_iter()).unwrap().len(),
+            3
+        );
         drop(one);
         assert!(repo.join("made/in").exists() && repo.join("new").exists());
         drop(two);
@@ -225,18 +231,18 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (runs, repo) = (folder.path().join("runs"), folder.path().join("repo"));
         std::fs::create_dir(&repo).unwrap();
-        let mut killed = Loans::begin(&runs).unwrap();
+        let mut killed = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
         killed
-            .make([file(&repo, "new"), file(&repo, "changed")].into_iter())
+            .create_placeholders([file(&repo, "new"), file(&repo, "changed")].into_iter())
             .unwrap();
         std::fs::write(repo.join("changed"), "by a person meanwhile").unwrap();
         // The kernel lets go of the lock; nothing else is done.
         killed.alive.unlock().unwrap();
         std::mem::forget(killed);
         assert!(repo.join("new").exists());
-        sweep(&runs).unwrap();
+        remove_dead_runs_mount_placeholders(&runs).unwrap();
         assert!(!repo.join("new").exists());
         assert!(repo.join("changed").exists());
-        assert_eq!(folders(&runs), Vec::<PathBuf>::new());
+        assert_eq!(confined_run_folders(&runs), Vec::<PathBuf>::new());
     }
 }

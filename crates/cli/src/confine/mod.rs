@@ -26,148 +26,168 @@ use std::process::{Command, Stdio};
 
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
-use self::loans::Loans;
-use self::plan::Plan;
-use crate::locate::Located;
+use self::loans::SandboxPlaceholderFiles;
+use self::plan::MountPlan;
+use crate::locate::ProjectLocation;
 use crate::programs;
 use crate::ui;
 use crate::ui::errors::CommandError;
 
 /// Where a hook inside finds the way out, below the state folder.
-pub(crate) const INSIDE: &str = "confined";
+pub(crate) const INSIDE_FOLDER: &str = "confined";
 /// The command by which we put ourselves, and then an agent, into a namespace.
-pub(crate) const ENTER: &str = "confined-exec";
+pub(crate) const EXEC_ARGUMENT: &str = "confined-exec";
 /// Runs that are under way, below the state folder.
-const RUNS: &str = "runs";
+const RUNS_FOLDER: &str = "runs";
 
 /// A confinement that can be started in.
-pub(crate) struct Confinement {
-    how: How,
-    /// What an agent inside sees as [`INSIDE`].
-    desk: PathBuf,
-    inside: PathBuf,
+pub(crate) struct AgentConfinement {
+    method: NamespaceMethod,
+    /// What an agent inside sees as [`INSIDE_FOLDER`].
+    relay_folder: PathBuf,
+    inside_folder: PathBuf,
     /// Gives back what was put into the way of agents.
-    _loans: Loans,
+    _placeholders: SandboxPlaceholderFiles,
 }
 
 /// What makes the namespace.
-enum How {
-    Bubblewrap { program: PathBuf, plan: Plan },
-    Ourselves { program: PathBuf, plan: PathBuf },
+enum NamespaceMethod {
+    Bubblewrap { program: PathBuf, plan: MountPlan },
+    OwnExec { program: PathBuf, plan: PathBuf },
 }
 
-impl Confinement {
+impl AgentConfinement {
     /// Makes everything ready and tries it out.
-    pub(crate) fn new(located: &Located, state: &Path) -> Result<Self, CommandError> {
+    pub(crate) fn new(located: &ProjectLocation, state: &Path) -> Result<Self, CommandError> {
         if !cfg!(target_os = "linux") {
-            return Err(refused("mount namespaces are Linux's".to_owned()));
+            return Err(no_namespace_error(
+                "mount namespaces are Linux's".to_owned(),
+            ));
         }
-        let inside = state.join(INSIDE);
+        let inside = state.join(INSIDE_FOLDER);
         create_private_folder(&inside)?;
-        let mut loans = Loans::begin(&state.join(RUNS))?;
-        let guarded = guard::guarded(located, state);
-        for link in guard::links(&guarded) {
-            ui::say(&format!(
+        let mut loans =
+            SandboxPlaceholderFiles::create_confined_run_folder(&state.join(RUNS_FOLDER))?;
+        let guarded = guard::collect_guarded_paths(located, state);
+        for link in guard::symlinked_guarded_paths(&guarded) {
+            ui::print_wrapped_to_stderr(&format!(
                 "checkrein: {} is a symbolic link: what it points to is read-only for the agent, the link itself is not",
                 link.display()
             ));
         }
-        let missing = guarded.iter().filter_map(|guard| guard.placeholder());
-        let made = loans.make(missing)?;
-        let desk = loans.folder().join("inside");
+        let missing = guarded
+            .iter()
+            .filter_map(|guard| guard.placeholder_for_missing_path());
+        let made = loans.create_placeholders(missing)?;
+        let desk = loans.confined_run_folder().join("inside");
         create_private_folder(&desk)?;
-        let exclude = guard::exclude(located, &made, loans.folder())?;
-        let plan = Plan::new(&guarded, exclude, &desk, &inside, &state.join(RUNS));
-        let how = How::find(plan, loans.folder(), &located.top)?;
+        let exclude = guard::write_git_exclude_copy(located, &made, loans.confined_run_folder())?;
+        let plan = MountPlan::new(&guarded, exclude, &desk, &inside, &state.join(RUNS_FOLDER));
+        let how = NamespaceMethod::find_working_sandbox_method(
+            plan,
+            loans.confined_run_folder(),
+            &located.top,
+        )?;
         Ok(Self {
-            how,
-            desk,
-            inside,
-            _loans: loans,
+            method: how,
+            relay_folder: desk,
+            inside_folder: inside,
+            _placeholders: loans,
         })
     }
 
     /// The folder in which what is for the agent is put, outside.
-    pub(crate) fn desk(&self) -> &Path {
-        &self.desk
+    pub(crate) fn sandbox_relay_host_folder(&self) -> &Path {
+        &self.relay_folder
     }
 
     /// The same folder as the agent sees it, read-only.
-    pub(crate) fn inside(&self) -> &Path {
-        &self.inside
+    pub(crate) fn relay_folder_in_sandbox(&self) -> &Path {
+        &self.inside_folder
     }
 
     /// A command that runs `program` inside. Arguments and environment are added as usual.
-    pub(crate) fn command(&self, program: &OsStr) -> Command {
-        self.how.command(program)
+    pub(crate) fn command_inside_confinement(&self, program: &OsStr) -> Command {
+        self.method.command_inside_namespace(program)
     }
 }
 
 /// A command that runs `program`, inside a confinement if there is one.
-pub(crate) fn command(confinement: Option<&Confinement>, program: &OsStr) -> Command {
+pub(crate) fn confined_command(confinement: Option<&AgentConfinement>, program: &OsStr) -> Command {
     match confinement {
-        Some(confinement) => confinement.command(program),
+        Some(confinement) => confinement.command_inside_confinement(program),
         None => Command::new(program),
     }
 }
 
 /// Whether a confinement can be made here, and by what; tried out on nothing, in this folder.
 /// `top` is the checkout, whose programs are not trusted with it.
-pub(crate) fn possible(scratch: &Path, top: &Path) -> Result<&'static str, CommandError> {
+pub(crate) fn detect_confinement_method(
+    scratch: &Path,
+    top: &Path,
+) -> Result<&'static str, CommandError> {
     if !cfg!(target_os = "linux") {
-        return Err(refused("mount namespaces are Linux's".to_owned()));
+        return Err(no_namespace_error(
+            "mount namespaces are Linux's".to_owned(),
+        ));
     }
     let [desk, inside, runs] = ["desk", "inside", "runs"].map(|name| scratch.join(name));
     for folder in [&desk, &inside, &runs] {
         create_private_folder(folder)?;
     }
-    let plan = Plan::new(&[], None, &desk, &inside, &runs);
-    Ok(match How::find(plan, scratch, top)? {
-        How::Bubblewrap { .. } => "by bubblewrap",
-        How::Ourselves { .. } => "by checkrein itself",
-    })
+    let plan = MountPlan::new(&[], None, &desk, &inside, &runs);
+    Ok(
+        match NamespaceMethod::find_working_sandbox_method(plan, scratch, top)? {
+            NamespaceMethod::Bubblewrap { .. } => "by bubblewrap",
+            NamespaceMethod::OwnExec { .. } => "by checkrein itself",
+        },
+    )
 }
 
 /// Gives back what a run that was killed has left behind.
-pub(crate) fn mend(state: &Path) {
-    let runs = state.join(RUNS);
+pub(crate) fn clean_up_killed_sandbox_runs(state: &Path) {
+    let runs = state.join(RUNS_FOLDER);
     if runs.is_dir() {
         // What cannot be mended now is tried again by the next run.
-        let _ = loans::sweep(&runs);
+        let _ = loans::remove_dead_runs_mount_placeholders(&runs);
     }
 }
 
-impl How {
+impl NamespaceMethod {
     /// The first that works, bubblewrap before our own: some systems let only it make one.
-    fn find(plan: Plan, folder: &Path, top: &Path) -> Result<Self, CommandError> {
+    fn find_working_sandbox_method(
+        plan: MountPlan,
+        folder: &Path,
+        top: &Path,
+    ) -> Result<Self, CommandError> {
         let file = folder.join("plan.json");
         write_private_file(&file, &serde_json::to_vec(&plan).unwrap_or_default())?;
         let mut reasons = Vec::new();
-        if let Some(program) = programs::outside("bwrap", top) {
-            let how = How::Bubblewrap { program, plan };
-            match how.try_out() {
+        if let Some(program) = programs::find_program_outside_repo("bwrap", top) {
+            let how = NamespaceMethod::Bubblewrap { program, plan };
+            match how.check_namespace_sandbox_works() {
                 Ok(()) => return Ok(how),
                 Err(why) => reasons.push(format!("bubblewrap: {why}")),
             }
         } else {
             reasons.push("bubblewrap (bwrap) is not on PATH".to_owned());
         }
-        let how = How::Ourselves {
+        let how = NamespaceMethod::OwnExec {
             program: std::env::current_exe()?,
             plan: file,
         };
-        match how.try_out() {
+        match how.check_namespace_sandbox_works() {
             Ok(()) => Ok(how),
             Err(why) => {
                 reasons.push(format!("on our own: {why}"));
-                Err(refused(reasons.join("; ")))
+                Err(no_namespace_error(reasons.join("; ")))
             }
         }
     }
 
-    fn try_out(&self) -> Result<(), String> {
+    fn check_namespace_sandbox_works(&self) -> Result<(), String> {
         let tried = self
-            .command(OsStr::new("/bin/sh"))
+            .command_inside_namespace(OsStr::new("/bin/sh"))
             .args(["-c", "exit 0"])
             .stdin(Stdio::null())
             .output()
@@ -180,12 +200,12 @@ impl How {
         Err(line.trim().to_owned())
     }
 
-    fn command(&self, inner: &OsStr) -> Command {
+    fn command_inside_namespace(&self, inner: &OsStr) -> Command {
         let (program, arguments) = match self {
-            How::Bubblewrap { program, plan } => (program, plan.bubblewrap()),
-            How::Ourselves { program, plan } => (
+            NamespaceMethod::Bubblewrap { program, plan } => (program, plan.bubblewrap_arguments()),
+            NamespaceMethod::OwnExec { program, plan } => (
                 program,
-                vec![OsString::from(ENTER), plan.clone().into_os_string()],
+                vec![OsString::from(EXEC_ARGUMENT), plan.clone().into_os_string()],
             ),
         };
         let mut command = Command::new(program);
@@ -194,8 +214,8 @@ impl How {
     }
 }
 
-fn refused(why: String) -> CommandError {
-    CommandError::usage(
+fn no_namespace_error(why: String) -> CommandError {
+    CommandError::usage_error(
         format!("--confine: no namespace can be made here, so nothing was started ({why})"),
         "install bubblewrap and allow unprivileged user namespaces, or run without --confine",
     )

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::guard::Guard;
+use super::guard::SandboxProtectedPath;
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) enum Mount {
+pub(crate) enum PlannedMount {
     /// The folder on itself, so that neither it nor what is above it can be renamed.
     Pin(PathBuf),
     /// Read-only at `to`.
@@ -27,15 +27,15 @@ pub(crate) enum Mount {
 
 /// All of them.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Plan {
-    pub(crate) mounts: Vec<Mount>,
+pub(crate) struct MountPlan {
+    pub(crate) mounts: Vec<PlannedMount>,
     /// Programs inside have the number of root.
     pub(crate) root: bool,
 }
 
-impl Plan {
+impl MountPlan {
     pub(super) fn new(
-        guarded: &[Guard],
+        guarded: &[SandboxProtectedPath],
         exclude: Option<(PathBuf, PathBuf)>,
         desk: &Path,
         inside: &Path,
@@ -43,7 +43,7 @@ impl Plan {
     ) -> Self {
         let mut pairs: Vec<(PathBuf, PathBuf)> = guarded
             .iter()
-            .filter(|guard| !guard.open)
+            .filter(|guard| !guard.is_writable)
             .filter_map(|guard| guard.path.canonicalize().ok())
             .map(|path| (path.clone(), path))
             .collect();
@@ -56,39 +56,39 @@ impl Plan {
             .filter(|folder| folder.parent().is_some())
             .map(Path::to_owned)
             .collect();
-        let mut mounts: Vec<Mount> = pins.into_iter().map(Mount::Pin).collect();
+        let mut mounts: Vec<PlannedMount> = pins.into_iter().map(PlannedMount::Pin).collect();
         mounts.extend(
             pairs
                 .into_iter()
-                .map(|(from, to)| Mount::ReadOnly { from, to }),
+                .map(|(from, to)| PlannedMount::ReadOnly { from, to }),
         );
         // What is nearer to the root is made first: later ones stand on it.
-        mounts.sort_by_key(|mount| mount.to().components().count());
+        mounts.sort_by_key(|mount| mount.mount_point().components().count());
         let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-        mounts.push(Mount::ReadOnly {
+        mounts.push(PlannedMount::ReadOnly {
             from: real(desk),
             to: real(inside),
         });
         // Other runs have desks of their own.
-        mounts.push(Mount::Hide(real(runs)));
+        mounts.push(PlannedMount::Hide(real(runs)));
         Self {
             mounts,
-            root: is_root(),
+            root: is_root_user(),
         }
     }
 
     /// As bubblewrap takes it.
-    pub(super) fn bubblewrap(&self) -> Vec<OsString> {
+    pub(super) fn bubblewrap_arguments(&self) -> Vec<OsString> {
         let mut words: Vec<OsString> = ["--bind", "/", "/", "--dev", "/dev"].map(Into::into).into();
         for mount in &self.mounts {
             match mount {
-                Mount::Pin(folder) => {
+                PlannedMount::Pin(folder) => {
                     words.extend(["--bind".into(), folder.into(), folder.into()]);
                 }
-                Mount::ReadOnly { from, to } => {
+                PlannedMount::ReadOnly { from, to } => {
                     words.extend(["--ro-bind".into(), from.into(), to.into()]);
                 }
-                Mount::Hide(folder) => words.extend(["--tmpfs".into(), folder.into()]),
+                PlannedMount::Hide(folder) => words.extend(["--tmpfs".into(), folder.into()]),
             }
         }
         // A user namespace of its own: without it root could undo every mount, and any process
@@ -103,21 +103,21 @@ impl Plan {
     }
 }
 
-impl Mount {
-    fn to(&self) -> &Path {
+impl PlannedMount {
+    fn mount_point(&self) -> &Path {
         match self {
-            Mount::Pin(folder) | Mount::Hide(folder) => folder,
-            Mount::ReadOnly { to, .. } => to,
+            PlannedMount::Pin(folder) | PlannedMount::Hide(folder) => folder,
+            PlannedMount::ReadOnly { to, .. } => to,
         }
     }
 }
 
 #[cfg(target_os = "linux")]
-fn is_root() -> bool {
+fn is_root_user() -> bool {
     rustix::process::getuid().is_root()
 }
 
 #[cfg(not(target_os = "linux"))]
-fn is_root() -> bool {
+fn is_root_user() -> bool {
     false
 }

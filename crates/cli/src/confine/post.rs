@@ -8,18 +8,18 @@ use std::path::{Path, PathBuf};
 use checkrein_adapters::HookReply;
 use serde::{Deserialize, Serialize};
 
-use super::INSIDE;
+use super::INSIDE_FOLDER;
 
 /// The socket's name, in the desk's folder.
-pub(super) const SOCKET: &str = "hook.sock";
+pub(super) const SOCKET_NAME: &str = "hook.sock";
 /// Longest answer that is read.
 const MAX_ANSWER: u64 = 4 * 1024 * 1024;
 /// Beginnings of the variables that adapters ask for.
-const VARIABLES: &[&str] = &["CLAUDE_"];
+const PASSED_PREFIXES: &[&str] = &["CLAUDE_"];
 
 /// What goes before the agent's own message.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Envelope {
+pub(super) struct RelayRequestHeader {
     /// The arguments of `checkrein hook`, the agent's name first.
     pub(super) arguments: Vec<String>,
     /// What the adapters may ask of the hook's environment.
@@ -28,22 +28,24 @@ pub(super) struct Envelope {
 
 /// An answer, with the sizes of what follows it.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Slip {
+pub(super) struct ReplyHeader {
     pub(super) exit_code: u8,
     pub(super) stdout: usize,
     pub(super) stderr: usize,
 }
 
 /// The way out, if this is inside a confinement.
-pub(crate) struct Post {
-    desk: PathBuf,
+pub(crate) struct RelayClient {
+    relay_folder: PathBuf,
 }
 
-impl Post {
+impl RelayClient {
     /// Looks below the state folder.
-    pub(crate) fn find(state: &Path) -> Option<Self> {
-        let desk = state.join(INSIDE);
-        desk.join(SOCKET).exists().then_some(Self { desk })
+    pub(crate) fn connect_if_in_sandbox(state: &Path) -> Option<Self> {
+        let desk = state.join(INSIDE_FOLDER);
+        desk.join(SOCKET_NAME)
+            .exists()
+            .then_some(Self { relay_folder: desk })
     }
 
     /// Hands a message out and waits for the answer.
@@ -51,18 +53,22 @@ impl Post {
     /// # Errors
     /// If nobody is there any more.
     #[cfg(unix)]
-    pub(crate) fn ask(&self, arguments: &[OsString], message: &[u8]) -> io::Result<HookReply> {
+    pub(crate) fn relay_message_out_of_sandbox(
+        &self,
+        arguments: &[OsString],
+        message: &[u8],
+    ) -> io::Result<HookReply> {
         use std::net::Shutdown;
-        let mut stream = connect(&self.desk)?;
+        let mut stream = connect_relay_socket(&self.relay_folder)?;
         let env = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-            .filter(|(name, _)| VARIABLES.iter().any(|begin| name.starts_with(begin)))
+            .filter(|(name, _)| PASSED_PREFIXES.iter().any(|begin| name.starts_with(begin)))
             .collect();
         let arguments = arguments
             .iter()
             .map(|word| word.to_string_lossy().into_owned())
             .collect();
-        let mut envelope = serde_json::to_vec(&Envelope { arguments, env })?;
+        let mut envelope = serde_json::to_vec(&RelayRequestHeader { arguments, env })?;
         envelope.push(b'\n');
         stream.write_all(&envelope)?;
         stream.write_all(message)?;
@@ -71,7 +77,7 @@ impl Post {
         stream.take(MAX_ANSWER).read_to_end(&mut answer)?;
         let cut = answer.iter().position(|byte| *byte == b'\n');
         let (slip, rest) = answer.split_at(cut.map_or(answer.len(), |cut| cut + 1));
-        let slip: Slip = serde_json::from_slice(slip)?;
+        let slip: ReplyHeader = serde_json::from_slice(slip)?;
         let stdout = rest.get(..slip.stdout);
         let stderr = rest.get(slip.stdout..slip.stdout.saturating_add(slip.stderr));
         match (stdout, stderr) {
@@ -85,16 +91,20 @@ impl Post {
     }
 
     #[cfg(not(unix))]
-    pub(crate) fn ask(&self, _arguments: &[OsString], _message: &[u8]) -> io::Result<HookReply> {
+    pub(crate) fn relay_message_out_of_sandbox(
+        &self,
+        _arguments: &[OsString],
+        _message: &[u8],
+    ) -> io::Result<HookReply> {
         Err(io::Error::other("there are no confinements here"))
     }
 }
 
 /// The address of a socket is short: a long folder is named by a descriptor of it.
 #[cfg(unix)]
-fn connect(desk: &Path) -> io::Result<std::os::unix::net::UnixStream> {
+fn connect_relay_socket(desk: &Path) -> io::Result<std::os::unix::net::UnixStream> {
     use std::os::fd::AsRawFd as _;
     let folder = std::fs::File::open(desk)?;
-    let short = format!("/proc/self/fd/{}/{SOCKET}", folder.as_raw_fd());
+    let short = format!("/proc/self/fd/{}/{SOCKET_NAME}", folder.as_raw_fd());
     std::os::unix::net::UnixStream::connect(short)
 }

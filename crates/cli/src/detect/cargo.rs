@@ -1,20 +1,23 @@
 //! Rust: `cargo test`, and clippy where the project uses it already.
 
-use super::tree::Tree;
-use super::{Family, Found, Hit, Kind};
+use super::tree::RepoFiles;
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
-pub(super) const FAMILY: Family = Family { name: "rust", look };
+pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
+    name: "rust",
+    detect: detect_cargo,
+};
 
-fn look(tree: &Tree, folder: &str) -> Option<Found> {
-    if !tree.has(folder, "Cargo.toml") {
+fn detect_cargo(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+    if !tree.has_file(folder, "Cargo.toml") {
         return None;
     }
-    let manifest = tree.text(folder, "Cargo.toml");
+    let manifest = tree.project_file_text(folder, "Cargo.toml");
     let workspace = manifest
         .lines()
         .any(|line| line.trim() == "[workspace]" || line.trim().starts_with("[workspace."));
-    let mut tests = Hit::new(
-        Kind::Tests,
+    let mut tests = DetectedFolderCheck::new(
+        DetectedCheckKind::Tests,
         if workspace {
             "cargo test --workspace"
         } else {
@@ -28,26 +31,29 @@ fn look(tree: &Tree, folder: &str) -> Option<Found> {
     );
     tests.reaches_out = manifest.contains("\"../");
     let mut hits = vec![tests];
-    if let Some(why) = clippy(tree, folder, manifest) {
+    if let Some(why) = sign_of_clippy_use(tree, folder, manifest) {
         let scope = if workspace { " --workspace" } else { "" };
         let run = format!("cargo clippy{scope} --all-targets -- -D warnings");
-        let mut lint = Hit::new(Kind::Lint, run, why);
-        lint.needs = "cargo-clippy".to_owned();
+        let mut lint = DetectedFolderCheck::new(DetectedCheckKind::Lint, run, why);
+        lint.program = "cargo-clippy".to_owned();
         lint.reaches_out = manifest.contains("\"../");
         hits.push(lint);
     }
-    Some(Found { hits, covers: true })
+    Some(FolderDetection {
+        checks: hits,
+        covers_subfolders: true,
+    })
 }
 
 /// What shows that somebody keeps this code free of clippy's warnings.
-fn clippy(tree: &Tree, folder: &str, manifest: &str) -> Option<String> {
-    if let Some(file) = tree.first(folder, &["clippy.toml", ".clippy.toml"]) {
+fn sign_of_clippy_use(tree: &RepoFiles, folder: &str, manifest: &str) -> Option<String> {
+    if let Some(file) = tree.first_present_file(folder, &["clippy.toml", ".clippy.toml"]) {
         return Some(file.to_owned());
     }
     if manifest.contains("lints.clippy]") {
         return Some("[lints.clippy] in Cargo.toml".to_owned());
     }
-    tree.texts_below("")
+    tree.file_texts_below_folder("")
         .find(|(file, text)| {
             file.starts_with(".github/workflows/") && text.contains("cargo clippy")
         })

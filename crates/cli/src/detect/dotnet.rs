@@ -1,17 +1,17 @@
 //! .NET: `dotnet test` on a solution, or on a project that holds tests.
 
-use super::tree::Tree;
-use super::{Family, Found, Hit, Kind};
-use crate::shell::quoted;
+use super::tree::RepoFiles;
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
+use crate::shell::quote_shell_word;
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "dotnet",
-    look,
+    detect: detect_dotnet,
 };
 
-fn look(tree: &Tree, folder: &str) -> Option<Found> {
+fn detect_dotnet(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
     let here = |endings: &[&str]| {
-        let mut files = tree.below(folder).filter(|file| {
+        let mut files = tree.files_below(folder).filter(|file| {
             let ending = file.rsplit('.').next().unwrap_or_default();
             !file.contains('/') && endings.contains(&ending)
         });
@@ -21,21 +21,24 @@ fn look(tree: &Tree, folder: &str) -> Option<Found> {
     let project = here(&["csproj", "fsproj", "vbproj"]);
     let file = solution.or(project)?;
     // A solution's projects lie below it; a project alone has to test by itself.
-    let tests = tree.texts_below(folder).any(|(file, text)| {
+    let tests = tree.file_texts_below_folder(folder).any(|(file, text)| {
         file.ends_with("proj")
             && (text.contains("Microsoft.NET.Test.Sdk")
                 || text.contains("MSTest.Sdk")
                 || text.contains("TUnit"))
     });
     let hits = if tests {
-        vec![Hit::new(
-            Kind::Tests,
-            format!("dotnet test {}", quoted(&file)),
+        vec![DetectedFolderCheck::new(
+            DetectedCheckKind::Tests,
+            format!("dotnet test {}", quote_shell_word(&file)),
             file,
         )]
     } else {
         Vec::new()
     };
     let covers = !hits.is_empty();
-    Some(Found { hits, covers })
+    Some(FolderDetection {
+        checks: hits,
+        covers_subfolders: covers,
+    })
 }

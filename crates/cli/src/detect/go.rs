@@ -1,16 +1,19 @@
 //! Go: `go test` and `go vet`, or golangci-lint where it is configured.
 
-use super::tree::Tree;
-use super::{Family, Found, Hit, Kind};
+use super::tree::RepoFiles;
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
-pub(super) const FAMILY: Family = Family { name: "go", look };
+pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
+    name: "go",
+    detect: detect_go,
+};
 
-fn look(tree: &Tree, folder: &str) -> Option<Found> {
-    if !tree.has(folder, "go.mod") {
+fn detect_go(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+    if !tree.has_file(folder, "go.mod") {
         return None;
     }
-    let module = tree.text(folder, "go.mod");
-    let linter = tree.first(
+    let module = tree.project_file_text(folder, "go.mod");
+    let linter = tree.first_present_file(
         folder,
         &[
             ".golangci.yml",
@@ -20,12 +23,18 @@ fn look(tree: &Tree, folder: &str) -> Option<Found> {
         ],
     );
     let lint = match linter {
-        Some(file) => Hit::new(Kind::Lint, "golangci-lint run", file),
-        None => Hit::new(Kind::Lint, "go vet ./...", "go.mod"),
+        Some(file) => DetectedFolderCheck::new(DetectedCheckKind::Lint, "golangci-lint run", file),
+        None => DetectedFolderCheck::new(DetectedCheckKind::Lint, "go vet ./...", "go.mod"),
     };
-    let mut hits = vec![Hit::new(Kind::Tests, "go test ./...", "go.mod"), lint];
+    let mut hits = vec![
+        DetectedFolderCheck::new(DetectedCheckKind::Tests, "go test ./...", "go.mod"),
+        lint,
+    ];
     for hit in &mut hits {
-        hit.reaches_out = module.contains("=> ../") || tree.has("", "go.work");
+        hit.reaches_out = module.contains("=> ../") || tree.has_file("", "go.work");
     }
-    Some(Found { hits, covers: true })
+    Some(FolderDetection {
+        checks: hits,
+        covers_subfolders: true,
+    })
 }

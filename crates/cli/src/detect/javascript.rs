@@ -3,37 +3,40 @@
 
 use serde_json::Value;
 
-use super::tree::Tree;
-use super::{Family, Found, Hit, Kind};
+use super::tree::RepoFiles;
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
-pub(super) const FAMILY: Family = Family { name: "js", look };
+pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
+    name: "js",
+    detect: detect_javascript_checks,
+};
 
 /// Names that scripts of a kind go by, the usual one first.
-const SCRIPTS: &[(Kind, &[&str])] = &[
-    (Kind::Tests, &["test"]),
-    (Kind::Lint, &["lint"]),
+const SCRIPTS: &[(DetectedCheckKind, &[&str])] = &[
+    (DetectedCheckKind::Tests, &["test"]),
+    (DetectedCheckKind::Lint, &["lint"]),
     (
-        Kind::Typecheck,
+        DetectedCheckKind::Typecheck,
         &["typecheck", "type-check", "check-types", "types", "tsc"],
     ),
 ];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Manager {
+enum PackageManager {
     Npm,
     Pnpm,
     Yarn,
     Bun,
 }
 
-impl Manager {
-    fn of(tree: &Tree, folder: &str, package: &Value) -> Self {
+impl PackageManager {
+    fn detect_package_manager(tree: &RepoFiles, folder: &str, package: &Value) -> Self {
         let named = package.get("packageManager").and_then(Value::as_str);
         let named = named.and_then(|text| text.split('@').next());
         match named {
-            Some("pnpm") => return Manager::Pnpm,
-            Some("yarn") => return Manager::Yarn,
-            Some("bun") => return Manager::Bun,
+            Some("pnpm") => return PackageManager::Pnpm,
+            Some("yarn") => return PackageManager::Yarn,
+            Some("bun") => return PackageManager::Bun,
             _ => {}
         }
         // A workspace's lock file lies above its members.
@@ -41,14 +44,14 @@ impl Manager {
         while let Some(folder) = place {
             for (manager, files) in [
                 (
-                    Manager::Pnpm,
+                    PackageManager::Pnpm,
                     &["pnpm-lock.yaml", "pnpm-workspace.yaml"][..],
                 ),
-                (Manager::Yarn, &["yarn.lock"]),
-                (Manager::Bun, &["bun.lock", "bun.lockb"]),
-                (Manager::Npm, &["package-lock.json"]),
+                (PackageManager::Yarn, &["yarn.lock"]),
+                (PackageManager::Bun, &["bun.lock", "bun.lockb"]),
+                (PackageManager::Npm, &["package-lock.json"]),
             ] {
-                if tree.first(folder, files).is_some() {
+                if tree.first_present_file(folder, files).is_some() {
                     return manager;
                 }
             }
@@ -58,88 +61,107 @@ impl Manager {
                 None => Some(""),
             };
         }
-        Manager::Npm
+        PackageManager::Npm
     }
 
-    fn script(self, name: &str) -> String {
+    fn package_script_command(self, name: &str) -> String {
         match (self, name) {
-            (Manager::Npm, "test") => "npm test".to_owned(),
-            (Manager::Npm, _) => format!("npm run {name}"),
-            (Manager::Pnpm, "test") => "pnpm test".to_owned(),
-            (Manager::Pnpm, _) => format!("pnpm run {name}"),
-            (Manager::Yarn, _) => format!("yarn run {name}"),
-            (Manager::Bun, _) => format!("bun run {name}"),
+            (PackageManager::Npm, "test") => "npm test".to_owned(),
+            (PackageManager::Npm, _) => format!("npm run {name}"),
+            (PackageManager::Pnpm, "test") => "pnpm test".to_owned(),
+            (PackageManager::Pnpm, _) => format!("pnpm run {name}"),
+            (PackageManager::Yarn, _) => format!("yarn run {name}"),
+            (PackageManager::Bun, _) => format!("bun run {name}"),
         }
     }
 
     /// The script of every member of a workspace that has one.
-    fn everywhere(self, name: &str) -> Option<String> {
+    fn script_command_for_all_workspaces(self, name: &str) -> Option<String> {
         match self {
-            Manager::Npm => Some(format!("npm run {name} --workspaces --if-present")),
-            Manager::Pnpm => Some(format!("pnpm -r --if-present run {name}")),
-            Manager::Bun => Some(format!("bun run --filter '*' {name}")),
+            PackageManager::Npm => Some(format!("npm run {name} --workspaces --if-present")),
+            PackageManager::Pnpm => Some(format!("pnpm -r --if-present run {name}")),
+            PackageManager::Bun => Some(format!("bun run --filter '*' {name}")),
             // Classic and berry have no form in common.
-            Manager::Yarn => None,
+            PackageManager::Yarn => None,
         }
     }
 }
 
-fn look(tree: &Tree, folder: &str) -> Option<Found> {
-    let package: Value = serde_json::from_str(tree.text(folder, "package.json")).ok()?;
-    let manager = Manager::of(tree, folder, &package);
-    let workspace = package.get("workspaces").is_some() || tree.has(folder, "pnpm-workspace.yaml");
+fn detect_javascript_checks(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+    let package: Value =
+        serde_json::from_str(tree.project_file_text(folder, "package.json")).ok()?;
+    let manager = PackageManager::detect_package_manager(tree, folder, &package);
+    let workspace =
+        package.get("workspaces").is_some() || tree.has_file(folder, "pnpm-workspace.yaml");
     let members: Vec<Value> = tree
-        .texts_below(folder)
+        .file_texts_below_folder(folder)
         .filter(|(file, _)| workspace && file.ends_with("/package.json"))
         .filter_map(|(_, text)| serde_json::from_str(text).ok())
         .collect();
     let mut hits = Vec::new();
     for (kind, names) in SCRIPTS {
-        if let Some(name) = names.iter().find(|name| is_check(&package, name)) {
+        if let Some(name) = names.iter().find(|name| is_check_script(&package, name)) {
             let why = format!("script {name} of package.json");
-            hits.push(Hit::new(*kind, manager.script(name), why));
+            hits.push(DetectedFolderCheck::new(
+                *kind,
+                manager.package_script_command(name),
+                why,
+            ));
             continue;
         }
         let within = names
             .iter()
-            .find(|name| members.iter().any(|member| is_check(member, name)));
+            .find(|name| members.iter().any(|member| is_check_script(member, name)));
         if let Some(name) = within
-            && let Some(run) = manager.everywhere(name)
+            && let Some(run) = manager.script_command_for_all_workspaces(name)
         {
             let why = format!("script {name} of the workspace's packages");
-            hits.push(Hit::new(*kind, run, why));
+            hits.push(DetectedFolderCheck::new(*kind, run, why));
         }
     }
-    if !hits.iter().any(|hit| hit.kind == Kind::Typecheck)
-        && tree.has(folder, "tsconfig.json")
-        && depends_on(&package, "typescript")
+    if !hits
+        .iter()
+        .any(|hit| hit.kind == DetectedCheckKind::Typecheck)
+        && tree.has_file(folder, "tsconfig.json")
+        && depends_on_package(&package, "typescript")
     {
         let run = match manager {
-            Manager::Npm => "npx --no-install tsc --noEmit",
-            Manager::Pnpm => "pnpm exec tsc --noEmit",
-            Manager::Yarn => "yarn run tsc --noEmit",
-            Manager::Bun => "bunx --no-install tsc --noEmit",
+            PackageManager::Npm => "npx --no-install tsc --noEmit",
+            PackageManager::Pnpm => "pnpm exec tsc --noEmit",
+            PackageManager::Yarn => "yarn run tsc --noEmit",
+            PackageManager::Bun => "bunx --no-install tsc --noEmit",
         };
-        hits.push(Hit::new(Kind::Typecheck, run, "tsconfig.json"));
+        hits.push(DetectedFolderCheck::new(
+            DetectedCheckKind::Typecheck,
+            run,
+            "tsconfig.json",
+        ));
     }
-    if !hits.iter().any(|hit| hit.kind == Kind::Tests)
-        && manager == Manager::Bun
-        && tree.below(folder).any(is_bun_test)
+    if !hits.iter().any(|hit| hit.kind == DetectedCheckKind::Tests)
+        && manager == PackageManager::Bun
+        && tree.files_below(folder).any(is_bun_test_file)
     {
-        hits.push(Hit::new(Kind::Tests, "bun test", "*.test.* files"));
+        hits.push(DetectedFolderCheck::new(
+            DetectedCheckKind::Tests,
+            "bun test",
+            "*.test.* files",
+        ));
     }
-    let text = tree.text(folder, "package.json");
+    let text = tree.project_file_text(folder, "package.json");
     for hit in &mut hits {
         // What is installed above the folder, or linked from beside it, is an input as well.
         hit.reaches_out = text.contains("workspace:") || text.contains(":../");
     }
-    let covers = hits.iter().any(|hit| hit.kind == Kind::Tests);
-    Some(Found { hits, covers })
+    let covers = hits.iter().any(|hit| hit.kind == DetectedCheckKind::Tests);
+    Some(FolderDetection {
+        checks: hits,
+        covers_subfolders: covers,
+    })
 }
 
 /// A script that looks and changes nothing: not npm's stub, nothing that waits for changes or
 /// mends what it finds.
-fn is_check(package: &Value, name: &str) -> bool {
+fn is_check_script(package: &Value, name: &str) -> bool {
     let script = package
         .pointer(&format!("/scripts/{name}"))
         .and_then(Value::as_str)
@@ -151,7 +173,7 @@ fn is_check(package: &Value, name: &str) -> bool {
             .any(|word| matches!(word, "--watch" | "--watchAll" | "-w" | "--fix" | "--write"))
 }
 
-fn depends_on(package: &Value, name: &str) -> bool {
+fn depends_on_package(package: &Value, name: &str) -> bool {
     ["dependencies", "devDependencies"].iter().any(|table| {
         package
             .get(table)
@@ -159,7 +181,7 @@ fn depends_on(package: &Value, name: &str) -> bool {
     })
 }
 
-fn is_bun_test(file: &str) -> bool {
+fn is_bun_test_file(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file);
     let code = [".ts", ".tsx", ".js", ".jsx", ".mjs"]
         .iter()

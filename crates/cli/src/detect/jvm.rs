@@ -1,9 +1,12 @@
 //! Gradle and Maven, through the repo's own wrapper where it has one.
 
-use super::tree::Tree;
-use super::{Family, Found, Hit, Kind};
+use super::tree::RepoFiles;
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
-pub(super) const FAMILY: Family = Family { name: "jvm", look };
+pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
+    name: "jvm",
+    detect: detect_jvm,
+};
 
 const GRADLE: &[&str] = &[
     "settings.gradle",
@@ -12,23 +15,24 @@ const GRADLE: &[&str] = &[
     "build.gradle.kts",
 ];
 
-fn look(tree: &Tree, folder: &str) -> Option<Found> {
-    let (wrapper, program, arguments, why) = if let Some(file) = tree.first(folder, GRADLE) {
-        ("gradlew", "gradle", "test", file)
-    } else if tree.has(folder, "pom.xml") {
-        ("mvnw", "mvn", "-B test", "pom.xml")
-    } else {
-        return None;
-    };
-    let run = if tree.has(folder, wrapper) {
+fn detect_jvm(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+    let (wrapper, program, arguments, why) =
+        if let Some(file) = tree.first_present_file(folder, GRADLE) {
+            ("gradlew", "gradle", "test", file)
+        } else if tree.has_file(folder, "pom.xml") {
+            ("mvnw", "mvn", "-B test", "pom.xml")
+        } else {
+            return None;
+        };
+    let run = if tree.has_file(folder, wrapper) {
         format!("./{wrapper} {arguments}")
     } else {
         format!("{program} {arguments}")
     };
-    let mut hit = Hit::new(Kind::Tests, run, why);
+    let mut hit = DetectedFolderCheck::new(DetectedCheckKind::Tests, run, why);
     hit.timeout = Some("20m");
-    Some(Found {
-        hits: vec![hit],
-        covers: true,
+    Some(FolderDetection {
+        checks: vec![hit],
+        covers_subfolders: true,
     })
 }

@@ -1,5 +1,5 @@
 //! Which checks a repo has already: its manifests and its test files say. Looks, never runs.
-//! One file per family of tools; a new one is one file and one line in [`ALL`].
+//! One file per family of tools; a new one is one file and one line in [`FAMILIES`].
 
 mod cargo;
 mod dotnet;
@@ -13,32 +13,32 @@ mod render;
 mod tests;
 mod tree;
 
-pub(crate) use render::{Planned, config};
-pub(crate) use tree::Tree;
+pub(crate) use render::{PlannedInitCheck, render_starter_config};
+pub(crate) use tree::RepoFiles;
 
-use crate::shell::quoted;
+use crate::shell::quote_shell_word;
 
 /// What kind of check, and the name it gets where it is the only one of its kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Kind {
+pub(crate) enum DetectedCheckKind {
     Tests,
     Lint,
     Typecheck,
 }
 
-impl Kind {
-    fn name(self) -> &'static str {
+impl DetectedCheckKind {
+    fn as_str(self) -> &'static str {
         match self {
-            Kind::Tests => "tests",
-            Kind::Lint => "lint",
-            Kind::Typecheck => "typecheck",
+            DetectedCheckKind::Tests => "tests",
+            DetectedCheckKind::Lint => "lint",
+            DetectedCheckKind::Typecheck => "typecheck",
         }
     }
 }
 
 /// A check that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Check {
+pub(crate) struct DetectedCheck {
     /// Its name as a verifier.
     pub(crate) name: String,
     /// The command, for a shell in the repo's root.
@@ -55,33 +55,33 @@ pub(crate) struct Check {
 
 /// What a family says about one folder.
 #[derive(Debug, Default)]
-struct Found {
-    hits: Vec<Hit>,
+struct FolderDetection {
+    checks: Vec<DetectedFolderCheck>,
     /// Manifests of the same family further down belong to this one.
-    covers: bool,
+    covers_subfolders: bool,
 }
 
 /// One check of one folder.
 #[derive(Debug)]
-struct Hit {
-    kind: Kind,
+struct DetectedFolderCheck {
+    kind: DetectedCheckKind,
     run: String,
-    needs: String,
+    program: String,
     why: String,
     timeout: Option<&'static str>,
     /// It reads files outside of its folder.
     reaches_out: bool,
 }
 
-impl Hit {
+impl DetectedFolderCheck {
     /// `run` begins with the program that it needs.
-    fn new(kind: Kind, run: impl Into<String>, why: impl Into<String>) -> Self {
+    fn new(kind: DetectedCheckKind, run: impl Into<String>, why: impl Into<String>) -> Self {
         let run = run.into();
         let needs = run.split(' ').next().unwrap_or_default().to_owned();
         Self {
             kind,
             run,
-            needs,
+            program: needs,
             why: why.into(),
             timeout: None,
             reaches_out: false,
@@ -91,13 +91,13 @@ impl Hit {
 
 /// A family of tools: its name, and what it finds in a folder; `None` if the folder has no manifest
 /// of the family.
-struct Family {
+struct ToolchainDetector {
     name: &'static str,
-    look: fn(&Tree, &str) -> Option<Found>,
+    detect: fn(&RepoFiles, &str) -> Option<FolderDetection>,
 }
 
 /// All of them. Recipes are last: they count where nothing else was found.
-const ALL: &[Family] = &[
+const FAMILIES: &[ToolchainDetector] = &[
     cargo::FAMILY,
     javascript::FAMILY,
     python::FAMILY,
@@ -108,25 +108,25 @@ const ALL: &[Family] = &[
 ];
 
 /// The checks of a tree: its root, and projects up to two levels down.
-pub(crate) fn detect(tree: &Tree) -> Vec<Check> {
-    let mut placed: Vec<(&'static str, String, Hit)> = Vec::new();
-    for family in ALL {
+pub(crate) fn detect_checks(tree: &RepoFiles) -> Vec<DetectedCheck> {
+    let mut placed: Vec<(&'static str, String, DetectedFolderCheck)> = Vec::new();
+    for family in FAMILIES {
         let mut covered: Vec<String> = Vec::new();
-        for folder in tree.folders() {
+        for folder in tree.folders_down_two_levels() {
             let below =
                 |above: &String| above.is_empty() || folder.starts_with(&format!("{above}/"));
             if covered.iter().any(below) {
                 continue;
             }
-            let Some(found) = (family.look)(tree, &folder) else {
+            let Some(found) = (family.detect)(tree, &folder) else {
                 continue;
             };
-            if found.covers {
+            if found.covers_subfolders {
                 covered.push(folder.clone());
             }
-            for hit in found.hits {
+            for hit in found.checks {
                 // A recipe that wraps what was found already would run it twice.
-                let known = |(_, place, other): &(&str, String, Hit)| {
+                let known = |(_, place, other): &(&str, String, DetectedFolderCheck)| {
                     other.kind == hit.kind
                         && (*place == folder
                             || place.starts_with(&format!("{folder}/"))
@@ -138,27 +138,31 @@ pub(crate) fn detect(tree: &Tree) -> Vec<Check> {
             }
         }
     }
-    named(placed)
+    name_detected_checks(placed)
 }
 
 /// `tests`, or `api-tests` for the folder `api`, or `rust-tests` where a root has several.
-fn named(placed: Vec<(&'static str, String, Hit)>) -> Vec<Check> {
-    let alone = |folder: &str, kind: Kind| {
-        let same = |(_, place, hit): &&(&str, String, Hit)| place == folder && hit.kind == kind;
+fn name_detected_checks(
+    placed: Vec<(&'static str, String, DetectedFolderCheck)>,
+) -> Vec<DetectedCheck> {
+    let alone = |folder: &str, kind: DetectedCheckKind| {
+        let same = |(_, place, hit): &&(&str, String, DetectedFolderCheck)| {
+            place == folder && hit.kind == kind
+        };
         placed.iter().filter(same).count() == 1
     };
-    let mut checks: Vec<Check> = Vec::new();
+    let mut checks: Vec<DetectedCheck> = Vec::new();
     let names: Vec<String> = placed
         .iter()
         .map(|(family, folder, hit)| {
             let mut parts = Vec::new();
             if !folder.is_empty() {
-                parts.push(slug(folder));
+                parts.push(verifier_name_part_for_folder(folder));
             }
             if !alone(folder, hit.kind) {
                 parts.push((*family).to_owned());
             }
-            parts.push(hit.kind.name().to_owned());
+            parts.push(hit.kind.as_str().to_owned());
             parts.join("-")
         })
         .collect();
@@ -169,8 +173,8 @@ fn named(placed: Vec<(&'static str, String, Hit)>) -> Vec<Check> {
             true => candidates.find(|name| !taken(name)).unwrap_or_default(),
             false => name.clone(),
         };
-        let quoted = quoted(&folder);
-        checks.push(Check {
+        let quoted = quote_shell_word(&folder);
+        checks.push(DetectedCheck {
             name,
             run: if folder.is_empty() {
                 hit.run
@@ -183,9 +187,9 @@ fn named(placed: Vec<(&'static str, String, Hit)>) -> Vec<Check> {
                 vec![format!("{folder}/**")]
             },
             timeout: hit.timeout,
-            needs: match hit.needs.contains('/') {
-                true => tree::join(&folder, hit.needs.trim_start_matches("./")),
-                false => hit.needs,
+            needs: match hit.program.contains('/') {
+                true => tree::join_path(&folder, hit.program.trim_start_matches("./")),
+                false => hit.program,
             },
             why: if folder.is_empty() {
                 hit.why
@@ -201,7 +205,7 @@ fn named(placed: Vec<(&'static str, String, Hit)>) -> Vec<Check> {
 const GLOB: [char; 6] = ['*', '?', '[', ']', '{', '\\'];
 
 /// A folder as a part of a verifier's name.
-fn slug(folder: &str) -> String {
+fn verifier_name_part_for_folder(folder: &str) -> String {
     let word = |c: char| {
         if c.is_alphanumeric() || matches!(c, '_' | '.') {
             c

@@ -1,12 +1,12 @@
 //! Python: pytest, unittest or tox, and ruff and mypy where they are configured; through uv,
 //! poetry or pdm where the project is kept by one, else by its own virtual environment.
 
-use super::tree::{Tree, is_python_test};
-use super::{Family, Found, Hit, Kind};
+use super::tree::{RepoFiles, is_python_test};
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "python",
-    look,
+    detect: detect_python,
 };
 
 const MANIFESTS: &[&str] = &[
@@ -24,48 +24,53 @@ const MANIFESTS: &[&str] = &[
     ".mypy.ini",
 ];
 
-fn look(tree: &Tree, folder: &str) -> Option<Found> {
-    let manifest = tree.first(folder, MANIFESTS);
+fn detect_python(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
+    let manifest = tree.first_present_file(folder, MANIFESTS);
     let tests = tree
-        .below(folder)
-        .any(|file| is_python_test(file) && (manifest.is_some() || near(file)));
+        .files_below(folder)
+        .any(|file| is_python_test(file) && (manifest.is_some() || is_test_near_root(file)));
     if manifest.is_none() && !tests {
         return None;
     }
-    let project = Project { tree, folder };
+    let project = PythonProject { tree, folder };
     let mut hits = Vec::new();
-    hits.extend(project.tests(tests));
-    hits.extend(project.lint());
-    hits.extend(project.types());
+    hits.extend(project.python_tests_check(tests));
+    hits.extend(project.detect_ruff_check());
+    hits.extend(project.detect_mypy_check());
     for hit in &mut hits {
-        hit.reaches_out = project.settings().any(|text| text.contains("../"));
+        hit.reaches_out = project
+            .python_config_texts()
+            .any(|text| text.contains("../"));
     }
     let covers = !hits.is_empty();
-    Some(Found { hits, covers })
+    Some(FolderDetection {
+        checks: hits,
+        covers_subfolders: covers,
+    })
 }
 
 /// Without a manifest only tests that lie there count: a script somewhere below is no project.
-fn near(file: &str) -> bool {
+fn is_test_near_root(file: &str) -> bool {
     match file.rsplit_once('/') {
         None => true,
         Some((folder, _)) => matches!(folder, "test" | "tests"),
     }
 }
 
-struct Project<'a> {
-    tree: &'a Tree,
+struct PythonProject<'a> {
+    tree: &'a RepoFiles,
     folder: &'a str,
 }
 
-impl Project<'_> {
-    fn text(&self, name: &str) -> &str {
-        self.tree.text(self.folder, name)
+impl PythonProject<'_> {
+    fn project_file_text(&self, name: &str) -> &str {
+        self.tree.project_file_text(self.folder, name)
     }
 
     /// Texts in which tools are configured or asked for.
-    fn settings(&self) -> impl Iterator<Item = &str> {
+    fn python_config_texts(&self) -> impl Iterator<Item = &str> {
         self.tree
-            .texts_below(self.folder)
+            .file_texts_below_folder(self.folder)
             .filter(|(file, _)| {
                 let name = file.rsplit('/').next().unwrap_or(file);
                 let here = !file.contains('/');
@@ -75,27 +80,27 @@ impl Project<'_> {
             .map(|(_, text)| text)
     }
 
-    fn mentions(&self, tool: &str) -> bool {
-        self.settings().any(|text| text.contains(tool))
+    fn python_settings_mention_tool(&self, tool: &str) -> bool {
+        self.python_config_texts().any(|text| text.contains(tool))
     }
 
-    fn has_table(&self, name: &str) -> bool {
+    fn has_pyproject_table(&self, name: &str) -> bool {
         let table = format!("[{name}");
-        self.text("pyproject.toml")
+        self.project_file_text("pyproject.toml")
             .lines()
             .any(|line| line.trim().starts_with(&table))
     }
 
     /// How a module is started, e.g. `uv run` or `python3 -m`.
-    fn runner(&self, module: &str) -> String {
-        let has = |name: &str| self.tree.has(self.folder, name);
-        if has("uv.lock") || self.has_table("tool.uv") {
+    fn python_module_command(&self, module: &str) -> String {
+        let has = |name: &str| self.tree.has_file(self.folder, name);
+        if has("uv.lock") || self.has_pyproject_table("tool.uv") {
             return format!("uv run {module}");
         }
-        if has("poetry.lock") || self.has_table("tool.poetry") {
+        if has("poetry.lock") || self.has_pyproject_table("tool.poetry") {
             return format!("poetry run {module}");
         }
-        if has("pdm.lock") || self.has_table("tool.pdm") {
+        if has("pdm.lock") || self.has_pyproject_table("tool.pdm") {
             return format!("pdm run {module}");
         }
         let own = [
@@ -103,7 +108,7 @@ impl Project<'_> {
             "venv/bin/python",
             ".venv/Scripts/python.exe",
         ];
-        match self.tree.first(self.folder, &own) {
+        match self.tree.first_present_file(self.folder, &own) {
             Some(python) => format!("{python} -m {module}"),
             None => format!(
                 "{} -m {module}",
@@ -112,75 +117,104 @@ impl Project<'_> {
         }
     }
 
-    fn tests(&self, there: bool) -> Option<Hit> {
+    fn python_tests_check(&self, there: bool) -> Option<DetectedFolderCheck> {
         let files = || {
-            let texts = self.tree.texts_below(self.folder);
+            let texts = self.tree.file_texts_below_folder(self.folder);
             texts.filter(|(file, _)| is_python_test(file))
         };
-        let configured = self.tree.first(self.folder, &["pytest.ini", "conftest.py"]);
+        let configured = self
+            .tree
+            .first_present_file(self.folder, &["pytest.ini", "conftest.py"]);
         let written_for_pytest = files().any(|(_, text)| {
             text.contains("import pytest") || text.lines().any(|line| line.starts_with("def test_"))
         });
         let unittest = files().any(|(_, text)| text.contains("unittest"));
-        if there && (configured.is_some() || written_for_pytest || self.mentions("pytest")) {
+        if there
+            && (configured.is_some()
+                || written_for_pytest
+                || self.python_settings_mention_tool("pytest"))
+        {
             let why = match configured {
                 Some(file) => file.to_owned(),
-                None if self.mentions("pytest") => "pytest in the project's settings".to_owned(),
+                None if self.python_settings_mention_tool("pytest") => {
+                    "pytest in the project's settings".to_owned()
+                }
                 None => "tests written for pytest".to_owned(),
             };
-            return Some(Hit::new(Kind::Tests, self.runner("pytest"), why));
+            return Some(DetectedFolderCheck::new(
+                DetectedCheckKind::Tests,
+                self.python_module_command("pytest"),
+                why,
+            ));
         }
         if there && unittest {
             // Discovery goes down from the root into packages only.
             let below: Option<&str> = files().find_map(|(file, _)| {
                 let (folder, _) = file.split_once('/')?;
-                (!self.tree.has(self.folder, &format!("{folder}/__init__.py"))).then_some(folder)
+                (!self
+                    .tree
+                    .has_file(self.folder, &format!("{folder}/__init__.py")))
+                .then_some(folder)
             });
             let start = below.map_or_else(String::new, |folder| {
-                format!(" -s {}", crate::shell::quoted(folder))
+                format!(" -s {}", crate::shell::quote_shell_word(folder))
             });
-            let run = self.python(&format!("unittest discover{start}"));
-            return Some(Hit::new(Kind::Tests, run, "tests written for unittest"));
+            let run = self.builtin_python_module_command(&format!("unittest discover{start}"));
+            return Some(DetectedFolderCheck::new(
+                DetectedCheckKind::Tests,
+                run,
+                "tests written for unittest",
+            ));
         }
-        let tox = self.text("tox.ini").contains("[testenv") || self.has_table("tool.tox");
+        let tox = self.project_file_text("tox.ini").contains("[testenv")
+            || self.has_pyproject_table("tool.tox");
         tox.then(|| {
-            let mut hit = Hit::new(Kind::Tests, "tox", "tox settings");
+            let mut hit = DetectedFolderCheck::new(DetectedCheckKind::Tests, "tox", "tox settings");
             hit.timeout = Some("20m");
             hit
         })
     }
 
     /// A module of Python's own.
-    fn python(&self, arguments: &str) -> String {
-        let run = self.runner(arguments);
+    fn builtin_python_module_command(&self, arguments: &str) -> String {
+        let run = self.python_module_command(arguments);
         match run.split_once(" run ") {
             Some((program, _)) => format!("{program} run python -m {arguments}"),
             None => run,
         }
     }
 
-    fn lint(&self) -> Option<Hit> {
-        let file = self.tree.first(self.folder, &["ruff.toml", ".ruff.toml"]);
+    fn detect_ruff_check(&self) -> Option<DetectedFolderCheck> {
+        let file = self
+            .tree
+            .first_present_file(self.folder, &["ruff.toml", ".ruff.toml"]);
         let why = match file {
             Some(file) => file,
-            None if self.has_table("tool.ruff") => "[tool.ruff] in pyproject.toml",
+            None if self.has_pyproject_table("tool.ruff") => "[tool.ruff] in pyproject.toml",
             None => return None,
         };
-        Some(Hit::new(Kind::Lint, self.tool("ruff", "check ."), why))
+        Some(DetectedFolderCheck::new(
+            DetectedCheckKind::Lint,
+            self.python_tool_command("ruff", "check ."),
+            why,
+        ))
     }
 
-    fn types(&self) -> Option<Hit> {
-        let file = self.tree.first(self.folder, &["mypy.ini", ".mypy.ini"]);
+    fn detect_mypy_check(&self) -> Option<DetectedFolderCheck> {
+        let file = self
+            .tree
+            .first_present_file(self.folder, &["mypy.ini", ".mypy.ini"]);
         let in_setup = self
-            .text("setup.cfg")
+            .project_file_text("setup.cfg")
             .lines()
             .any(|line| line.trim() == "[mypy]");
         let (why, settings) = match file {
-            Some(file) => (file, self.text(file)),
-            None if self.has_table("tool.mypy") => {
-                ("[tool.mypy] in pyproject.toml", self.text("pyproject.toml"))
-            }
-            None if in_setup => ("[mypy] in setup.cfg", self.text("setup.cfg")),
+            Some(file) => (file, self.project_file_text(file)),
+            None if self.has_pyproject_table("tool.mypy") => (
+                "[tool.mypy] in pyproject.toml",
+                self.project_file_text("pyproject.toml"),
+            ),
+            None if in_setup => ("[mypy] in setup.cfg", self.project_file_text("setup.cfg")),
             None => return None,
         };
         let named = settings.lines().any(|line| {
@@ -188,12 +222,16 @@ impl Project<'_> {
             matches!(key, "files" | "packages" | "modules")
         });
         let what = if named { "" } else { "." };
-        Some(Hit::new(Kind::Typecheck, self.tool("mypy", what), why))
+        Some(DetectedFolderCheck::new(
+            DetectedCheckKind::Typecheck,
+            self.python_tool_command("mypy", what),
+            why,
+        ))
     }
 
     /// A tool that is installed beside the project, or with it.
-    fn tool(&self, name: &str, arguments: &str) -> String {
-        let run = self.runner(name);
+    fn python_tool_command(&self, name: &str, arguments: &str) -> String {
+        let run = self.python_module_command(name);
         let run = if run.starts_with("python") {
             name.to_owned()
         } else {

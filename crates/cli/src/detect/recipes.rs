@@ -1,33 +1,33 @@
 //! make and just: targets that are named for what they check.
 
-use super::tree::Tree;
-use super::{Family, Found, Hit, Kind};
+use super::tree::RepoFiles;
+use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
-pub(super) const FAMILY: Family = Family {
+pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {
     name: "recipes",
-    look,
+    detect: detect_make_and_just,
 };
 
-fn look(tree: &Tree, folder: &str) -> Option<Found> {
+fn detect_make_and_just(tree: &RepoFiles, folder: &str) -> Option<FolderDetection> {
     let files = [
         ("just", ["justfile", "Justfile", ".justfile"]),
         ("make", ["GNUmakefile", "makefile", "Makefile"]),
     ];
     let (program, file) = files
         .iter()
-        .find_map(|(program, names)| Some((*program, tree.first(folder, names)?)))?;
-    let text = tree.text(folder, file);
-    let has = |target: &str| text.lines().any(|line| defines(line, target));
+        .find_map(|(program, names)| Some((*program, tree.first_present_file(folder, names)?)))?;
+    let text = tree.project_file_text(folder, file);
+    let has = |target: &str| text.lines().any(|line| defines_target(line, target));
     let wanted = [
-        (Kind::Tests, &["test", "tests", "check"][..]),
-        (Kind::Lint, &["lint"]),
-        (Kind::Typecheck, &["typecheck"]),
+        (DetectedCheckKind::Tests, &["test", "tests", "check"][..]),
+        (DetectedCheckKind::Lint, &["lint"]),
+        (DetectedCheckKind::Typecheck, &["typecheck"]),
     ];
     let hits = wanted
         .iter()
         .filter_map(|(kind, targets)| {
             let target = targets.iter().find(|target| has(target))?;
-            Some(Hit::new(
+            Some(DetectedFolderCheck::new(
                 *kind,
                 format!("{program} {target}"),
                 format!("target {target} of {file}"),
@@ -39,11 +39,14 @@ fn look(tree: &Tree, folder: &str) -> Option<Found> {
             hit
         })
         .collect();
-    Some(Found { hits, covers: true })
+    Some(FolderDetection {
+        checks: hits,
+        covers_subfolders: true,
+    })
 }
 
 /// `test:`, `test: build`, `a test b:` of make; `test *args:` of just. Not `test := x`.
-fn defines(line: &str, target: &str) -> bool {
+fn defines_target(line: &str, target: &str) -> bool {
     if line.starts_with([' ', '\t', '#', '.']) {
         return false;
     }

@@ -1,11 +1,11 @@
 //! A new `checkrein.toml`: short, and it says why each check is in it.
 
-use super::Check;
+use super::DetectedCheck;
 
 /// A check, and what came of trying it.
 #[derive(Debug, Clone)]
-pub(crate) struct Planned {
-    pub(crate) check: Check,
+pub(crate) struct PlannedInitCheck {
+    pub(crate) check: DetectedCheck,
     /// Why it is not required yet.
     pub(crate) advisory: Option<String>,
 }
@@ -24,7 +24,7 @@ const POLICY: &str = "
 rules = [\"builtin:default\"]
 ";
 
-const NOTHING: &str = "
+const NO_CHECKS_NOTE: &str = "
 # No check was found here that Checkrein knows, so every \"done\" ends `unverified`. For example:
 #
 # [[verifier]]
@@ -33,11 +33,11 @@ const NOTHING: &str = "
 ";
 
 /// The text of the file.
-pub(crate) fn config(planned: &[Planned]) -> String {
+pub(crate) fn render_starter_config(planned: &[PlannedInitCheck]) -> String {
     let mut text = HEAD.to_owned();
     if planned.is_empty() {
         text.push_str(POLICY);
-        text.push_str(NOTHING);
+        text.push_str(NO_CHECKS_NOTE);
         return text;
     }
     if planned.iter().all(|one| one.advisory.is_some()) {
@@ -46,36 +46,36 @@ pub(crate) fn config(planned: &[Planned]) -> String {
         );
     }
     text.push_str(POLICY);
-    for Planned { check, advisory } in planned {
+    for PlannedInitCheck { check, advisory } in planned {
         text.push_str(&format!(
             "\n# found by: {}\n[[verifier]]\n",
-            one_line(&check.why)
+            control_chars_to_spaces(&check.why)
         ));
-        text.push_str(&format!("name = {}\n", quoted(&check.name)));
-        text.push_str(&format!("run = {}\n", quoted(&check.run)));
+        text.push_str(&format!("name = {}\n", toml_string(&check.name)));
+        text.push_str(&format!("run = {}\n", toml_string(&check.run)));
         if !check.inputs.is_empty() {
-            let inputs: Vec<String> = check.inputs.iter().map(|glob| quoted(glob)).collect();
+            let inputs: Vec<String> = check.inputs.iter().map(|glob| toml_string(glob)).collect();
             text.push_str(&format!("inputs = [{}]\n", inputs.join(", ")));
         }
         if let Some(timeout) = check.timeout {
-            text.push_str(&format!("timeout = {}\n", quoted(timeout)));
+            text.push_str(&format!("timeout = {}\n", toml_string(timeout)));
         }
         if let Some(why) = advisory {
             text.push_str(&format!(
                 "# not required, because {}; once it passes, take the next line out\nadvisory = true\n",
-                one_line(why)
+                control_chars_to_spaces(why)
             ));
         }
     }
     text
 }
 
-fn one_line(text: &str) -> String {
+fn control_chars_to_spaces(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(plain).collect()
 }
 
 /// A text in TOML.
-fn quoted(text: &str) -> String {
+fn toml_string(text: &str) -> String {
     toml_edit::Value::from(text).to_string().trim().to_owned()
 }

@@ -1,10 +1,10 @@
 //! Detection on listings: what is found, and what must not be.
 
-use super::{Planned, Tree, config, detect};
+use super::{PlannedInitCheck, RepoFiles, detect_checks, render_starter_config};
 
 /// `name: run [inputs]` of each check.
 fn found(files: &[(&str, &str)]) -> Vec<String> {
-    detect(&Tree::of(files))
+    detect_checks(&RepoFiles::repo_files_from_texts(files))
         .into_iter()
         .map(|check| {
             let inputs = check.inputs.join(" ");
@@ -259,7 +259,7 @@ fn monorepos() {
 
 #[test]
 fn names_are_never_given_twice() {
-    let checks = detect(&Tree::of(&[
+    let checks = detect_checks(&RepoFiles::repo_files_from_texts(&[
         ("a-b/go.mod", ""),
         ("a b/go.mod", ""),
         ("a/b/go.mod", ""),
@@ -272,21 +272,21 @@ fn names_are_never_given_twice() {
 
 #[test]
 fn the_file_says_why_and_compiles() {
-    let checks = detect(&Tree::of(&[
+    let checks = detect_checks(&RepoFiles::repo_files_from_texts(&[
         ("it's \"a\"/go.mod", ""),
         ("Cargo.toml", "[package]\n"),
         ("pom.xml", ""),
     ]));
-    let planned: Vec<Planned> = checks
+    let planned: Vec<PlannedInitCheck> = checks
         .into_iter()
         .enumerate()
-        .map(|(at, check)| Planned {
+        .map(|(at, check)| PlannedInitCheck {
             check,
             advisory: (at == 0).then(|| "it fails\non this tree".to_owned()),
         })
         .collect();
     for planned in [planned, Vec::new()] {
-        let text = config(&planned);
+        let text = render_starter_config(&planned);
         let source = checkrein_runtime::config::ConfigSource {
             name: "checkrein.toml".into(),
             text: text.clone(),

@@ -7,16 +7,16 @@ use checkrein_runtime::whole;
 use ignore::WalkBuilder;
 
 /// Deeper than this no test file has to lie to be seen.
-const DEPTH: usize = 6;
+const MAX_DEPTH: usize = 6;
 /// A larger tree is looked at in part.
-const MOST: usize = 50_000;
+const MAX_FILES: usize = 50_000;
 /// A manifest larger than this is none.
-const LARGEST: u64 = 512 * 1024;
+const MAX_FILE_SIZE: u64 = 512 * 1024;
 /// Of the test files so many are looked into.
-const TEST_FILES: usize = 40;
+const MAX_TEST_FILES: usize = 40;
 
 /// Folders in which a manifest is somebody else's, or an example.
-const PASSED_OVER: &[&str] = &[
+const SKIPPED_FOLDERS: &[&str] = &[
     "bench",
     "benches",
     "benchmarks",
@@ -41,17 +41,17 @@ const PASSED_OVER: &[&str] = &[
 
 /// Names of files, by their path from the root with `/`, and the text of some.
 #[derive(Debug, Default)]
-pub(crate) struct Tree {
+pub(crate) struct RepoFiles {
     files: BTreeSet<String>,
     texts: BTreeMap<String, String>,
 }
 
-impl Tree {
+impl RepoFiles {
     /// Looks at a folder on disk. What git ignores is left out.
-    pub(crate) fn read(root: &Path) -> Self {
+    pub(crate) fn read_project_tree(root: &Path) -> Self {
         let mut tree = Self::default();
         let walk = WalkBuilder::new(root)
-            .max_depth(Some(DEPTH))
+            .max_depth(Some(MAX_DEPTH))
             .hidden(false)
             .require_git(false)
             .filter_entry(|entry| {
@@ -59,11 +59,11 @@ impl Tree {
             })
             .build();
         let mut looked_into = 0;
-        for entry in walk.filter_map(Result::ok).take(MOST) {
+        for entry in walk.filter_map(Result::ok).take(MAX_FILES) {
             let Ok(path) = entry.path().strip_prefix(root) else {
                 continue;
             };
-            let Some(name) = slashes(path).filter(|name| !name.is_empty()) else {
+            let Some(name) = to_slash_path(path).filter(|name| !name.is_empty()) else {
                 continue;
             };
             if !entry.file_type().is_some_and(|kind| kind.is_file()) {
@@ -71,21 +71,21 @@ impl Tree {
             }
             let test = is_python_test(&name);
             looked_into += usize::from(test);
-            if (tells(&name) || test && looked_into <= TEST_FILES)
-                && let Ok(Some(text)) = whole::read_limited_text_file(entry.path(), LARGEST)
+            if (is_manifest_or_ci_file(&name) || test && looked_into <= MAX_TEST_FILES)
+                && let Ok(Some(text)) = whole::read_limited_text_file(entry.path(), MAX_FILE_SIZE)
             {
                 tree.texts.insert(name.clone(), text);
             }
             tree.files.insert(name);
         }
         // Ignored, and yet they say what is installed.
-        for folder in tree.folders() {
+        for folder in tree.folders_down_two_levels() {
             for name in [
                 ".venv/bin/python",
                 ".venv/Scripts/python.exe",
                 "venv/bin/python",
             ] {
-                let file = join(&folder, name);
+                let file = join_path(&folder, name);
                 if root.join(&file).exists() {
                     tree.files.insert(file);
                 }
@@ -96,7 +96,7 @@ impl Tree {
 
     /// Files by path and text.
     #[cfg(test)]
-    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn repo_files_from_texts(files: &[(&str, &str)]) -> Self {
         Self {
             files: files.iter().map(|(name, _)| (*name).to_owned()).collect(),
             texts: files
@@ -107,24 +107,31 @@ impl Tree {
     }
 
     /// Whether a folder has this file.
-    pub(crate) fn has(&self, folder: &str, name: &str) -> bool {
-        self.files.contains(&join(folder, name))
+    pub(crate) fn has_file(&self, folder: &str, name: &str) -> bool {
+        self.files.contains(&join_path(folder, name))
     }
 
     /// The first of these that a folder has.
-    pub(crate) fn first<'a>(&self, folder: &str, names: &[&'a str]) -> Option<&'a str> {
-        names.iter().copied().find(|name| self.has(folder, name))
+    pub(crate) fn first_present_file<'a>(
+        &self,
+        folder: &str,
+        names: &[&'a str],
+    ) -> Option<&'a str> {
+        names
+            .iter()
+            .copied()
+            .find(|name| self.has_file(folder, name))
     }
 
     /// The text of a folder's file; empty if there is none.
-    pub(crate) fn text(&self, folder: &str, name: &str) -> &str {
+    pub(crate) fn project_file_text(&self, folder: &str, name: &str) -> &str {
         self.texts
-            .get(&join(folder, name))
+            .get(&join_path(folder, name))
             .map_or("", String::as_str)
     }
 
     /// Files below a folder, by their path from it.
-    pub(crate) fn below(&self, folder: &str) -> impl Iterator<Item = &str> {
+    pub(crate) fn files_below(&self, folder: &str) -> impl Iterator<Item = &str> {
         let prefix = if folder.is_empty() {
             String::new()
         } else {
@@ -136,7 +143,10 @@ impl Tree {
     }
 
     /// Texts below a folder, by their path from it.
-    pub(crate) fn texts_below(&self, folder: &str) -> impl Iterator<Item = (&str, &str)> {
+    pub(crate) fn file_texts_below_folder(
+        &self,
+        folder: &str,
+    ) -> impl Iterator<Item = (&str, &str)> {
         let prefix = if folder.is_empty() {
             String::new()
         } else {
@@ -148,13 +158,13 @@ impl Tree {
     }
 
     /// The root, then folders one level down, then two.
-    pub(crate) fn folders(&self) -> Vec<String> {
+    pub(crate) fn folders_down_two_levels(&self) -> Vec<String> {
         let mut folders = BTreeSet::from([(0, String::new())]);
         for file in &self.files {
             let parts: Vec<&str> = file.split('/').collect();
             for depth in 1..=2.min(parts.len().saturating_sub(1)) {
                 let folder: Vec<&str> = parts.iter().take(depth).copied().collect();
-                let strange = |part: &&str| part.starts_with('.') || PASSED_OVER.contains(part);
+                let strange = |part: &&str| part.starts_with('.') || SKIPPED_FOLDERS.contains(part);
                 if !folder.iter().any(strange) {
                     folders.insert((depth, folder.join("/")));
                 }
@@ -165,7 +175,7 @@ impl Tree {
 }
 
 /// A path below a folder, `""` being the root.
-pub(super) fn join(folder: &str, name: &str) -> String {
+pub(super) fn join_path(folder: &str, name: &str) -> String {
     if folder.is_empty() {
         name.to_owned()
     } else {
@@ -180,7 +190,7 @@ pub(super) fn is_python_test(file: &str) -> bool {
 }
 
 /// Whether a file's text says something about checks.
-fn tells(file: &str) -> bool {
+fn is_manifest_or_ci_file(file: &str) -> bool {
     let (folder, name) = file.rsplit_once('/').unwrap_or(("", file));
     let lower = name.to_lowercase();
     matches!(
@@ -207,7 +217,7 @@ fn tells(file: &str) -> bool {
         || folder.ends_with(".github/workflows")
 }
 
-fn slashes(path: &Path) -> Option<String> {
+fn to_slash_path(path: &Path) -> Option<String> {
     let parts: Option<Vec<&str>> = path.iter().map(|part| part.to_str()).collect();
     parts.map(|parts| parts.join("/"))
 }

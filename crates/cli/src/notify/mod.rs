@@ -18,33 +18,33 @@ use checkrein_runtime::DeliveryOutcome;
 use checkrein_store::{SqliteStore, StoredApprovalRequest};
 use checkrein_verifiers::process::{self, ProcessExit};
 
-use self::turn::Turn;
-use crate::commands::approvals::what;
+use self::turn::NotifyLock;
+use crate::commands::approvals::approval_summary;
 use crate::{exit_code, ui};
 
 /// The first argument of the process beside.
-pub(crate) const BESIDE: &str = "notify-a-person";
+pub(crate) const NOTIFIER_ARGUMENT: &str = "notify-a-person";
 /// Longer a command that tells somebody need not take.
-const LIMIT: Duration = Duration::from_secs(30);
+const COMMAND_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Has a person told of what waits since this answer. Nobody waits for that.
-pub(crate) fn parked(state: &Path, decided: &DeliveryOutcome) {
+pub(crate) fn notify_person_of_parked_approval(state: &Path, decided: &DeliveryOutcome) {
     let Some(first) = decided.parked.first() else {
         return;
     };
     if decided.notify.is_none() {
         return;
     }
-    if let Err(why) = beside(state) {
+    if let Err(why) = spawn_notifier(state) {
         let id = &first.id;
-        ui::say(&format!("checkrein: {id}: nobody was told of it: {why}"));
+        ui::print_wrapped_to_stderr(&format!("checkrein: {id}: nobody was told of it: {why}"));
     }
 }
 
-fn beside(state: &Path) -> std::io::Result<()> {
+fn spawn_notifier(state: &Path) -> std::io::Result<()> {
     let mut beside = Command::new(std::env::current_exe()?);
     beside
-        .arg(BESIDE)
+        .arg(NOTIFIER_ARGUMENT)
         .arg(state)
         .stdin(Stdio::null())
         .stdout(Stdio::null())
@@ -57,9 +57,9 @@ fn beside(state: &Path) -> std::io::Result<()> {
 /// The process beside.
 pub(crate) fn main(words: &[OsString]) -> ExitCode {
     let [state] = words else {
-        return exit_code::exit(exit_code::USAGE);
+        return exit_code::to_exit_code(exit_code::USAGE);
     };
-    exit_code::exit(match tell_all(&PathBuf::from(state)) {
+    exit_code::to_exit_code(match notify_waiting_approvals(&PathBuf::from(state)) {
         Ok(()) => exit_code::YES,
         Err(_) => exit_code::NO,
     })
@@ -67,7 +67,7 @@ pub(crate) fn main(words: &[OsString]) -> ExitCode {
 
 /// Tells of everything that nobody was told of. One process does so at a time, and a person who
 /// was told a moment ago is told of all the rest at once: an agent can make many calls.
-fn tell_all(state: &Path) -> Result<(), String> {
+fn notify_waiting_approvals(state: &Path) -> Result<(), String> {
     // Nothing is made where nothing is.
     drop(SqliteStore::open_store_read_only(state).map_err(|error| error.to_string())?);
     let store = SqliteStore::open_store_in_folder(state).map_err(|error| error.to_string())?;
@@ -76,11 +76,13 @@ fn tell_all(state: &Path) -> Result<(), String> {
             .map_err(|error| error.to_string())
     };
     while !untold()?.is_empty() {
-        let Some(mut turn) = Turn::take(state).map_err(|error| error.to_string())? else {
+        let Some(mut turn) =
+            NotifyLock::try_take_notify_lock(state).map_err(|error| error.to_string())?
+        else {
             // Whoever has it looks once more after giving it back.
             return Ok(());
         };
-        turn.rest();
+        turn.wait_for_notify_interval();
         let waiting = untold()?;
         let Some((_, command)) = waiting.first() else {
             continue;
@@ -90,8 +92,8 @@ fn tell_all(state: &Path) -> Result<(), String> {
             .filter(|(_, own)| own == command)
             .map(|(row, _)| row.clone())
             .collect();
-        let told = tell(state, &rows, command);
-        turn.told();
+        let told = run_notify_command(state, &rows, command);
+        turn.record_notify_time();
         match told {
             Ok(()) => checkrein_runtime::mark_approvals_notified(&store, &rows),
             Err(why) => checkrein_runtime::mark_approvals_not_notified(&store, &rows, &why),
@@ -102,10 +104,14 @@ fn tell_all(state: &Path) -> Result<(), String> {
 }
 
 /// Runs the command with what is asked on its stdin.
-fn tell(state: &Path, rows: &[StoredApprovalRequest], command: &str) -> Result<(), String> {
-    let text: Vec<String> = rows.iter().map(asks).collect();
+fn run_notify_command(
+    state: &Path,
+    rows: &[StoredApprovalRequest],
+    command: &str,
+) -> Result<(), String> {
+    let text: Vec<String> = rows.iter().map(approval_notification_text).collect();
     let ids: Vec<&str> = rows.iter().map(|row| row.id.as_str()).collect();
-    let first = rows.first().map(what).unwrap_or_default();
+    let first = rows.first().map(approval_summary).unwrap_or_default();
     let first = match rows.len() {
         0 | 1 => first,
         several => format!("{first} (and {} more)", several - 1),
@@ -116,7 +122,7 @@ fn tell(state: &Path, rows: &[StoredApprovalRequest], command: &str) -> Result<(
         .write_all(text.join("\n").as_bytes())
         .map_err(failed)?;
     std::io::Seek::rewind(&mut stdin).map_err(failed)?;
-    let mut shell = surroundings::shell(state, command);
+    let mut shell = surroundings::notification_shell_command(state, command);
     shell
         .env("CHECKREIN_APPROVAL", ids.join(" "))
         .env("CHECKREIN_APPROVAL_WHAT", first)
@@ -130,7 +136,7 @@ fn tell(state: &Path, rows: &[StoredApprovalRequest], command: &str) -> Result<(
         // Whoever does not listen any more has given up on it.
         let _ = sender.send(wait.wait_for_command_end());
     });
-    let ended = receiver.recv_timeout(LIMIT);
+    let ended = receiver.recv_timeout(COMMAND_TIMEOUT);
     kill.kill_process_tree();
     match ended {
         Ok(Ok((ProcessExit::Exited(0), _))) => Ok(()),
@@ -144,16 +150,16 @@ fn tell(state: &Path, rows: &[StoredApprovalRequest], command: &str) -> Result<(
         Ok(Err(error)) => Err(failed(error)),
         Err(_) => Err(format!(
             "'{command}' took longer than {} s",
-            LIMIT.as_secs()
+            COMMAND_TIMEOUT.as_secs()
         )),
     }
 }
 
-fn asks(row: &StoredApprovalRequest) -> String {
+fn approval_notification_text(row: &StoredApprovalRequest) -> String {
     format!(
         "{} waits for a person: {}\nwhy: {}\nto answer, in {}: checkrein approve {id}, or: checkrein deny {id}\n",
         row.agent,
-        what(row),
+        approval_summary(row),
         row.why,
         row.root,
         id = row.id

@@ -9,13 +9,13 @@ use crate::locate;
 
 /// Where programs of the system lie.
 #[cfg(unix)]
-const PATH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
+const SYSTEM_PATH: &str = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin";
 
 /// The shell that runs `command`: in the person's own folder or, if nobody knows it, in that of
 /// our state.
-pub(super) fn shell(state: &Path, command: &str) -> Command {
-    let home = person();
-    let mut shell = plain(command);
+pub(super) fn notification_shell_command(state: &Path, command: &str) -> Command {
+    let home = person_home();
+    let mut shell = shell_with_clean_environment(command);
     shell.current_dir(home.as_deref().unwrap_or(state));
     if let Some(home) = home {
         shell.env("HOME", home);
@@ -24,16 +24,19 @@ pub(super) fn shell(state: &Path, command: &str) -> Command {
 }
 
 #[cfg(unix)]
-fn plain(command: &str) -> Command {
+fn shell_with_clean_environment(command: &str) -> Command {
     let mut shell = Command::new("/bin/sh");
-    shell.args(["-c", command]).env_clear().env("PATH", PATH);
-    for (name, is_fine) in PASSED {
+    shell
+        .args(["-c", command])
+        .env_clear()
+        .env("PATH", SYSTEM_PATH);
+    for (name, is_fine) in PASSED_VARIABLES {
         let value = std::env::var(name).ok();
         if let Some(value) = value.filter(|value| is_fine(value)) {
             shell.env(name, value);
         }
     }
-    if let Some(folder) = running() {
+    if let Some(folder) = xdg_runtime_folder() {
         let bus = folder.join("bus");
         if bus.exists() {
             let mut address = std::ffi::OsString::from("unix:path=");
@@ -47,36 +50,36 @@ fn plain(command: &str) -> Command {
 
 /// There no agent's hook finds another shell by a search path than the system's.
 #[cfg(not(unix))]
-fn plain(command: &str) -> Command {
+fn shell_with_clean_environment(command: &str) -> Command {
     let mut shell = Command::new("cmd");
     shell.args(["/C", command]);
     shell
 }
 
 #[cfg(unix)]
-type IsFine = fn(&str) -> bool;
+type EnvVariableCheck = fn(&str) -> bool;
 
 /// What says who and where a person is, and what such a value looks like: none of these can
 /// name a program or a library.
 #[cfg(unix)]
-const PASSED: &[(&str, IsFine)] = &[
-    ("USER", is_name),
-    ("LOGNAME", is_name),
-    ("LANG", is_name),
-    ("LC_ALL", is_name),
-    ("DISPLAY", is_display),
-    ("WAYLAND_DISPLAY", is_name),
+const PASSED_VARIABLES: &[(&str, EnvVariableCheck)] = &[
+    ("USER", has_only_name_characters),
+    ("LOGNAME", has_only_name_characters),
+    ("LANG", has_only_name_characters),
+    ("LC_ALL", has_only_name_characters),
+    ("DISPLAY", is_local_display),
+    ("WAYLAND_DISPLAY", has_only_name_characters),
 ];
 
 #[cfg(unix)]
-fn is_name(value: &str) -> bool {
+fn has_only_name_characters(value: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-@".contains(&byte);
     !value.is_empty() && !value.contains("..") && value.bytes().all(plain)
 }
 
 /// One of this machine.
 #[cfg(unix)]
-fn is_display(value: &str) -> bool {
+fn is_local_display(value: &str) -> bool {
     let number = value.strip_prefix(':');
     number.is_some_and(|number| {
         let plain = |byte: u8| byte.is_ascii_digit() || byte == b'.';
@@ -86,22 +89,22 @@ fn is_display(value: &str) -> bool {
 
 /// The folder of the person's session, by their account.
 #[cfg(target_os = "linux")]
-fn running() -> Option<PathBuf> {
+fn xdg_runtime_folder() -> Option<PathBuf> {
     use std::os::unix::fs::MetadataExt as _;
     let me = std::fs::metadata("/proc/self").ok()?.uid();
     Some(PathBuf::from(format!("/run/user/{me}"))).filter(|folder| folder.is_dir())
 }
 
 #[cfg(all(unix, not(target_os = "linux")))]
-fn running() -> Option<PathBuf> {
+fn xdg_runtime_folder() -> Option<PathBuf> {
     None
 }
 
 /// The person's folder: by their account, where that can be told.
-fn person() -> Option<PathBuf> {
+fn person_home() -> Option<PathBuf> {
     let home = match cfg!(target_os = "linux") {
         true => locate::account_home(),
-        false => locate::home(),
+        false => locate::home_folder(),
     };
     home.filter(|home| home.is_dir())
 }
@@ -111,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_passed_on_cannot_name_a_program() {
+    fn notifier_env_names_no_program() {
         for (value, name, display) in [
             ("ada", true, false),
             ("en_US.UTF-8", true, false),
@@ -125,8 +128,8 @@ mod tests {
             ("a b", false, false),
             ("", false, false),
         ] {
-            assert_eq!(is_name(value), name, "{value}");
-            assert_eq!(is_display(value), display, "{value}");
+            assert_eq!(has_only_name_characters(value), name, "{value}");
+            assert_eq!(is_local_display(value), display, "{value}");
         }
     }
 }

@@ -9,20 +9,20 @@ use std::time::Duration;
 use checkrein_core::ids::UnixMillis;
 use checkrein_verifiers::private_file::open_private_file;
 
-const FILE: &str = "notify.lock";
+const LOCK_FILE: &str = "notify.lock";
 /// Nobody has to be told twice within this time.
-const APART: u64 = 10_000;
+const MIN_INTERVAL_MS: u64 = 10_000;
 
-pub(super) struct Turn {
+pub(super) struct NotifyLock {
     file: File,
 }
 
-impl Turn {
+impl NotifyLock {
     /// `None` while another process has it.
-    pub(super) fn take(state: &Path) -> std::io::Result<Option<Self>> {
+    pub(super) fn try_take_notify_lock(state: &Path) -> std::io::Result<Option<Self>> {
         let mut options = File::options();
         options.read(true).write(true).truncate(false);
-        let file = open_private_file(&state.join(FILE), &mut options)?;
+        let file = open_private_file(&state.join(LOCK_FILE), &mut options)?;
         match file.try_lock() {
             Ok(()) => Ok(Some(Self { file })),
             Err(TryLockError::WouldBlock) => Ok(None),
@@ -31,17 +31,17 @@ impl Turn {
     }
 
     /// Waits until a person can be told of more.
-    pub(super) fn rest(&mut self) {
+    pub(super) fn wait_for_notify_interval(&mut self) {
         let mut text = String::new();
         // A file that says nothing tells of nobody.
         let _ = (&self.file).take(32).read_to_string(&mut text);
         let last = UnixMillis(text.trim().parse().unwrap_or_default());
         let since = checkrein_runtime::now_millis().millis_since(last);
-        std::thread::sleep(Duration::from_millis(APART.saturating_sub(since)));
+        std::thread::sleep(Duration::from_millis(MIN_INTERVAL_MS.saturating_sub(since)));
     }
 
     /// A person was told now.
-    pub(super) fn told(&mut self) {
+    pub(super) fn record_notify_time(&mut self) {
         let now = checkrein_runtime::now_millis().0.to_string();
         // Without it they are told of the next thing sooner.
         let _ = self

@@ -9,9 +9,9 @@ use checkrein_runtime::whole;
 use crate::ui::errors::CommandError;
 
 /// The text of a file; `None` if there is none.
-pub(crate) fn read(path: &Path) -> Result<Option<String>, CommandError> {
+pub(crate) fn read_text_if_present(path: &Path) -> Result<Option<String>, CommandError> {
     let wrong = |what: String| {
-        CommandError::usage(
+        CommandError::usage_error(
             format!("{}: {what}", path.display()),
             "nothing was changed in it",
         )
@@ -26,7 +26,10 @@ pub(crate) fn read(path: &Path) -> Result<Option<String>, CommandError> {
 
 /// Where a path really leads; the file itself need not exist. A file of a repo must not lead
 /// out of it.
-pub(crate) fn resolve(path: &Path, within: Option<&Path>) -> Result<PathBuf, CommandError> {
+pub(crate) fn resolve_settings_path(
+    path: &Path,
+    within: Option<&Path>,
+) -> Result<PathBuf, CommandError> {
     let real = match path.canonicalize() {
         Ok(real) => real,
         Err(_) => {
@@ -43,7 +46,7 @@ pub(crate) fn resolve(path: &Path, within: Option<&Path>) -> Result<PathBuf, Com
         .and_then(|root| root.canonicalize().ok())
         .is_some_and(|root| !real.starts_with(root));
     if dangling || outside {
-        return Err(CommandError::usage(
+        return Err(CommandError::usage_error(
             format!(
                 "{} is a link that leads {}",
                 path.display(),
@@ -59,13 +62,13 @@ pub(crate) fn resolve(path: &Path, within: Option<&Path>) -> Result<PathBuf, Com
     Ok(real)
 }
 
-/// Whether [`write`] would find a place for this file.
-pub(crate) fn writable(path: &Path) -> Result<(), CommandError> {
+/// Whether [`write_atomically`] would find a place for this file.
+pub(crate) fn ensure_settings_file_writable(path: &Path) -> Result<(), CommandError> {
     let folder = path.ancestors().skip(1).find(|above| above.exists());
     let folder = folder.unwrap_or(Path::new("."));
     match tempfile::tempfile_in(folder) {
         Ok(_) => Ok(()),
-        Err(error) => Err(CommandError::usage(
+        Err(error) => Err(CommandError::usage_error(
             format!("{} cannot be written: {error}", path.display()),
             format!("nothing was changed; mind {}", folder.display()),
         )),
@@ -74,7 +77,7 @@ pub(crate) fn writable(path: &Path) -> Result<(), CommandError> {
 
 /// Writes a file whole: beside it, synced, then in its place, with the rights it had. Says
 /// which folders had to be made, the outermost first.
-pub(crate) fn write(path: &Path, text: &str) -> io::Result<Vec<PathBuf>> {
+pub(crate) fn write_atomically(path: &Path, text: &str) -> io::Result<Vec<PathBuf>> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let mut made: Vec<PathBuf> = folder
         .ancestors()
@@ -87,7 +90,7 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<Vec<PathBuf>> {
     file.write_all(text.as_bytes())?;
     match fs::metadata(path) {
         Ok(data) => file.as_file().set_permissions(data.permissions())?,
-        Err(_) => usual_rights(file.as_file())?,
+        Err(_) => set_default_permissions(file.as_file())?,
     }
     file.as_file().sync_all()?;
     file.persist(path)?;
@@ -96,20 +99,20 @@ pub(crate) fn write(path: &Path, text: &str) -> io::Result<Vec<PathBuf>> {
 
 /// A new file is as readable as one that an editor makes.
 #[cfg(unix)]
-fn usual_rights(file: &fs::File) -> io::Result<()> {
+fn set_default_permissions(file: &fs::File) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt as _;
     file.set_permissions(fs::Permissions::from_mode(0o644))
 }
 
 #[cfg(not(unix))]
-fn usual_rights(_: &fs::File) -> io::Result<()> {
+fn set_default_permissions(_: &fs::File) -> io::Result<()> {
     Ok(())
 }
 
 /// Takes a file away, and folders that are empty without it.
-pub(crate) fn remove(path: &Path, folders: &[PathBuf]) -> io::Result<()> {
+pub(crate) fn remove_with_folders(path: &Path, folders: &[PathBuf]) -> io::Result<()> {
     match fs::remove_file(path) {
-        Err(error) if !is_missing(&error) => return Err(error),
+        Err(error) if !is_not_found_error(&error) => return Err(error),
         _ => {}
     }
     for folder in folders.iter().rev() {
@@ -121,7 +124,7 @@ pub(crate) fn remove(path: &Path, folders: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-fn is_missing(error: &io::Error) -> bool {
+fn is_not_found_error(error: &io::Error) -> bool {
     matches!(
         error.kind(),
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory

@@ -2,33 +2,42 @@
 
 /// A value to be written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Fresh {
+pub(crate) enum OrderedJson {
     Text(String),
     Number(u64),
-    List(Vec<Fresh>),
-    Object(Vec<(&'static str, Fresh)>),
+    List(Vec<OrderedJson>),
+    Object(Vec<(&'static str, OrderedJson)>),
 }
 
-impl Fresh {
-    pub(crate) fn text(text: impl Into<String>) -> Self {
-        Fresh::Text(text.into())
+impl OrderedJson {
+    pub(crate) fn new_json_string(text: impl Into<String>) -> Self {
+        OrderedJson::Text(text.into())
     }
 
     /// On one line.
-    pub(super) fn line(&self, airy: bool) -> String {
+    pub(super) fn render_json_on_one_line(&self, airy: bool) -> String {
         let comma = if airy { ", " } else { "," };
         match self {
-            Fresh::Text(text) => quoted(text),
-            Fresh::Number(number) => number.to_string(),
-            Fresh::List(items) => {
-                let items: Vec<String> = items.iter().map(|item| item.line(airy)).collect();
+            OrderedJson::Text(text) => json_string(text),
+            OrderedJson::Number(number) => number.to_string(),
+            OrderedJson::List(items) => {
+                let items: Vec<String> = items
+                    .iter()
+                    .map(|item| item.render_json_on_one_line(airy))
+                    .collect();
                 format!("[{}]", items.join(comma))
             }
-            Fresh::Object(fields) => {
+            OrderedJson::Object(fields) => {
                 let colon = if airy { ": " } else { ":" };
                 let fields: Vec<String> = fields
                     .iter()
-                    .map(|(key, value)| format!("{}{colon}{}", quoted(key), value.line(airy)))
+                    .map(|(key, value)| {
+                        format!(
+                            "{}{colon}{}",
+                            json_string(key),
+                            value.render_json_on_one_line(airy)
+                        )
+                    })
                     .collect();
                 let pad = if airy { " " } else { "" };
                 format!("{{{pad}{}{pad}}}", fields.join(comma))
@@ -37,6 +46,6 @@ impl Fresh {
     }
 }
 
-pub(super) fn quoted(text: &str) -> String {
+pub(super) fn json_string(text: &str) -> String {
     serde_json::Value::from(text).to_string()
 }

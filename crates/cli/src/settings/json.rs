@@ -3,37 +3,49 @@
 
 use checkrein_adapters::settings::HookHandlerAction;
 
-use super::fresh::quoted;
-use super::parsed::{Node, Parsed};
-use super::{Edited, Fresh, Trouble, insert, without};
+use super::fresh::json_string;
+use super::parsed::{JsonNode, JsonWithPositions};
+use super::{
+    EditedSettingsText, OrderedJson, SettingsEditError, insert_texts,
+    remove_inserted_settings_texts,
+};
 
 const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// An event's name and the group to be added to its list.
-pub(crate) type Entry = (&'static str, Fresh);
+pub(crate) type HookEventEntry = (&'static str, OrderedJson);
 
 /// Puts a group into each event's list, at its end.
-pub(crate) fn install(text: &str, entries: &[Entry]) -> Result<Edited, Trouble> {
+pub(crate) fn install_hook_entries(
+    text: &str,
+    entries: &[HookEventEntry],
+) -> Result<EditedSettingsText, SettingsEditError> {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let offset = text.len() - body.len();
-    let style = Style::of(body);
+    let style = JsonStyle::detect_json_style(body);
     if body.trim().is_empty() {
-        let written = style.document(entries);
+        let written = style.render_new_settings_json(entries);
         let end = if body.is_empty() { style.newline } else { "" };
-        return Ok(insert(text, vec![(offset, format!("{written}{end}"))]));
+        return Ok(insert_texts(
+            text,
+            vec![(offset, format!("{written}{end}"))],
+        ));
     }
-    let parsed = Parsed::of(body)?;
-    let splices = places(body, &parsed, &style, entries)?;
+    let parsed = JsonWithPositions::parse_commented_json(body)?;
+    let splices = plan_insertions(body, &parsed, &style, entries)?;
     let splices = splices.into_iter().map(|(at, piece)| (at + offset, piece));
-    Ok(insert(text, splices.collect()))
+    Ok(insert_texts(text, splices.collect()))
 }
 
 /// Takes our entries out: the very text that was put in if it is still there, else the entries
 /// and what only held them.
-pub(crate) fn remove(text: &str, inserted: &[String]) -> Result<String, Trouble> {
-    if let Some(kept) = without(text, inserted)
-        && !holds_ours(&kept)
-        && (is_whole(&kept) || !is_whole(text))
+pub(crate) fn remove_hook_entries(
+    text: &str,
+    inserted: &[String],
+) -> Result<String, SettingsEditError> {
+    if let Some(kept) = remove_inserted_settings_texts(text, inserted)
+        && !has_checkrein_entries(&kept)
+        && (is_complete_json(&kept) || !is_complete_json(text))
     {
         return Ok(kept);
     }
@@ -45,8 +57,8 @@ pub(crate) fn remove(text: &str, inserted: &[String]) -> Result<String, Trouble>
         if body.trim().is_empty() {
             break;
         }
-        let parsed = Parsed::of(body)?;
-        let Some(cuts) = first_of_ours(body, &parsed, inserted) else {
+        let parsed = JsonWithPositions::parse_commented_json(body)?;
+        let Some(cuts) = checkrein_handler_removal_ranges(body, &parsed, inserted) else {
             break;
         };
         for (from, to) in cuts.into_iter().rev() {
@@ -57,19 +69,20 @@ pub(crate) fn remove(text: &str, inserted: &[String]) -> Result<String, Trouble>
 }
 
 /// Whether any handler in it is ours.
-pub(crate) fn holds_ours(text: &str) -> bool {
+pub(crate) fn has_checkrein_entries(text: &str) -> bool {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    Parsed::of(body).is_ok_and(|parsed| first_of_ours(body, &parsed, &[]).is_some())
+    JsonWithPositions::parse_commented_json(body)
+        .is_ok_and(|parsed| checkrein_handler_removal_ranges(body, &parsed, &[]).is_some())
 }
 
 /// Whether it is blank, or JSON to its end.
-fn is_whole(text: &str) -> bool {
+fn is_complete_json(text: &str) -> bool {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
-    body.trim().is_empty() || Parsed::of(body).is_ok()
+    body.trim().is_empty() || JsonWithPositions::parse_commented_json(body).is_ok()
 }
 
 /// Whether nothing is left of a file but its braces.
-pub(crate) fn is_bare(text: &str) -> bool {
+pub(crate) fn is_empty_object(text: &str) -> bool {
     let body = text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(text);
     let blank = |c: &char| !c.is_whitespace();
     matches!(
@@ -79,15 +92,15 @@ pub(crate) fn is_bare(text: &str) -> bool {
 }
 
 /// How a file is written.
-struct Style {
+struct JsonStyle {
     newline: &'static str,
     unit: String,
     /// All of it is on one line.
     tight: bool,
 }
 
-impl Style {
-    fn of(body: &str) -> Self {
+impl JsonStyle {
+    fn detect_json_style(body: &str) -> Self {
         let newline = if body.contains("\r\n") { "\r\n" } else { "\n" };
         let trimmed = body.trim();
         let mut indents = body.lines().skip(1).filter_map(|line| {
@@ -98,27 +111,30 @@ impl Style {
         Self {
             newline,
             unit: indents.next().unwrap_or_else(|| "  ".to_owned()),
-            tight: !trimmed.contains('\n') && !is_bare(trimmed) && !trimmed.is_empty(),
+            tight: !trimmed.contains('\n') && !is_empty_object(trimmed) && !trimmed.is_empty(),
         }
     }
 
     /// A new file's text, without a last line end.
-    fn document(&self, entries: &[Entry]) -> String {
-        let hooks = self.member("hooks", entries, &self.unit);
+    fn render_new_settings_json(&self, entries: &[HookEventEntry]) -> String {
+        let hooks = self.render_hooks_member("hooks", entries, &self.unit);
         format!("{{{0}{1}{hooks}{0}}}", self.newline, self.unit)
     }
 
     /// `"hooks": { events }`, the first line's indentation left to the caller.
-    fn member(&self, key: &str, entries: &[Entry], indent: &str) -> String {
-        let key = quoted(key);
+    fn render_hooks_member(&self, key: &str, entries: &[HookEventEntry], indent: &str) -> String {
+        let key = json_string(key);
         if self.tight {
-            let events: Vec<String> = entries.iter().map(|entry| self.event(entry, "")).collect();
+            let events: Vec<String> = entries
+                .iter()
+                .map(|entry| self.render_hook_event_member(entry, ""))
+                .collect();
             return format!("{key}:{{{}}}", events.join(","));
         }
         let inner = format!("{indent}{}", self.unit);
         let events: Vec<String> = entries
             .iter()
-            .map(|entry| format!("{inner}{}", self.event(entry, &inner)))
+            .map(|entry| format!("{inner}{}", self.render_hook_event_member(entry, &inner)))
             .collect();
         let between = format!(",{}", self.newline);
         format!(
@@ -129,9 +145,9 @@ impl Style {
     }
 
     /// `"Stop": [ group ]`
-    fn event(&self, (event, group): &Entry, indent: &str) -> String {
-        let key = quoted(event);
-        let group = group.line(!self.tight);
+    fn render_hook_event_member(&self, (event, group): &HookEventEntry, indent: &str) -> String {
+        let key = json_string(event);
+        let group = group.render_json_on_one_line(!self.tight);
         if self.tight {
             return format!("{key}:[{group}]");
         }
@@ -143,47 +159,49 @@ impl Style {
 }
 
 /// What to put where.
-fn places(
+fn plan_insertions(
     body: &str,
-    parsed: &Parsed,
-    style: &Style,
-    entries: &[Entry],
-) -> Result<Vec<(usize, String)>, Trouble> {
-    let shape = |place: &str, wanted: &str| Trouble {
+    parsed: &JsonWithPositions,
+    style: &JsonStyle,
+    entries: &[HookEventEntry],
+) -> Result<Vec<(usize, String)>, SettingsEditError> {
+    let shape = |place: &str, wanted: &str| SettingsEditError {
         place: place.to_owned(),
         what: format!("this is not {wanted}, so nothing can be added to it"),
     };
     let root = &parsed.root;
-    if !root.is_object() {
+    if !root.is_json_object() {
         return Err(shape("line 1, column 1", "an object"));
     }
-    let Some(hooks) = root.get("hooks") else {
-        let end = End::of(body, parsed, style, root);
-        return Ok(vec![
-            end.splice(style, |indent| style.member("hooks", entries, indent)),
-        ]);
+    let Some(hooks) = root.json_value_of_key("hooks") else {
+        let end = JsonInsertionPoint::locate_insertion_point(body, parsed, style, root);
+        return Ok(vec![end.build_json_insertion(style, |indent| {
+            style.render_hooks_member("hooks", entries, indent)
+        })]);
     };
-    if !hooks.is_object() {
+    if !hooks.is_json_object() {
         return Err(shape("hooks", "an object"));
     }
     let mut splices = Vec::new();
-    let mut missing: Vec<&Entry> = Vec::new();
+    let mut missing: Vec<&HookEventEntry> = Vec::new();
     for entry in entries {
-        match hooks.get(entry.0) {
+        match hooks.json_value_of_key(entry.0) {
             None => missing.push(entry),
-            Some(list) if list.is_list() => {
-                let end = End::of(body, parsed, style, list);
-                splices.push(end.splice(style, |_| entry.1.line(!style.tight)));
+            Some(list) if list.is_json_array() => {
+                let end = JsonInsertionPoint::locate_insertion_point(body, parsed, style, list);
+                splices.push(end.build_json_insertion(style, |_| {
+                    entry.1.render_json_on_one_line(!style.tight)
+                }));
             }
             Some(_) => return Err(shape(&format!("hooks.{}", entry.0), "a list")),
         }
     }
     if !missing.is_empty() {
-        let end = End::of(body, parsed, style, hooks);
-        splices.push(end.splice(style, |indent| {
+        let end = JsonInsertionPoint::locate_insertion_point(body, parsed, style, hooks);
+        splices.push(end.build_json_insertion(style, |indent| {
             let events: Vec<String> = missing
                 .iter()
-                .map(|entry| style.event(entry, indent))
+                .map(|entry| style.render_hook_event_member(entry, indent))
                 .collect();
             let between = match end.lines {
                 true => format!(",{}{indent}", style.newline),
@@ -197,7 +215,7 @@ fn places(
 }
 
 /// The end of a list or an object, where something is added.
-struct End {
+struct JsonInsertionPoint {
     at: usize,
     /// Goes before what is added: a comma, if one is needed.
     comma: &'static str,
@@ -208,14 +226,21 @@ struct End {
     close: String,
 }
 
-impl End {
-    fn of(body: &str, parsed: &Parsed, style: &Style, holder: &Node) -> Self {
+impl JsonInsertionPoint {
+    fn locate_insertion_point(
+        body: &str,
+        parsed: &JsonWithPositions,
+        style: &JsonStyle,
+        holder: &JsonNode,
+    ) -> Self {
         let inside = holder.end.saturating_sub(1);
-        let children = holder.children();
+        let children = holder.child_ranges();
         let outer = line_indent(body, holder.start);
         match (children.first(), children.last()) {
             (Some(first), Some(last)) => {
-                let trailing = parsed.between(last.1, inside).find(|mark| mark.comma);
+                let trailing = parsed
+                    .json_tokens_between(last.1, inside)
+                    .find(|mark| mark.comma);
                 let gap = body.get(holder.start + 1..first.0).unwrap_or_default();
                 let lines = gap.contains('\n');
                 Self {
@@ -227,7 +252,7 @@ impl End {
                 }
             }
             _ => {
-                let comment = parsed.between(holder.start + 1, inside).last();
+                let comment = parsed.json_tokens_between(holder.start + 1, inside).last();
                 let at = comment.map_or(holder.start + 1, |mark| mark.end);
                 let rest = body.get(at..inside).unwrap_or_default();
                 let close = match rest.contains('\n') || style.tight {
@@ -246,7 +271,11 @@ impl End {
     }
 
     /// `added` is told the indentation of its first line.
-    fn splice(&self, style: &Style, added: impl FnOnce(&str) -> String) -> (usize, String) {
+    fn build_json_insertion(
+        &self,
+        style: &JsonStyle,
+        added: impl FnOnce(&str) -> String,
+    ) -> (usize, String) {
         let gap = match (self.lines, style.tight) {
             (true, _) => format!("{}{}", style.newline, self.indent),
             (false, true) => String::new(),
@@ -267,26 +296,33 @@ fn line_indent(body: &str, at: usize) -> String {
 }
 
 /// What to cut for the first handler of ours, from top to bottom.
-fn first_of_ours(body: &str, parsed: &Parsed, inserted: &[String]) -> Option<Vec<(usize, usize)>> {
+fn checkrein_handler_removal_ranges(
+    body: &str,
+    parsed: &JsonWithPositions,
+    inserted: &[String],
+) -> Option<Vec<(usize, usize)>> {
     let root = &parsed.root;
-    for (hooks_at, hooks) in members_named(root, "hooks") {
-        for (event_at, event) in hooks.members().iter().enumerate() {
-            for (group_at, group) in event.value.items().iter().enumerate() {
-                let Some(handlers) = group.get("hooks") else {
+    for (hooks_at, hooks) in json_members_named(root, "hooks") {
+        for (event_at, event) in hooks.object_members().iter().enumerate() {
+            for (group_at, group) in event.value.json_list_items().iter().enumerate() {
+                let Some(handlers) = group.json_value_of_key("hooks") else {
                     continue;
                 };
-                let ours = handlers.items().iter().position(is_ours);
+                let ours = handlers
+                    .json_list_items()
+                    .iter()
+                    .position(is_checkrein_handler);
                 let Some(handler_at) = ours else { continue };
                 // What holds nothing but this goes with it, if we made it.
-                let made = |name: &str| inserted.is_empty() || was_made(inserted, name);
-                return Some(if handlers.items().len() > 1 {
-                    cut(body, parsed, handlers, handler_at)
-                } else if event.value.items().len() > 1 || !made(&event.key) {
-                    cut(body, parsed, &event.value, group_at)
-                } else if hooks.members().len() > 1 || !made("hooks") {
-                    cut(body, parsed, hooks, event_at)
+                let made = |name: &str| inserted.is_empty() || is_inserted_key(inserted, name);
+                return Some(if handlers.json_list_items().len() > 1 {
+                    child_removal_ranges(body, parsed, handlers, handler_at)
+                } else if event.value.json_list_items().len() > 1 || !made(&event.key) {
+                    child_removal_ranges(body, parsed, &event.value, group_at)
+                } else if hooks.object_members().len() > 1 || !made("hooks") {
+                    child_removal_ranges(body, parsed, hooks, event_at)
                 } else {
-                    cut(body, parsed, root, hooks_at)
+                    child_removal_ranges(body, parsed, root, hooks_at)
                 });
             }
         }
@@ -294,16 +330,19 @@ fn first_of_ours(body: &str, parsed: &Parsed, inserted: &[String]) -> Option<Vec
     None
 }
 
-fn members_named<'a>(node: &'a Node, key: &'a str) -> impl Iterator<Item = (usize, &'a Node)> {
-    let named = node.members().iter().enumerate();
+fn json_members_named<'a>(
+    node: &'a JsonNode,
+    key: &'a str,
+) -> impl Iterator<Item = (usize, &'a JsonNode)> {
+    let named = node.object_members().iter().enumerate();
     named
         .filter(move |(_, member)| member.key == key)
         .map(|(at, member)| (at, &member.value))
 }
 
 /// Whether what was put in brought this key with it.
-fn was_made(inserted: &[String], name: &str) -> bool {
-    let key = quoted(name);
+fn is_inserted_key(inserted: &[String], name: &str) -> bool {
+    let key = json_string(name);
     inserted.iter().any(|piece| {
         let piece = piece.trim_start_matches([',', ' ', '\t', '\r', '\n']);
         match name {
@@ -319,15 +358,21 @@ fn was_made(inserted: &[String], name: &str) -> bool {
     })
 }
 
-fn is_ours(handler: &Node) -> bool {
-    let Some(command) = handler.get("command").and_then(Node::text) else {
+fn is_checkrein_handler(handler: &JsonNode) -> bool {
+    let Some(command) = handler
+        .json_value_of_key("command")
+        .and_then(JsonNode::json_string_value)
+    else {
         return false;
     };
     let args = handler
-        .get("args")
-        .filter(|args| args.is_list())
+        .json_value_of_key("args")
+        .filter(|args| args.is_json_array())
         .map(|args| {
-            let texts = args.items().iter().filter_map(Node::text);
+            let texts = args
+                .json_list_items()
+                .iter()
+                .filter_map(JsonNode::json_string_value);
             texts.map(str::to_owned).collect()
         });
     HookHandlerAction::Command {
@@ -339,8 +384,13 @@ fn is_ours(handler: &Node) -> bool {
 
 /// The ranges to cut for one child of a list or an object: with the comma that it no longer
 /// needs and the blanks before it; comments stay.
-fn cut(body: &str, parsed: &Parsed, holder: &Node, at: usize) -> Vec<(usize, usize)> {
-    let children = holder.children();
+fn child_removal_ranges(
+    body: &str,
+    parsed: &JsonWithPositions,
+    holder: &JsonNode,
+    at: usize,
+) -> Vec<(usize, usize)> {
+    let children = holder.child_ranges();
     let Some(&(start, end)) = children.get(at) else {
         return Vec::new();
     };
@@ -348,20 +398,24 @@ fn cut(body: &str, parsed: &Parsed, holder: &Node, at: usize) -> Vec<(usize, usi
     let next = children.get(at + 1);
     let before = at.checked_sub(1).and_then(|at| children.get(at));
     let comma_after = parsed
-        .between(end, next.map_or(inside, |next| next.0))
+        .json_tokens_between(end, next.map_or(inside, |next| next.0))
         .find(|mark| mark.comma);
     match (before, next) {
         (_, Some(_)) => {
             let after = comma_after.map_or(end, |mark| mark.end);
-            let to = parsed.next(after).map_or(after, |mark| mark.start);
+            let to = parsed
+                .next_json_token_from(after)
+                .map_or(after, |mark| mark.start);
             vec![(start, to)]
         }
         (Some(before), None) => match comma_after {
             // The one before keeps its comma as the file's trailing one.
-            Some(trailing) => vec![(blanks_before(body, parsed, start), trailing.end)],
+            Some(trailing) => vec![(whitespace_start_before(body, parsed, start), trailing.end)],
             None => {
-                let comma = parsed.between(before.1, start).find(|mark| mark.comma);
-                let from = blanks_before(body, parsed, start);
+                let comma = parsed
+                    .json_tokens_between(before.1, start)
+                    .find(|mark| mark.comma);
+                let from = whitespace_start_before(body, parsed, start);
                 match comma {
                     Some(comma) if comma.end == from => vec![(comma.start, end)],
                     Some(comma) => vec![(comma.start, comma.end), (from, end)],
@@ -372,7 +426,7 @@ fn cut(body: &str, parsed: &Parsed, holder: &Node, at: usize) -> Vec<(usize, usi
         (None, None) => {
             let to = comma_after.map_or(end, |mark| mark.end);
             let rest = body.get(to..inside).unwrap_or_default();
-            let from = blanks_before(body, parsed, start);
+            let from = whitespace_start_before(body, parsed, start);
             let empty = from == holder.start + 1 && rest.trim().is_empty();
             vec![(from, if empty { inside } else { to })]
         }
@@ -380,10 +434,12 @@ fn cut(body: &str, parsed: &Parsed, holder: &Node, at: usize) -> Vec<(usize, usi
 }
 
 /// Where the blanks before a place begin; the end of a comment's line is no blank.
-fn blanks_before(body: &str, parsed: &Parsed, at: usize) -> usize {
+fn whitespace_start_before(body: &str, parsed: &JsonWithPositions, at: usize) -> usize {
     let before = body.get(..at).unwrap_or_default();
     let from = before.trim_end_matches([' ', '\t', '\r', '\n']).len();
-    let comment = parsed.ending(from).is_some_and(|mark| mark.to_line_end);
+    let comment = parsed
+        .token_ending_at(from)
+        .is_some_and(|mark| mark.to_line_end);
     let blanks = before.get(from..).unwrap_or_default();
     match blanks.find('\n') {
         Some(end) if comment => from + end + 1,

@@ -11,12 +11,12 @@ pub(crate) mod record;
 mod tests;
 pub(crate) mod toml;
 
-pub(crate) use fresh::Fresh;
-use record::{What, Written};
+pub(crate) use fresh::OrderedJson;
+use record::{InitWrittenFile, InitWrittenFileKind};
 
 /// A text with our entries in it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Edited {
+pub(crate) struct EditedSettingsText {
     pub(crate) text: String,
     /// What was put in, from top to bottom.
     pub(crate) inserted: Vec<String>,
@@ -24,14 +24,14 @@ pub(crate) struct Edited {
 
 /// Why a text is left alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Trouble {
+pub(crate) struct SettingsEditError {
     /// `line 3, column 7`, or `hooks.Stop`.
     pub(crate) place: String,
     pub(crate) what: String,
 }
 
 /// Takes texts out again that were put in, if they are all still there, in order.
-pub(crate) fn without(text: &str, inserted: &[String]) -> Option<String> {
+pub(crate) fn remove_inserted_settings_texts(text: &str, inserted: &[String]) -> Option<String> {
     if inserted.is_empty() {
         return None;
     }
@@ -48,34 +48,37 @@ pub(crate) fn without(text: &str, inserted: &[String]) -> Option<String> {
 
 /// A file's text without anything of ours in it; `None` if nothing would be left of a file
 /// that was not there before.
-pub(crate) fn without_ours(written: &Written, now: &str) -> Result<Option<String>, Trouble> {
+pub(crate) fn remove_checkrein_entries(
+    written: &InitWrittenFile,
+    now: &str,
+) -> Result<Option<String>, SettingsEditError> {
     let inserted = &written.inserted;
     let (text, empty) = match &written.what {
-        What::Hooks => {
-            let text = json::remove(now, inserted)?;
-            let empty = json::is_bare(&text);
+        InitWrittenFileKind::Hooks => {
+            let text = json::remove_hook_entries(now, inserted)?;
+            let empty = json::is_empty_object(&text);
             (text, empty)
         }
-        What::Reviews(keys) => {
-            let text = toml::remove(now, inserted, keys)?;
+        InitWrittenFileKind::Reviews(keys) => {
+            let text = toml::remove_hook_reviews(now, inserted, keys)?;
             let empty = text.trim().is_empty();
             (text, empty)
         }
-        What::Lines => {
-            let text = without(now, inserted).unwrap_or_else(|| {
+        InitWrittenFileKind::Lines => {
+            let text = remove_inserted_settings_texts(now, inserted).unwrap_or_else(|| {
                 let ours = |line: &&str| !inserted.iter().any(|piece| piece.trim() == line.trim());
                 now.split_inclusive('\n').filter(ours).collect()
             });
             let empty = text.trim().is_empty();
             (text, empty)
         }
-        What::Config | What::Reports => (now.to_owned(), false),
+        InitWrittenFileKind::Config | InitWrittenFileKind::Reports => (now.to_owned(), false),
     };
     Ok((written.before.is_some() || !empty).then_some(text))
 }
 
 /// Texts put in at places, all of them places of the old text.
-fn insert(text: &str, mut splices: Vec<(usize, String)>) -> Edited {
+fn insert_texts(text: &str, mut splices: Vec<(usize, String)>) -> EditedSettingsText {
     splices.sort_by_key(|(at, _)| *at);
     let mut out = String::new();
     let mut from = 0;
@@ -85,19 +88,19 @@ fn insert(text: &str, mut splices: Vec<(usize, String)>) -> Edited {
         from = *at;
     }
     out.push_str(text.get(from..).unwrap_or_default());
-    Edited {
+    EditedSettingsText {
         text: out,
         inserted: splices.into_iter().map(|(_, piece)| piece).collect(),
     }
 }
 
 /// A line put in at the end of a text of lines.
-pub(crate) fn with_line(text: &str, line: &str) -> Edited {
+pub(crate) fn append_settings_line(text: &str, line: &str) -> EditedSettingsText {
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
     let before = if text.is_empty() || text.ends_with('\n') {
         ""
     } else {
         newline
     };
-    insert(text, vec![(text.len(), format!("{before}{line}{newline}"))])
+    insert_texts(text, vec![(text.len(), format!("{before}{line}{newline}"))])
 }

@@ -6,44 +6,44 @@ use jsonc_parser::common::Ranged as _;
 use jsonc_parser::tokens::Token;
 use jsonc_parser::{CollectOptions, CommentCollectionStrategy, ParseOptions, parse_to_ast};
 
-use super::Trouble;
+use super::SettingsEditError;
 
 /// A parsed text.
 #[derive(Debug)]
-pub(super) struct Parsed {
-    pub(super) root: Node,
-    marks: Vec<Mark>,
+pub(super) struct JsonWithPositions {
+    pub(super) root: JsonNode,
+    marks: Vec<JsonToken>,
 }
 
 /// A value.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct JsonNode {
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) kind: Kind,
+    pub(super) kind: JsonNodeKind,
 }
 
-/// See [`Node`].
+/// See [`JsonNode`].
 #[derive(Debug)]
-pub(super) enum Kind {
-    Object(Vec<Member>),
-    List(Vec<Node>),
+pub(super) enum JsonNodeKind {
+    Object(Vec<JsonMember>),
+    List(Vec<JsonNode>),
     Text(String),
     Other,
 }
 
 /// A key and its value.
 #[derive(Debug)]
-pub(super) struct Member {
+pub(super) struct JsonMember {
     pub(super) key: String,
     pub(super) start: usize,
     pub(super) end: usize,
-    pub(super) value: Node,
+    pub(super) value: JsonNode,
 }
 
 /// A comma, a comment, or anything else that is no blank.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Mark {
+pub(super) struct JsonToken {
     pub(super) start: usize,
     pub(super) end: usize,
     pub(super) comma: bool,
@@ -51,8 +51,8 @@ pub(super) struct Mark {
     pub(super) to_line_end: bool,
 }
 
-impl Parsed {
-    pub(super) fn of(text: &str) -> Result<Self, Trouble> {
+impl JsonWithPositions {
+    pub(super) fn parse_commented_json(text: &str) -> Result<Self, SettingsEditError> {
         let collect = CollectOptions {
             comments: CommentCollectionStrategy::AsTokens,
             tokens: true,
@@ -69,7 +69,7 @@ impl Parsed {
             allow_non_finite_numbers: false,
             allow_extended_string_escapes: false,
         };
-        let result = parse_to_ast(text, &collect, &strict).map_err(|error| Trouble {
+        let result = parse_to_ast(text, &collect, &strict).map_err(|error| SettingsEditError {
             place: format!(
                 "line {}, column {}",
                 error.line_display(),
@@ -77,11 +77,15 @@ impl Parsed {
             ),
             what: format!("not JSON: {}", error.kind()),
         })?;
-        let root = result.value.as_ref().map(node).ok_or_else(|| Trouble {
-            place: "line 1, column 1".to_owned(),
-            what: "nothing but blanks and comments".to_owned(),
-        })?;
-        let marks = result.tokens.into_iter().flatten().map(|token| Mark {
+        let root = result
+            .value
+            .as_ref()
+            .map(to_json_node)
+            .ok_or_else(|| SettingsEditError {
+                place: "line 1, column 1".to_owned(),
+                what: "nothing but blanks and comments".to_owned(),
+            })?;
+        let marks = result.tokens.into_iter().flatten().map(|token| JsonToken {
             start: token.range.start,
             end: token.range.end,
             comma: token.token == Token::Comma,
@@ -94,92 +98,98 @@ impl Parsed {
     }
 
     /// Marks between two places.
-    pub(super) fn between(&self, from: usize, to: usize) -> impl Iterator<Item = &Mark> {
+    pub(super) fn json_tokens_between(
+        &self,
+        from: usize,
+        to: usize,
+    ) -> impl Iterator<Item = &JsonToken> {
         self.marks
             .iter()
             .filter(move |mark| mark.start >= from && mark.end <= to)
     }
 
     /// The mark that ends at a place.
-    pub(super) fn ending(&self, at: usize) -> Option<&Mark> {
+    pub(super) fn token_ending_at(&self, at: usize) -> Option<&JsonToken> {
         self.marks.iter().find(|mark| mark.end == at)
     }
 
     /// The first mark at or after a place.
-    pub(super) fn next(&self, from: usize) -> Option<&Mark> {
+    pub(super) fn next_json_token_from(&self, from: usize) -> Option<&JsonToken> {
         self.marks.iter().find(|mark| mark.start >= from)
     }
 }
 
-impl Node {
+impl JsonNode {
     /// The value of a key; of several the last, as agents take it.
-    pub(super) fn get(&self, key: &str) -> Option<&Node> {
-        self.members()
+    pub(super) fn json_value_of_key(&self, key: &str) -> Option<&JsonNode> {
+        self.object_members()
             .iter()
             .rev()
             .find(|member| member.key == key)
             .map(|member| &member.value)
     }
 
-    pub(super) fn members(&self) -> &[Member] {
+    pub(super) fn object_members(&self) -> &[JsonMember] {
         match &self.kind {
-            Kind::Object(members) => members,
-            Kind::List(_) | Kind::Text(_) | Kind::Other => &[],
+            JsonNodeKind::Object(members) => members,
+            JsonNodeKind::List(_) | JsonNodeKind::Text(_) | JsonNodeKind::Other => &[],
         }
     }
 
-    pub(super) fn items(&self) -> &[Node] {
+    pub(super) fn json_list_items(&self) -> &[JsonNode] {
         match &self.kind {
-            Kind::List(items) => items,
-            Kind::Object(_) | Kind::Text(_) | Kind::Other => &[],
+            JsonNodeKind::List(items) => items,
+            JsonNodeKind::Object(_) | JsonNodeKind::Text(_) | JsonNodeKind::Other => &[],
         }
     }
 
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(super) fn json_string_value(&self) -> Option<&str> {
         match &self.kind {
-            Kind::Text(text) => Some(text),
-            Kind::Object(_) | Kind::List(_) | Kind::Other => None,
+            JsonNodeKind::Text(text) => Some(text),
+            JsonNodeKind::Object(_) | JsonNodeKind::List(_) | JsonNodeKind::Other => None,
         }
     }
 
     /// Places of what it holds.
-    pub(super) fn children(&self) -> Vec<(usize, usize)> {
+    pub(super) fn child_ranges(&self) -> Vec<(usize, usize)> {
         match &self.kind {
-            Kind::Object(members) => members.iter().map(|one| (one.start, one.end)).collect(),
-            Kind::List(items) => items.iter().map(|item| (item.start, item.end)).collect(),
-            Kind::Text(_) | Kind::Other => Vec::new(),
+            JsonNodeKind::Object(members) => {
+                members.iter().map(|one| (one.start, one.end)).collect()
+            }
+            JsonNodeKind::List(items) => items.iter().map(|item| (item.start, item.end)).collect(),
+            JsonNodeKind::Text(_) | JsonNodeKind::Other => Vec::new(),
         }
     }
 
-    pub(super) fn is_object(&self) -> bool {
-        matches!(self.kind, Kind::Object(_))
+    pub(super) fn is_json_object(&self) -> bool {
+        matches!(self.kind, JsonNodeKind::Object(_))
     }
 
-    pub(super) fn is_list(&self) -> bool {
-        matches!(self.kind, Kind::List(_))
+    pub(super) fn is_json_array(&self) -> bool {
+        matches!(self.kind, JsonNodeKind::List(_))
     }
 }
 
-fn node(value: &Value<'_>) -> Node {
+fn to_json_node(value: &Value<'_>) -> JsonNode {
     let range = value.range();
     let kind = match value {
-        Value::Object(object) => Kind::Object(
+        Value::Object(object) => JsonNodeKind::Object(
             object
                 .properties
                 .iter()
-                .map(|property| Member {
+                .map(|property| JsonMember {
                     key: property.name.as_str().to_owned(),
                     start: property.range.start,
                     end: property.range.end,
-                    value: node(&property.value),
+                    value: to_json_node(&property.value),
                 })
                 .collect(),
         ),
-        Value::Array(list) => Kind::List(list.elements.iter().map(node).collect()),
-        Value::StringLit(text) => Kind::Text(text.value.clone().into_owned()),
-        Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => Kind::Other,
+        Value::Array(list) => JsonNodeKind::List(list.elements.iter().map(to_json_node).collect()),
+        Value::StringLit(text) => JsonNodeKind::Text(text.value.clone().into_owned()),
+        Value::NumberLit(_) | Value::BooleanLit(_) | Value::NullKeyword(_) => JsonNodeKind::Other,
     };
-    Node {
+    JsonNode {
         start: range.start,
         end: range.end,
         kind,

@@ -12,19 +12,19 @@ const VERSION: u32 = 1;
 
 /// `installed.json`
 #[derive(Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Installed {
+pub(crate) struct InstallRecord {
     version: u32,
-    pub(crate) files: Vec<Written>,
+    pub(crate) files: Vec<InitWrittenFile>,
     #[serde(skip)]
     state: PathBuf,
 }
 
 /// A file that `init` wrote.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Written {
+pub(crate) struct InitWrittenFile {
     pub(crate) path: PathBuf,
-    pub(crate) what: What,
-    pub(crate) scope: Scope,
+    pub(crate) what: InitWrittenFileKind,
+    pub(crate) scope: InstallScope,
     /// The agent it is for; none = for all.
     pub(crate) agent: Option<String>,
     /// The repo it was written from.
@@ -42,7 +42,7 @@ pub(crate) struct Written {
 /// Whose files hooks go into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Scope {
+pub(crate) enum InstallScope {
     /// This person's, in this repo.
     Person,
     /// Those that all who clone the repo get.
@@ -54,7 +54,7 @@ pub(crate) enum Scope {
 /// How its entries are told from the rest.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum What {
+pub(crate) enum InitWrittenFileKind {
     /// Hook entries that call us.
     Hooks,
     /// Reviews of these handlers.
@@ -67,13 +67,13 @@ pub(crate) enum What {
     Reports,
 }
 
-pub(crate) fn digest(text: &str) -> String {
+pub(crate) fn text_digest(text: &str) -> String {
     Digest::hash_bytes(text.as_bytes()).to_hex()
 }
 
-impl Installed {
+impl InstallRecord {
     /// The record in this state folder; an empty one if there is none.
-    pub(crate) fn open(state: &Path) -> io::Result<Self> {
+    pub(crate) fn open_or_create(state: &Path) -> io::Result<Self> {
         let file = state.join("installed.json");
         let wrong = |error: &dyn std::fmt::Display| {
             io::Error::other(format!(
@@ -97,41 +97,44 @@ impl Installed {
         Ok(installed)
     }
 
-    pub(crate) fn of(&self, path: &Path) -> Option<&Written> {
+    pub(crate) fn init_written_file_at(&self, path: &Path) -> Option<&InitWrittenFile> {
         self.files.iter().find(|written| written.path == path)
     }
 
     /// Keeps a file's bytes from before.
-    pub(crate) fn keep(&self, text: &str) -> io::Result<String> {
-        let digest = digest(text);
-        whole::write_atomically(&self.copy(&digest), text.as_bytes())?;
+    pub(crate) fn save_original_file_text(&self, text: &str) -> io::Result<String> {
+        let digest = text_digest(text);
+        whole::write_atomically(&self.settings_backup_path(&digest), text.as_bytes())?;
         Ok(digest)
     }
 
     /// A file's bytes from before.
-    pub(crate) fn kept(&self, digest: &str) -> io::Result<String> {
-        let text = whole::read_limited_text_file(&self.copy(digest), whole::MAX_CONFIG_BYTES)?;
+    pub(crate) fn read_settings_backup(&self, digest: &str) -> io::Result<String> {
+        let text = whole::read_limited_text_file(
+            &self.settings_backup_path(digest),
+            whole::MAX_CONFIG_BYTES,
+        )?;
         text.ok_or_else(|| io::Error::from(io::ErrorKind::NotFound))
     }
 
-    fn copy(&self, digest: &str) -> PathBuf {
+    fn settings_backup_path(&self, digest: &str) -> PathBuf {
         self.state.join("installed").join(digest)
     }
 
     /// Notes a file, in place of an older note of it.
-    pub(crate) fn note(&mut self, written: Written) -> io::Result<()> {
+    pub(crate) fn record_installed_file(&mut self, written: InitWrittenFile) -> io::Result<()> {
         self.files.retain(|other| other.path != written.path);
         self.files.push(written);
-        self.save()
+        self.save_installed_files()
     }
 
     /// Forgets a file.
-    pub(crate) fn forget(&mut self, path: &Path) -> io::Result<()> {
+    pub(crate) fn forget_installed_file(&mut self, path: &Path) -> io::Result<()> {
         self.files.retain(|written| written.path != path);
-        self.save()
+        self.save_installed_files()
     }
 
-    fn save(&self) -> io::Result<()> {
+    fn save_installed_files(&self) -> io::Result<()> {
         let file = self.state.join("installed.json");
         if self.files.is_empty() {
             whole::remove_file(&file)?;

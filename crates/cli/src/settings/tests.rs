@@ -4,8 +4,8 @@
 use checkrein_adapters::find_adapter;
 use checkrein_adapters::settings::ParsedHookSettings;
 
-use super::json::{self, Entry};
-use super::{Edited, Fresh, toml, without};
+use super::json::{self, HookEventEntry};
+use super::{EditedSettingsText, OrderedJson, remove_inserted_settings_texts, toml};
 
 /// Name and text of each settings file that somebody could have.
 fn fixtures() -> Vec<(String, String)> {
@@ -24,28 +24,31 @@ fn fixtures() -> Vec<(String, String)> {
     found
 }
 
-fn entries(deadline: u64) -> Vec<Entry> {
+fn entries(deadline: u64) -> Vec<HookEventEntry> {
     ["SessionStart", "PreToolUse", "Stop"]
         .map(|event| {
-            let handler = Fresh::Object(vec![
-                ("type", Fresh::text("command")),
-                ("command", Fresh::text("/opt/checkrein")),
+            let handler = OrderedJson::Object(vec![
+                ("type", OrderedJson::new_json_string("command")),
+                ("command", OrderedJson::new_json_string("/opt/checkrein")),
                 (
                     "args",
-                    Fresh::List(vec![Fresh::text("hook"), Fresh::text("claude-code")]),
+                    OrderedJson::List(vec![
+                        OrderedJson::new_json_string("hook"),
+                        OrderedJson::new_json_string("claude-code"),
+                    ]),
                 ),
-                ("timeout", Fresh::Number(deadline)),
+                ("timeout", OrderedJson::Number(deadline)),
             ]);
             (
                 event,
-                Fresh::Object(vec![("hooks", Fresh::List(vec![handler]))]),
+                OrderedJson::Object(vec![("hooks", OrderedJson::List(vec![handler]))]),
             )
         })
         .into()
 }
 
-fn install(text: &str) -> Edited {
-    json::install(text, &entries(30)).unwrap()
+fn install(text: &str) -> EditedSettingsText {
+    json::install_hook_entries(text, &entries(30)).unwrap()
 }
 
 fn read(text: &str) -> ParsedHookSettings {
@@ -94,7 +97,11 @@ fn what_is_put_in_is_seen_by_the_agent_and_others_stay() {
                 edited.text
             );
         }
-        assert!(json::holds_ours(&edited.text), "{name}:\n{}", edited.text);
+        assert!(
+            json::has_checkrein_entries(&edited.text),
+            "{name}:\n{}",
+            edited.text
+        );
     }
 }
 
@@ -103,12 +110,12 @@ fn nothing_but_our_text_is_put_in() {
     for (name, before) in fixtures() {
         let edited = install(&before);
         assert_eq!(
-            without(&edited.text, &edited.inserted).as_deref(),
+            remove_inserted_settings_texts(&edited.text, &edited.inserted).as_deref(),
             Some(before.as_str()),
             "{name}"
         );
         assert_eq!(
-            json::remove(&edited.text, &edited.inserted).unwrap(),
+            json::remove_hook_entries(&edited.text, &edited.inserted).unwrap(),
             before,
             "{name}"
         );
@@ -187,7 +194,7 @@ fn edits_in_between_stay_and_nothing_else() {
                 mine.insert_str(gap, word);
                 let mut with_ours = edited.text.clone();
                 with_ours.insert_str(shifted, word);
-                let kept = json::remove(&with_ours, &edited.inserted).unwrap();
+                let kept = json::remove_hook_entries(&with_ours, &edited.inserted).unwrap();
                 assert_eq!(kept, mine, "{name} at {gap}");
                 tried += 1;
             }
@@ -210,8 +217,8 @@ fn a_rewritten_file_loses_our_entries_and_only_them() {
             value.to_string(),
             serde_json::to_string_pretty(&value).unwrap(),
         ] {
-            let kept = json::remove(&rewritten, &edited.inserted).unwrap();
-            assert!(!json::holds_ours(&kept), "{name}:\n{kept}");
+            let kept = json::remove_hook_entries(&rewritten, &edited.inserted).unwrap();
+            assert!(!json::has_checkrein_entries(&kept), "{name}:\n{kept}");
             let mut expected: serde_json::Value =
                 serde_json::from_str(before.trim_start_matches('\u{feff}'))
                     .unwrap_or_else(|_| serde_json::json!({}));
@@ -230,7 +237,7 @@ fn new_entries_beside_ours_survive() {
         let edited = install(&before);
         let ours = &entries(30)[2].1;
         for airy in [true, false] {
-            let group = ours.line(airy);
+            let group = ours.render_json_on_one_line(airy);
             let theirs = group.replace("/opt/checkrein", "/opt/other");
             for both in [format!("{group},\n{theirs}"), format!("{theirs}, {group}")] {
                 // The stop's group, which is the last of its kind.
@@ -239,8 +246,8 @@ fn new_entries_beside_ours_survive() {
                 };
                 let mut text = edited.text.clone();
                 text.replace_range(at..at + group.len(), &both);
-                let kept = json::remove(&text, &edited.inserted).unwrap();
-                assert!(!json::holds_ours(&kept), "{name}:\n{kept}");
+                let kept = json::remove_hook_entries(&text, &edited.inserted).unwrap();
+                assert!(!json::has_checkrein_entries(&kept), "{name}:\n{kept}");
                 assert_eq!(kept.matches("/opt/other").count(), 1, "{name}:\n{kept}");
                 if !read(&before).agent_ignores_settings_file() {
                     assert_eq!(
@@ -263,8 +270,8 @@ fn new_entries_beside_ours_survive() {
 fn putting_in_anew_replaces_what_was_there() {
     for (name, before) in fixtures() {
         let first = install(&before);
-        let bare = json::remove(&first.text, &[]).unwrap();
-        let again = json::install(&bare, &entries(60)).unwrap();
+        let bare = json::remove_hook_entries(&first.text, &[]).unwrap();
+        let again = json::install_hook_entries(&bare, &entries(60)).unwrap();
         assert_eq!(again.text.matches("/opt/checkrein").count(), 3, "{name}");
         assert!(
             !again.text.contains(": 30") && !again.text.contains(":30"),
@@ -283,14 +290,14 @@ fn what_cannot_be_edited_is_named() {
         ("{\"hooks\": {\"Stop\": {}}}", "hooks.Stop"),
         ("{\"a\" 1}", "line 1, column 6"),
     ] {
-        let trouble = json::install(text, &entries(30)).unwrap_err();
+        let trouble = json::install_hook_entries(text, &entries(30)).unwrap_err();
         assert_eq!(trouble.place, place, "{text}: {}", trouble.what);
     }
 }
 
 #[test]
 fn reviews_go_in_and_out_to_the_byte() {
-    let reviews: Vec<toml::Review> = vec![
+    let reviews: Vec<toml::ReviewedHookDigest> = vec![
         (
             "/home/dev/a b/.codex/hooks.json:stop:0:0".to_owned(),
             "sha256:aa".to_owned(),
@@ -313,7 +320,7 @@ fn reviews_go_in_and_out_to_the_byte() {
             "[hooks]\n[[hooks.Stop]]\n[[hooks.Stop.hooks]]\ntype = \"command\"\ncommand = \"x\"\n{theirs}\n"
         ),
     ] {
-        let edited = toml::install(&before, &reviews).unwrap();
+        let edited = toml::write_codex_hook_reviews(&before, &reviews).unwrap();
         let config = checkrein_adapters::codex_trust::parse_codex_config(&edited.text).unwrap();
         for (key, hash) in &reviews {
             assert_eq!(
@@ -330,15 +337,15 @@ fn reviews_go_in_and_out_to_the_byte() {
                 .is_some()
         );
         assert_eq!(
-            toml::remove(&edited.text, &edited.inserted, &keys).unwrap(),
+            toml::remove_hook_reviews(&edited.text, &edited.inserted, &keys).unwrap(),
             before
         );
         // The person added something at the end and changed something above.
         let changed = format!("# new\n{}\n[tui2]\ny = 2 # two\n", edited.text);
-        let kept = toml::remove(&changed, &edited.inserted, &keys).unwrap();
+        let kept = toml::remove_hook_reviews(&changed, &edited.inserted, &keys).unwrap();
         assert_eq!(kept, format!("# new\n{before}\n[tui2]\ny = 2 # two\n"));
         // Without the text that was put in, the names are enough.
-        let kept = toml::remove(&edited.text, &[], &keys).unwrap();
+        let kept = toml::remove_hook_reviews(&edited.text, &[], &keys).unwrap();
         assert!(
             !kept.contains("sha256:aa") && !kept.contains("sha256:bb"),
             "{kept}"
@@ -349,22 +356,22 @@ fn reviews_go_in_and_out_to_the_byte() {
             "{kept}"
         );
         // Again, and renewed.
-        let again = toml::install(&edited.text, &reviews).unwrap();
+        let again = toml::write_codex_hook_reviews(&edited.text, &reviews).unwrap();
         assert_eq!(again.text, edited.text);
         let mut renewed = reviews.clone();
         renewed[0].1 = "sha256:dd".to_owned();
-        let again = toml::install(&edited.text, &renewed).unwrap();
+        let again = toml::write_codex_hook_reviews(&edited.text, &renewed).unwrap();
         assert!(again.text.contains("sha256:dd") && !again.text.contains("sha256:aa"));
     }
     let inline = "hooks = { }\n";
-    let edited = toml::install(inline, &reviews).unwrap();
+    let edited = toml::write_codex_hook_reviews(inline, &reviews).unwrap();
     assert!(
         checkrein_adapters::codex_trust::parse_codex_config(&edited.text)
             .unwrap()
             .reviewed_hook_digest(&keys[0])
             .is_some()
     );
-    assert!(toml::install("[", &reviews).is_err());
+    assert!(toml::write_codex_hook_reviews("[", &reviews).is_err());
 }
 
 /// Random numbers that are the same everywhere.
@@ -459,17 +466,17 @@ fn random_settings_survive() {
     for round in 0..1_000 {
         let lax = round % 2 == 0;
         let before = dice.settings(lax);
-        let edited = json::install(&before, &entries(30))
+        let edited = json::install_hook_entries(&before, &entries(30))
             .unwrap_or_else(|trouble| panic!("{trouble:?}\n{before}"));
         assert_eq!(
-            json::remove(&edited.text, &edited.inserted).unwrap(),
+            json::remove_hook_entries(&edited.text, &edited.inserted).unwrap(),
             before
         );
         // By what they call, as if nothing were known of what was put in.
-        let by_name = json::remove(&edited.text, &[]).unwrap();
-        assert!(!json::holds_ours(&by_name), "{by_name}");
+        let by_name = json::remove_hook_entries(&edited.text, &[]).unwrap();
+        assert!(!json::has_checkrein_entries(&by_name), "{by_name}");
         // Again, on top of it: one entry each, never two.
-        let again = json::install(&by_name, &entries(60)).unwrap();
+        let again = json::install_hook_entries(&by_name, &entries(60)).unwrap();
         assert_eq!(
             again.text.matches("/opt/checkrein").count(),
             3,

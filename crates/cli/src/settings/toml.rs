@@ -4,16 +4,19 @@
 use checkrein_adapters::codex_trust;
 use toml_edit::{DocumentMut, Item, Table, value};
 
-use super::{Edited, Trouble, insert, without};
+use super::{EditedSettingsText, SettingsEditError, insert_texts, remove_inserted_settings_texts};
 
 /// A handler's name in the config, and the digest of its definition.
-pub(crate) type Review = (String, String);
+pub(crate) type ReviewedHookDigest = (String, String);
 
 /// Writes reviews down. One that is there with another digest is renewed in its place.
-pub(crate) fn install(text: &str, reviews: &[Review]) -> Result<Edited, Trouble> {
-    parse(text)?;
+pub(crate) fn write_codex_hook_reviews(
+    text: &str,
+    reviews: &[ReviewedHookDigest],
+) -> Result<EditedSettingsText, SettingsEditError> {
+    parse_toml_document(text)?;
     let newline = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let config = codex_trust::parse_codex_config(text).map_err(trouble)?;
+    let config = codex_trust::parse_codex_config(text).map_err(settings_edit_error)?;
     let known = |key: &str| config.reviewed_hook_digest(key).is_some();
     let mut piece = String::new();
     for (key, hash) in reviews.iter().filter(|(key, _)| !known(key)) {
@@ -31,33 +34,34 @@ pub(crate) fn install(text: &str, reviews: &[Review]) -> Result<Edited, Trouble>
         piece.insert_str(0, newline);
     }
     let edited = if piece.is_empty() {
-        Edited {
+        EditedSettingsText {
             text: text.to_owned(),
             inserted: Vec::new(),
         }
     } else {
-        insert(text, vec![(text.len(), piece)])
+        insert_texts(text, vec![(text.len(), piece)])
     };
     // `hooks` written as an inline table takes no table below it, and old reviews are renewed
     // where they are: the careful way for both.
     let all = |text: &str| {
         codex_trust::parse_codex_config(text).is_ok_and(|config| {
-            let written =
-                |(key, hash): &Review| config.reviewed_hook_digest(key) == Some(hash.as_str());
+            let written = |(key, hash): &ReviewedHookDigest| {
+                config.reviewed_hook_digest(key) == Some(hash.as_str())
+            };
             reviews.iter().all(written)
         })
     };
     if all(&edited.text) {
         return Ok(edited);
     }
-    let mut document = parse(text)?;
+    let mut document = parse_toml_document(text)?;
     let state = document
         .entry("hooks")
-        .or_insert_with(hidden)
+        .or_insert_with(implicit_toml_table)
         .as_table_like_mut()
-        .map(|hooks| hooks.entry("state").or_insert_with(hidden));
+        .map(|hooks| hooks.entry("state").or_insert_with(implicit_toml_table));
     let Some(state) = state.and_then(Item::as_table_like_mut) else {
-        return Err(trouble("hooks.state is no table".to_owned()));
+        return Err(settings_edit_error("hooks.state is no table".to_owned()));
     };
     for (key, hash) in reviews {
         let one = state
@@ -70,18 +74,24 @@ pub(crate) fn install(text: &str, reviews: &[Review]) -> Result<Edited, Trouble>
     let text = document.to_string();
     if all(&text) {
         let inserted = Vec::new();
-        Ok(Edited { text, inserted })
+        Ok(EditedSettingsText { text, inserted })
     } else {
-        Err(trouble("the reviews could not be written down".to_owned()))
+        Err(settings_edit_error(
+            "the reviews could not be written down".to_owned(),
+        ))
     }
 }
 
 /// Takes reviews out.
-pub(crate) fn remove(text: &str, inserted: &[String], keys: &[String]) -> Result<String, Trouble> {
-    if let Some(kept) = without(text, inserted) {
+pub(crate) fn remove_hook_reviews(
+    text: &str,
+    inserted: &[String],
+    keys: &[String],
+) -> Result<String, SettingsEditError> {
+    if let Some(kept) = remove_inserted_settings_texts(text, inserted) {
         return Ok(kept);
     }
-    let mut document = parse(text)?;
+    let mut document = parse_toml_document(text)?;
     let hooks = document.get_mut("hooks").and_then(Item::as_table_like_mut);
     let state = hooks
         .and_then(|hooks| hooks.get_mut("state"))
@@ -100,19 +110,19 @@ pub(crate) fn remove(text: &str, inserted: &[String], keys: &[String]) -> Result
     })
 }
 
-fn parse(text: &str) -> Result<DocumentMut, Trouble> {
+fn parse_toml_document(text: &str) -> Result<DocumentMut, SettingsEditError> {
     text.parse::<DocumentMut>()
-        .map_err(|error| trouble(error.to_string()))
+        .map_err(|error| settings_edit_error(error.to_string()))
 }
 
-fn trouble(what: String) -> Trouble {
-    Trouble {
+fn settings_edit_error(what: String) -> SettingsEditError {
+    SettingsEditError {
         place: "config.toml".to_owned(),
         what: what.lines().next().unwrap_or_default().to_owned(),
     }
 }
 
-fn hidden() -> Item {
+fn implicit_toml_table() -> Item {
     let mut table = Table::new();
     table.set_implicit(true);
     Item::Table(table)

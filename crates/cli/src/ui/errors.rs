@@ -8,12 +8,12 @@ use checkrein_store::StoreError;
 use checkrein_verifiers::tree::TreeReaderError;
 
 use crate::exit_code;
-use crate::ui::line::Line;
+use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 
 /// Whose fault it is, which decides the exit code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum CommandErrorKind {
     /// What was typed or configured.
     Usage,
     /// The world, or us.
@@ -29,47 +29,47 @@ pub(crate) enum Kind {
 /// An error with what to do about it.
 #[derive(Debug)]
 pub(crate) struct CommandError {
-    pub(crate) kind: Kind,
+    pub(crate) kind: CommandErrorKind,
     pub(crate) what: String,
     pub(crate) hint: Option<String>,
 }
 
 impl CommandError {
-    pub(crate) fn usage(what: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn usage_error(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Usage,
+            kind: CommandErrorKind::Usage,
             what: what.into(),
             hint: Some(hint.into()),
         }
     }
 
-    pub(crate) fn forbidden(what: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn forbidden_error(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Forbidden,
+            kind: CommandErrorKind::Forbidden,
             what: what.into(),
             hint: Some(hint.into()),
         }
     }
 
-    pub(crate) fn inconclusive(what: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(crate) fn inconclusive_error(what: impl Into<String>, hint: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Inconclusive,
+            kind: CommandErrorKind::Inconclusive,
             what: what.into(),
             hint: Some(hint.into()),
         }
     }
 
-    pub(crate) fn interrupted(what: impl Into<String>) -> Self {
+    pub(crate) fn interrupted_error(what: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Interrupted,
+            kind: CommandErrorKind::Interrupted,
             what: what.into(),
             hint: None,
         }
     }
 
-    pub(crate) fn failed(what: impl Into<String>) -> Self {
+    pub(crate) fn command_failed_error(what: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Failed,
+            kind: CommandErrorKind::Failed,
             what: what.into(),
             hint: None,
         }
@@ -79,7 +79,7 @@ impl CommandError {
 impl From<ConfigError> for CommandError {
     fn from(error: ConfigError) -> Self {
         Self {
-            kind: Kind::Usage,
+            kind: CommandErrorKind::Usage,
             what: error.to_string(),
             hint: None,
         }
@@ -90,11 +90,11 @@ impl From<StoreError> for CommandError {
     fn from(error: StoreError) -> Self {
         match error {
             // Somebody looks before anything happened: the file's name would not help.
-            StoreError::Missing { .. } => Self::usage(
+            StoreError::Missing { .. } => Self::usage_error(
                 "nothing is recorded for this repo yet",
                 "start your agent here, or: checkrein run -- CMD",
             ),
-            other => Self::failed(other.to_string()),
+            other => Self::command_failed_error(other.to_string()),
         }
     }
 }
@@ -104,31 +104,35 @@ impl From<RuntimeError> for CommandError {
         match error {
             RuntimeError::Config(error) => error.into(),
             RuntimeError::Cancelled | RuntimeError::Tree(TreeReaderError::Cancelled) => {
-                Self::interrupted(RuntimeError::Cancelled.to_string())
+                Self::interrupted_error(RuntimeError::Cancelled.to_string())
             }
-            other => Self::failed(other.to_string()),
+            other => Self::command_failed_error(other.to_string()),
         }
     }
 }
 
 impl From<std::io::Error> for CommandError {
     fn from(error: std::io::Error) -> Self {
-        Self::failed(error.to_string())
+        Self::command_failed_error(error.to_string())
     }
 }
 
 /// Prints it and says how to exit.
-pub(crate) fn report(error: &CommandError) -> ExitCode {
-    let heading = Line::painted(Paint::Bad, "checkrein:");
-    crate::ui::say(heading.with(" ").with(&error.what));
+pub(crate) fn report_command_error(error: &CommandError) -> ExitCode {
+    let heading = StyledLine::line_from_styled_text(Paint::Bad, "checkrein:");
+    crate::ui::print_wrapped_to_stderr(
+        heading
+            .append_plain_text(" ")
+            .append_plain_text(&error.what),
+    );
     if let Some(hint) = &error.hint {
-        crate::ui::say(&format!("  {hint}"));
+        crate::ui::print_wrapped_to_stderr(&format!("  {hint}"));
     }
-    exit_code::exit(match error.kind {
-        Kind::Usage => exit_code::USAGE,
-        Kind::Failed => exit_code::NO,
-        Kind::Forbidden => exit_code::FORBIDDEN,
-        Kind::Inconclusive => exit_code::INCONCLUSIVE,
-        Kind::Interrupted => exit_code::INTERRUPTED,
+    exit_code::to_exit_code(match error.kind {
+        CommandErrorKind::Usage => exit_code::USAGE,
+        CommandErrorKind::Failed => exit_code::NO,
+        CommandErrorKind::Forbidden => exit_code::FORBIDDEN,
+        CommandErrorKind::Inconclusive => exit_code::INCONCLUSIVE,
+        CommandErrorKind::Interrupted => exit_code::INTERRUPTED,
     })
 }

@@ -4,7 +4,7 @@
 use console::measure_text_width;
 use unicode_segmentation::UnicodeSegmentation as _;
 
-use crate::ui::printable::{one_line, safe};
+use crate::ui::printable::{escape_hidden_except_newlines, escape_to_one_line};
 use crate::ui::style::Paint;
 
 /// Stands for what was cut.
@@ -15,71 +15,73 @@ const UNBROKEN: &str = "\u{a0}";
 
 /// Plain text, painted when it is printed.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Line {
-    pieces: Vec<Piece>,
+pub(crate) struct StyledLine {
+    pieces: Vec<StyledPiece>,
 }
 
 /// Text that is shown in one way. It holds no escape sequence.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Piece {
+struct StyledPiece {
     text: String,
     paint: Option<Paint>,
 }
 
-impl<T: AsRef<str> + ?Sized> From<&T> for Line {
+impl<T: AsRef<str> + ?Sized> From<&T> for StyledLine {
     fn from(text: &T) -> Self {
-        Self::default().with(text.as_ref())
+        Self::default().append_plain_text(text.as_ref())
     }
 }
 
-impl Line {
-    pub(crate) fn painted(paint: Paint, text: &str) -> Self {
-        Self::default().with_painted(paint, text)
+impl StyledLine {
+    pub(crate) fn line_from_styled_text(paint: Paint, text: &str) -> Self {
+        Self::default().with_painted_suffix(paint, text)
     }
 
     /// This line, and plain text behind it.
     #[must_use]
-    pub(crate) fn with(mut self, text: &str) -> Self {
-        self.push(text, None);
+    pub(crate) fn append_plain_text(mut self, text: &str) -> Self {
+        self.push_styled_text(text, None);
         self
     }
 
     /// This line, and painted text behind it.
     #[must_use]
-    pub(crate) fn with_painted(mut self, paint: Paint, text: &str) -> Self {
-        self.push(text, Some(paint));
+    pub(crate) fn with_painted_suffix(mut self, paint: Paint, text: &str) -> Self {
+        self.push_styled_text(text, Some(paint));
         self
     }
 
     /// This line, and behind it a text of which no line is broken: a command that is pasted, a mark
     /// and its meaning.
     #[must_use]
-    pub(crate) fn with_unbroken(self, text: &str) -> Self {
-        self.with(&text.replace(' ', UNBROKEN))
+    pub(crate) fn with_unwrappable_text(self, text: &str) -> Self {
+        self.append_plain_text(&text.replace(' ', UNBROKEN))
     }
 
     /// This line, and the other behind it.
     #[must_use]
-    pub(crate) fn then(mut self, other: Self) -> Self {
+    pub(crate) fn append_styled(mut self, other: Self) -> Self {
         for piece in other.pieces {
-            self.push(&piece.text, piece.paint);
+            self.push_styled_text(&piece.text, piece.paint);
         }
         self
     }
 
     /// What strangers wrote into it is spelled out at once, so that it is measured as it is shown.
-    fn push(&mut self, text: &str, paint: Option<Paint>) {
+    fn push_styled_text(&mut self, text: &str, paint: Option<Paint>) {
         match self.pieces.last_mut() {
-            Some(last) if last.paint == paint => last.text.push_str(&safe(text)),
-            _ => self.pieces.push(Piece {
-                text: safe(text).into_owned(),
+            Some(last) if last.paint == paint => {
+                last.text.push_str(&escape_hidden_except_newlines(text))
+            }
+            _ => self.pieces.push(StyledPiece {
+                text: escape_hidden_except_newlines(text).into_owned(),
                 paint,
             }),
         }
     }
 
     /// The text without any paint.
-    pub(crate) fn plain(&self) -> String {
+    pub(crate) fn text_without_styling(&self) -> String {
         self.pieces
             .iter()
             .map(|piece| piece.text.replace(UNBROKEN, " "))
@@ -87,9 +89,9 @@ impl Line {
     }
 
     /// What a terminal reads.
-    pub(super) fn for_terminal(&self, colours: bool) -> String {
+    pub(super) fn render_for_terminal(&self, colours: bool) -> String {
         if !colours {
-            return self.plain();
+            return self.text_without_styling();
         }
         let mut text = String::new();
         for piece in &self.pieces {
@@ -101,7 +103,7 @@ impl Line {
                             text.push('\n');
                         }
                         if !line.is_empty() {
-                            text.push_str(&format!("\u{1b}[{}m{line}\u{1b}[0m", paint.code()));
+                            text.push_str(&format!("\u{1b}[{}m{line}\u{1b}[0m", paint.ansi_code()));
                         }
                     }
                 }
@@ -112,7 +114,7 @@ impl Line {
     }
 
     /// It is one line of its text each.
-    pub(super) fn lines(self) -> Vec<Self> {
+    pub(super) fn split_at_newlines(self) -> Vec<Self> {
         let mut lines = vec![Self::default()];
         for piece in self.pieces {
             for (at, text) in piece.text.split('\n').enumerate() {
@@ -120,7 +122,7 @@ impl Line {
                     lines.push(Self::default());
                 }
                 if let Some(last) = lines.last_mut() {
-                    last.push(text, piece.paint);
+                    last.push_styled_text(text, piece.paint);
                 }
             }
         }
@@ -128,30 +130,36 @@ impl Line {
     }
 
     /// Blanks at its beginning.
-    pub(super) fn indent(&self) -> usize {
-        self.plain().chars().take_while(|c| *c == ' ').count()
+    pub(super) fn leading_blanks(&self) -> usize {
+        self.text_without_styling()
+            .chars()
+            .take_while(|c| *c == ' ')
+            .count()
     }
 
     /// Columns of a terminal that it takes.
-    pub(crate) fn columns(&self) -> usize {
-        self.pieces.iter().map(|piece| columns(&piece.text)).sum()
+    pub(crate) fn line_display_width(&self) -> usize {
+        self.pieces
+            .iter()
+            .map(|piece| line_display_width(&piece.text))
+            .sum()
     }
 
     /// No wider than this: what does not fit is cut, and a mark stands for it.
     #[must_use]
-    pub(crate) fn cut(self, width: usize) -> Self {
-        let line = self.in_one();
-        if line.columns() <= width {
+    pub(crate) fn truncated_to_width(self, width: usize) -> Self {
+        let line = self.into_single_line();
+        if line.line_display_width() <= width {
             return line;
         }
-        let mut left = width.saturating_sub(columns(ELLIPSIS));
+        let mut left = width.saturating_sub(line_display_width(ELLIPSIS));
         let mut cut = Self::default();
         for piece in line.pieces {
-            let end = fitting(&piece.text, left);
-            cut.push(piece.text.get(..end).unwrap_or_default(), piece.paint);
-            left -= columns(piece.text.get(..end).unwrap_or_default());
+            let end = prefix_length_for_columns(&piece.text, left);
+            cut.push_styled_text(piece.text.get(..end).unwrap_or_default(), piece.paint);
+            left -= line_display_width(piece.text.get(..end).unwrap_or_default());
             if end < piece.text.len() {
-                cut.push(if width > 0 { ELLIPSIS } else { "" }, piece.paint);
+                cut.push_styled_text(if width > 0 { ELLIPSIS } else { "" }, piece.paint);
                 break;
             }
         }
@@ -160,22 +168,22 @@ impl Line {
 
     /// Cut or filled up to exactly this width.
     #[must_use]
-    pub(crate) fn padded(self, width: usize) -> Self {
-        let line = self.cut(width);
-        let missing = width.saturating_sub(line.columns());
-        line.with(&" ".repeat(missing))
+    pub(crate) fn pad_or_cut_to_width(self, width: usize) -> Self {
+        let line = self.truncated_to_width(width);
+        let missing = width.saturating_sub(line.line_display_width());
+        line.append_plain_text(&" ".repeat(missing))
     }
 
     /// Filled up to this width, and whole where it is wider.
     #[must_use]
-    pub(crate) fn at_least(self, width: usize) -> Self {
-        let missing = width.saturating_sub(self.columns());
-        self.with(&" ".repeat(missing))
+    pub(crate) fn padded_to_min_width(self, width: usize) -> Self {
+        let missing = width.saturating_sub(self.line_display_width());
+        self.append_plain_text(&" ".repeat(missing))
     }
 
     /// Without blanks at its end.
     #[must_use]
-    pub(crate) fn trimmed(mut self) -> Self {
+    pub(crate) fn without_trailing_blanks(mut self) -> Self {
         while let Some(last) = self.pieces.last_mut() {
             last.text.truncate(last.text.trim_end().len());
             if !last.text.is_empty() {
@@ -189,9 +197,9 @@ impl Line {
     /// Lines that are no wider than this, broken between words; all but the first are indented. What
     /// is pasted, a path or a command of ours, stays in one: wider than a line it begins at the
     /// left, and the terminal breaks it.
-    pub(crate) fn wrapped(self, width: usize, indent: usize) -> Vec<Self> {
-        let line = self.in_one();
-        if line.columns() <= width {
+    pub(crate) fn wrapped_to_width(self, width: usize, indent: usize) -> Vec<Self> {
+        let line = self.into_single_line();
+        if line.line_display_width() <= width {
             return vec![line];
         }
         let indent = indent.min(width / 2);
@@ -199,32 +207,37 @@ impl Line {
         let mut now = Self::default();
         // Blanks that stand between the line so far and the next word.
         let mut gap = Self::default();
-        for word in line.words() {
+        for word in line.into_styled_words() {
             let (blank, word) = (word.is_blank(), word);
             if blank {
-                gap = gap.then(word);
+                gap = gap.append_styled(word);
                 continue;
             }
-            let begins = now.plain().trim().is_empty();
-            if !begins && now.columns() + gap.columns() + word.columns() > width {
+            let begins = now.text_without_styling().trim().is_empty();
+            if !begins
+                && now.line_display_width() + gap.line_display_width() + word.line_display_width()
+                    > width
+            {
                 lines.push(std::mem::take(&mut now));
                 let room = width.saturating_sub(indent);
-                if word.columns() <= room {
+                if word.line_display_width() <= room {
                     now = Self::from(&" ".repeat(indent));
                 }
                 gap = Self::default();
             }
-            now = now.then(std::mem::take(&mut gap)).then(word);
+            now = now
+                .append_styled(std::mem::take(&mut gap))
+                .append_styled(word);
         }
         lines.push(now);
         lines
     }
 
     /// The same line, whatever breaks lines in it spelled out.
-    pub(crate) fn in_one(self) -> Self {
+    pub(crate) fn into_single_line(self) -> Self {
         let mut line = Self::default();
         for piece in self.pieces {
-            line.push(&one_line(&piece.text), piece.paint);
+            line.push_styled_text(&escape_to_one_line(&piece.text), piece.paint);
         }
         line
     }
@@ -236,7 +249,7 @@ impl Line {
     }
 
     /// Words and the blanks between them, in order; a command of ours is one word.
-    fn words(self) -> Vec<Self> {
+    fn into_styled_words(self) -> Vec<Self> {
         let mut words: Vec<Self> = Vec::new();
         for piece in self.pieces {
             let mut rest = piece.text.as_str();
@@ -247,9 +260,9 @@ impl Line {
                 rest = tail;
                 let goes_on = words.last().is_some_and(|last| last.is_blank() == blank);
                 match words.last_mut().filter(|_| goes_on) {
-                    Some(last) => last.push(word, piece.paint),
-                    None => words.push(Self::default().then(Self {
-                        pieces: vec![Piece {
+                    Some(last) => last.push_styled_text(word, piece.paint),
+                    None => words.push(Self::default().append_styled(Self {
+                        pieces: vec![StyledPiece {
                             text: word.to_owned(),
                             paint: piece.paint,
                         }],
@@ -257,26 +270,26 @@ impl Line {
                 }
             }
         }
-        commands_in_one(words)
+        keep_commands_unbroken(words)
     }
 }
 
 /// `checkrein show ID --why` is pasted: it is one word.
-fn commands_in_one(words: Vec<Line>) -> Vec<Line> {
-    let mut joined: Vec<Line> = Vec::new();
+fn keep_commands_unbroken(words: Vec<StyledLine>) -> Vec<StyledLine> {
+    let mut joined: Vec<StyledLine> = Vec::new();
     let mut words = words.into_iter().peekable();
     while let Some(mut word) = words.next() {
-        let mut belongs: fn(&str) -> bool = is_subcommand;
-        if word.plain() == "checkrein" {
+        let mut belongs: fn(&str) -> bool = looks_like_checkrein_subcommand;
+        if word.text_without_styling() == "checkrein" {
             let mut ahead = words.clone();
             while let (Some(blank), Some(next)) = (ahead.next(), ahead.next()) {
-                let text = next.plain();
+                let text = next.text_without_styling();
                 if !belongs(&text) {
                     break;
                 }
-                word = word.then(blank).then(next);
+                word = word.append_styled(blank).append_styled(next);
                 words.nth(1);
-                belongs = is_argument;
+                belongs = looks_like_cli_argument;
                 // A sentence ends here.
                 if text.ends_with(['.', ',', ';', ':']) {
                     break;
@@ -288,12 +301,12 @@ fn commands_in_one(words: Vec<Line>) -> Vec<Line> {
     joined
 }
 
-fn is_subcommand(word: &str) -> bool {
+fn looks_like_checkrein_subcommand(word: &str) -> bool {
     word.starts_with(|c: char| c.is_ascii_lowercase())
 }
 
 /// `--why`, `ID`, `8ade297d-6b1/1`, `ap-12`: what stands behind a command and is no prose.
-fn is_argument(word: &str) -> bool {
+fn looks_like_cli_argument(word: &str) -> bool {
     let word = word.trim_end_matches(['.', ',', ';', ':']);
     let capitals = !word.is_empty() && word.chars().all(|c| c.is_ascii_uppercase() || c == '-');
     word.starts_with('-') || word.contains('/') || word.starts_with("ap-") || capitals
@@ -301,11 +314,11 @@ fn is_argument(word: &str) -> bool {
 
 /// How many columns a terminal takes for a text at most: of an emoji of several parts some show one
 /// picture and some all parts.
-fn columns(text: &str) -> usize {
-    text.graphemes(true).map(cluster_columns).sum()
+fn line_display_width(text: &str) -> usize {
+    text.graphemes(true).map(grapheme_columns).sum()
 }
 
-fn cluster_columns(cluster: &str) -> usize {
+fn grapheme_columns(cluster: &str) -> usize {
     let mut bytes = [0; 4];
     let parts = cluster.chars();
     let parts = parts.map(|c| measure_text_width(c.encode_utf8(&mut bytes)));
@@ -314,10 +327,10 @@ fn cluster_columns(cluster: &str) -> usize {
 
 /// Where the part of `text` ends that takes no more than so many columns. No cluster of characters
 /// is taken apart.
-fn fitting(text: &str, width: usize) -> usize {
+fn prefix_length_for_columns(text: &str, width: usize) -> usize {
     let mut left = width;
     for (at, cluster) in text.grapheme_indices(true) {
-        match left.checked_sub(cluster_columns(cluster)) {
+        match left.checked_sub(grapheme_columns(cluster)) {
             Some(rest) => left = rest,
             None => return at,
         }
@@ -339,37 +352,41 @@ mod tests {
             "\u{1b}[31mred\u{1b}[0m \u{1b}]0;title\u{7}\u{202e}",
             "a\nb\tc",
         ] {
-            let line = Line::painted(Paint::Good, text)
-                .with(" between ")
-                .with_painted(Paint::Bad, text);
+            let line = StyledLine::line_from_styled_text(Paint::Good, text)
+                .append_plain_text(" between ")
+                .with_painted_suffix(Paint::Bad, text);
             for width in 0..60 {
-                let cut = line.clone().cut(width);
-                assert!(cut.columns() <= width, "{width}: {}", cut.plain());
-                let shown = cut.for_terminal(true);
+                let cut = line.clone().truncated_to_width(width);
+                assert!(
+                    cut.line_display_width() <= width,
+                    "{width}: {}",
+                    cut.text_without_styling()
+                );
+                let shown = cut.render_for_terminal(true);
                 let escapes = shown.matches('\u{1b}').count();
                 let whole = ["\u{1b}[32m", "\u{1b}[31m", "\u{1b}[0m"];
                 let whole: usize = whole.iter().map(|mark| shown.matches(mark).count()).sum();
                 assert_eq!(escapes, whole, "{shown:?}");
                 assert_eq!(shown.matches("\u{1b}[0m").count() * 2, whole, "{shown:?}");
-                assert!(!cut.plain().contains('\n'));
+                assert!(!cut.text_without_styling().contains('\n'));
             }
-            let padded = line.padded(200);
-            assert_eq!(padded.columns(), 200);
+            let padded = line.pad_or_cut_to_width(200);
+            assert_eq!(padded.line_display_width(), 200);
         }
     }
 
     #[test]
     fn a_family_stays_together() {
-        let cut = Line::from("👩‍👩‍👧‍👦 and more").cut(6);
-        assert_eq!(cut.plain(), "…");
-        let cut = Line::from("e\u{301}e\u{301}e\u{301}").cut(2);
-        assert_eq!(cut.plain(), "e\u{301}…");
+        let cut = StyledLine::from("👩‍👩‍👧‍👦 and more").truncated_to_width(6);
+        assert_eq!(cut.text_without_styling(), "…");
+        let cut = StyledLine::from("e\u{301}e\u{301}e\u{301}").truncated_to_width(2);
+        assert_eq!(cut.text_without_styling(), "e\u{301}…");
     }
 
     #[track_caller]
     fn wraps(text: &str, width: usize, indent: usize, expected: &[&str]) {
-        let lines = Line::from(text).wrapped(width, indent);
-        let plain: Vec<String> = lines.iter().map(Line::plain).collect();
+        let lines = StyledLine::from(text).wrapped_to_width(width, indent);
+        let plain: Vec<String> = lines.iter().map(StyledLine::text_without_styling).collect();
         assert_eq!(plain, expected);
     }
 
@@ -410,11 +427,11 @@ mod tests {
 
     #[test]
     fn a_command_that_is_pasted_is_one_word() {
-        let line = Line::from("The check is: ").with_unbroken("cargo test --quiet");
-        let lines = line.wrapped(24, 2);
-        let plain: Vec<String> = lines.iter().map(Line::plain).collect();
+        let line = StyledLine::from("The check is: ").with_unwrappable_text("cargo test --quiet");
+        let lines = line.wrapped_to_width(24, 2);
+        let plain: Vec<String> = lines.iter().map(StyledLine::text_without_styling).collect();
         assert_eq!(plain, ["The check is:", "  cargo test --quiet"]);
-        assert!(!lines[1].for_terminal(true).contains(UNBROKEN));
+        assert!(!lines[1].render_for_terminal(true).contains(UNBROKEN));
     }
 
     #[test]
@@ -424,15 +441,25 @@ mod tests {
             "\u{6771}\u{4eac}/checkrein.toml",
             "e\u{301}t\u{e9}",
         ] {
-            assert_eq!(Line::from(text).at_least(30).columns(), 30, "{text}");
+            assert_eq!(
+                StyledLine::from(text)
+                    .padded_to_min_width(30)
+                    .line_display_width(),
+                30,
+                "{text}"
+            );
         }
     }
 
     #[test]
     fn what_is_wrapped_stays_painted() {
-        let line = Line::painted(Paint::Dim, "one two three").with(" four");
-        let lines = line.wrapped(8, 1);
-        let shown: Vec<String> = lines.iter().map(|line| line.for_terminal(true)).collect();
+        let line = StyledLine::line_from_styled_text(Paint::Dim, "one two three")
+            .append_plain_text(" four");
+        let lines = line.wrapped_to_width(8, 1);
+        let shown: Vec<String> = lines
+            .iter()
+            .map(|line| line.render_for_terminal(true))
+            .collect();
         assert_eq!(
             shown,
             [

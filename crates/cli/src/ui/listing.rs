@@ -6,9 +6,9 @@ use checkrein_core::transition::Reason;
 use checkrein_store::TaskRow;
 
 use crate::commands::lookup;
-use crate::ui::line::Line;
-use crate::ui::printable::printable;
-use crate::ui::style::{Paint, date, duration, of_reason};
+use crate::ui::line::StyledLine;
+use crate::ui::printable::escape_hidden_chars;
+use crate::ui::style::{Paint, format_duration, format_time_or_date, reason_paint};
 use crate::ui::words;
 
 /// Less room than this is none.
@@ -18,7 +18,7 @@ const LONGEST_TEXT: usize = 200;
 
 /// A task with what its row does not say.
 #[derive(Debug)]
-pub(crate) struct Listed {
+pub(crate) struct ListedTask {
     pub(crate) row: TaskRow,
     /// What it is about.
     pub(crate) text: Option<String>,
@@ -29,44 +29,48 @@ pub(crate) struct Listed {
 }
 
 /// A table of tasks. `width` is that of the terminal, if there is one.
-pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: UnixMillis) -> Vec<Line> {
+pub(crate) fn format_task_table_lines(
+    listed: &[ListedTask],
+    width: Option<usize>,
+    now: UnixMillis,
+) -> Vec<StyledLine> {
     let mut cells = vec![
         [
             "WHEN", "TASK", "AGENT", "LV", "ENDING", "TOOK", "STOPS", "CALLS", "TOKENS",
         ]
         .map(str::to_owned),
     ];
-    cells.extend(listed.iter().map(|one| row_cells(&one.row, now)));
+    cells.extend(listed.iter().map(|one| task_row_cells(&one.row, now)));
     let mut widths = [0; 9];
     for row in &cells {
         for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(Line::from(cell).columns());
+            *width = (*width).max(StyledLine::from(cell).line_display_width());
         }
     }
     let taken = |columns: usize| widths.iter().take(columns).map(|width| width + 2).sum();
-    let shape = Shape::of(width, taken(9), taken(6));
+    let shape = TaskTableLayout::table_layout_for_width(width, taken(9), taken(6));
     let mut lines = Vec::new();
     for (at, row) in cells.iter().enumerate() {
         let one = at.checked_sub(1).and_then(|at| listed.get(at));
         let below = match shape {
-            Shape::Wide(_) | Shape::Narrow(_) => widths[0] + 2,
-            Shape::Stacked(_) => 2,
+            TaskTableLayout::Wide(_) | TaskTableLayout::Narrow(_) => widths[0] + 2,
+            TaskTableLayout::Stacked(_) => 2,
         };
         match (&shape, one) {
-            (Shape::Stacked(_), None) => {}
-            (Shape::Stacked(width), Some(one)) => {
-                lines.extend(stacked(one, row, *width));
+            (TaskTableLayout::Stacked(_), None) => {}
+            (TaskTableLayout::Stacked(width), Some(one)) => {
+                lines.extend(format_stacked_task_lines(one, row, *width));
             }
-            (Shape::Wide(_) | Shape::Narrow(_), _) => {
-                let shown = if matches!(shape, Shape::Wide(_)) {
+            (TaskTableLayout::Wide(_) | TaskTableLayout::Narrow(_), _) => {
+                let shown = if matches!(shape, TaskTableLayout::Wide(_)) {
                     9
                 } else {
                     6
                 };
-                let paint = one.map(|one| paint(&one.row));
-                lines.extend(row_lines(
+                let paint = one.map(|one| task_ending_paint(&one.row));
+                lines.extend(task_row_lines(
                     one,
-                    tabled(row, widths, shown, paint),
+                    format_task_table_row(row, widths, shown, paint),
                     &shape,
                     below,
                 ));
@@ -78,11 +82,15 @@ pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: UnixMillis) ->
             )
         });
         let mistake = one.and_then(|one| one.config_error.as_deref());
-        let mistake = mistake.map(|mistake| printable(&words::config_error_line(mistake)));
+        let mistake = mistake
+            .map(|mistake| escape_hidden_chars(&words::unusable_session_config_notice(mistake)));
         for what in damaged.into_iter().chain(mistake) {
-            let line = Line::painted(Paint::Bad, &format!("{}! {what}", " ".repeat(below)));
+            let line = StyledLine::line_from_styled_text(
+                Paint::Bad,
+                &format!("{}! {what}", " ".repeat(below)),
+            );
             lines.extend(match width {
-                Some(width) => line.wrapped(width, below + 2),
+                Some(width) => line.wrapped_to_width(width, below + 2),
                 None => vec![line],
             });
         }
@@ -91,7 +99,7 @@ pub(crate) fn lines(listed: &[Listed], width: Option<usize>, now: UnixMillis) ->
 }
 
 /// How much of the table there is room for, and for how many columns of text.
-enum Shape {
+enum TaskTableLayout {
     /// All columns, and what each task is about behind them.
     Wide(usize),
     /// Fewer, and what it is about below them.
@@ -100,8 +108,8 @@ enum Shape {
     Stacked(usize),
 }
 
-impl Shape {
-    fn of(width: Option<usize>, all: usize, fewer: usize) -> Self {
+impl TaskTableLayout {
+    fn table_layout_for_width(width: Option<usize>, all: usize, fewer: usize) -> Self {
         let Some(width) = width else {
             return Self::Wide(LONGEST_TEXT);
         };
@@ -115,72 +123,101 @@ impl Shape {
 }
 
 /// The columns of a row.
-fn tabled(row: &[String; 9], widths: [usize; 9], shown: usize, ending: Option<Paint>) -> Line {
-    let mut line = Line::default();
+fn format_task_table_row(
+    row: &[String; 9],
+    widths: [usize; 9],
+    shown: usize,
+    ending: Option<Paint>,
+) -> StyledLine {
+    let mut line = StyledLine::default();
     for (column, (cell, width)) in row.iter().zip(widths).take(shown).enumerate() {
-        let pad = " ".repeat(width.saturating_sub(Line::from(cell).columns()));
+        let pad = " ".repeat(width.saturating_sub(StyledLine::from(cell).line_display_width()));
         line = match (column, ending) {
             // Numbers stand to the right.
-            (5.., _) => line.with(&format!("{pad}{cell}  ")),
-            (4, Some(paint)) => line.with_painted(paint, cell).with(&format!("{pad}  ")),
-            _ => line.with(&format!("{cell}{pad}  ")),
+            (5.., _) => line.append_plain_text(&format!("{pad}{cell}  ")),
+            (4, Some(paint)) => line
+                .with_painted_suffix(paint, cell)
+                .append_plain_text(&format!("{pad}  ")),
+            _ => line.append_plain_text(&format!("{cell}{pad}  ")),
         };
     }
     line
 }
 
-fn row_lines(one: Option<&Listed>, line: Line, shape: &Shape, below: usize) -> Vec<Line> {
+fn task_row_lines(
+    one: Option<&ListedTask>,
+    line: StyledLine,
+    shape: &TaskTableLayout,
+    below: usize,
+) -> Vec<StyledLine> {
     let Some(one) = one else {
-        let what = if matches!(shape, Shape::Wide(_)) {
+        let what = if matches!(shape, TaskTableLayout::Wide(_)) {
             "WHAT"
         } else {
             ""
         };
-        let head = line.with(what).trimmed().plain();
-        return vec![Line::painted(Paint::Dim, &head)];
+        let head = line
+            .append_plain_text(what)
+            .without_trailing_blanks()
+            .text_without_styling();
+        return vec![StyledLine::line_from_styled_text(Paint::Dim, &head)];
     };
-    let text = about(one);
+    let text = task_prompt_line(one);
     match shape {
-        Shape::Wide(room) => vec![line.then(text.cut(*room)).trimmed()],
-        Shape::Narrow(width) | Shape::Stacked(width) => {
-            let head = format!("{}{}  ", " ".repeat(below), numbers(&one.row));
-            let second = format!("{head}{}", text.plain());
-            let second = Line::painted(Paint::Dim, second.trim_end());
-            vec![line.trimmed(), second.cut(*width)]
+        TaskTableLayout::Wide(room) => vec![
+            line.append_styled(text.truncated_to_width(*room))
+                .without_trailing_blanks(),
+        ],
+        TaskTableLayout::Narrow(width) | TaskTableLayout::Stacked(width) => {
+            let head = format!("{}{}  ", " ".repeat(below), stop_and_call_counts(&one.row));
+            let second = format!("{head}{}", text.text_without_styling());
+            let second = StyledLine::line_from_styled_text(Paint::Dim, second.trim_end());
+            vec![
+                line.without_trailing_blanks(),
+                second.truncated_to_width(*width),
+            ]
         }
     }
 }
 
 /// A task in a few lines, for a terminal that is narrower than the table.
-fn stacked(one: &Listed, row: &[String; 9], width: usize) -> Vec<Line> {
+fn format_stacked_task_lines(one: &ListedTask, row: &[String; 9], width: usize) -> Vec<StyledLine> {
     let [when, task, agent, level, ending, took, ..] = row;
-    let ending = Line::from("  ").with_painted(paint(&one.row), ending);
+    let ending = StyledLine::from("  ").with_painted_suffix(task_ending_paint(&one.row), ending);
     let ending = match took.is_empty() {
         true => ending,
-        false => ending.with(&format!(" in {took}")),
+        false => ending.append_plain_text(&format!(" in {took}")),
     };
-    let by = format!("  {agent} {level}, {}", numbers(&one.row));
-    let about = Line::from("  ").then(about(one));
+    let by = format!("  {agent} {level}, {}", stop_and_call_counts(&one.row));
+    let about = StyledLine::from("  ").append_styled(task_prompt_line(one));
     let mut lines = Vec::new();
-    for line in [Line::from(&format!("{when}  {task}")), ending] {
-        lines.extend(line.wrapped(width, 4));
+    for line in [StyledLine::from(&format!("{when}  {task}")), ending] {
+        lines.extend(line.wrapped_to_width(width, 4));
     }
-    lines.extend(Line::painted(Paint::Dim, &by).wrapped(width, 4));
-    if !about.clone().trimmed().plain().is_empty() {
-        lines.push(Line::painted(Paint::Dim, &about.cut(width).plain()));
+    lines.extend(StyledLine::line_from_styled_text(Paint::Dim, &by).wrapped_to_width(width, 4));
+    if !about
+        .clone()
+        .without_trailing_blanks()
+        .text_without_styling()
+        .is_empty()
+    {
+        lines.push(StyledLine::line_from_styled_text(
+            Paint::Dim,
+            &about.truncated_to_width(width).text_without_styling(),
+        ));
     }
     lines
 }
 
 /// What a task is about, in one line.
-fn about(one: &Listed) -> Line {
+fn task_prompt_line(one: &ListedTask) -> StyledLine {
     let text = one.text.as_deref().unwrap_or_default();
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    Line::from(&printable(&text))
+    StyledLine::from(&escape_hidden_chars(&text))
 }
 
 /// What the marks before endings mean. A mark and its meaning stay together.
-pub(crate) fn legend() -> Line {
+pub(crate) fn ending_marks_legend() -> StyledLine {
     const MARKS: [&str; 5] = [
         "✓ verified by checks",
         "? let through",
@@ -188,23 +225,23 @@ pub(crate) fn legend() -> Line {
         "– left behind",
         "… open",
     ];
-    let mut line = Line::default();
+    let mut line = StyledLine::default();
     for (at, mark) in MARKS.iter().enumerate() {
-        line = line.with(if at == 0 { "" } else { "  " });
-        line = line.with_unbroken(mark);
+        line = line.append_plain_text(if at == 0 { "" } else { "  " });
+        line = line.with_unwrappable_text(mark);
     }
     line
 }
 
-fn row_cells(row: &TaskRow, now: UnixMillis) -> [String; 9] {
+fn task_row_cells(row: &TaskRow, now: UnixMillis) -> [String; 9] {
     [
-        date(row.opened_at, now),
-        printable(&lookup::short(&row.session, row.task)),
-        printable(row.agent.as_str()),
+        format_time_or_date(row.opened_at, now),
+        escape_hidden_chars(&lookup::short_task_id(&row.session, row.task)),
+        escape_hidden_chars(row.agent.as_str()),
         row.level.clone().unwrap_or_default(),
-        printable(&ending(row)),
+        escape_hidden_chars(&task_ending_text(row)),
         row.ended_at.map_or_else(String::new, |ended| {
-            duration(ended.millis_since(row.opened_at))
+            format_duration(ended.millis_since(row.opened_at))
         }),
         row.stops.to_string(),
         row.tool_calls.to_string(),
@@ -213,7 +250,7 @@ fn row_cells(row: &TaskRow, now: UnixMillis) -> [String; 9] {
     ]
 }
 
-fn numbers(row: &TaskRow) -> String {
+fn stop_and_call_counts(row: &TaskRow) -> String {
     let many = |number: u64, word: &str| match number {
         1 => format!("1 {word}"),
         number => format!("{number} {word}s"),
@@ -222,23 +259,23 @@ fn numbers(row: &TaskRow) -> String {
     format!("{stops}, {}", many(row.tool_calls, "call"))
 }
 
-fn ending(row: &TaskRow) -> String {
-    match lookup::transition(row) {
+fn task_ending_text(row: &TaskRow) -> String {
+    match lookup::task_row_transition(row) {
         None => "… open".to_owned(),
         Some(ending) => {
-            let mark = match (ending.reason, of_reason(ending.reason)) {
+            let mark = match (ending.reason, reason_paint(ending.reason)) {
                 (Reason::Abandoned | Reason::UserInterrupt, _) => "–",
                 (_, Paint::Good) => "✓",
                 (_, Paint::Bad) => "✗",
                 _ => "?",
             };
-            format!("{mark} {}", words::transition(&ending))
+            format!("{mark} {}", words::transition_text(&ending))
         }
     }
 }
 
-fn paint(row: &TaskRow) -> Paint {
-    lookup::transition(row).map_or(Paint::Dim, |ending| of_reason(ending.reason))
+fn task_ending_paint(row: &TaskRow) -> Paint {
+    lookup::task_row_transition(row).map_or(Paint::Dim, |ending| reason_paint(ending.reason))
 }
 
 #[cfg(test)]
@@ -247,7 +284,7 @@ mod tests {
     use checkrein_core::digest::Digest;
     use checkrein_core::ids::{AgentName, SessionId, TaskId};
 
-    fn listed(reason: Option<&str>, detail: Option<&str>, text: &str) -> Listed {
+    fn listed(reason: Option<&str>, detail: Option<&str>, text: &str) -> ListedTask {
         let row = TaskRow {
             session: SessionId::from("3f2a91bc-0000-4000"),
             task: TaskId(1),
@@ -267,7 +304,7 @@ mod tests {
             goal: None,
             root: "/repo".to_owned(),
         };
-        Listed {
+        ListedTask {
             row,
             text: Some(text.to_owned()),
             broken_at: None,
@@ -286,14 +323,17 @@ mod tests {
             listed(None, None, ""),
         ];
         tasks[1].broken_at = Some(EventSeq(7));
-        let lines = lines(&tasks, width, UnixMillis(100_000));
-        let lines: Vec<String> = lines.iter().map(Line::plain).collect();
+        let lines = format_task_table_lines(&tasks, width, UnixMillis(100_000));
+        let lines: Vec<String> = lines.iter().map(StyledLine::text_without_styling).collect();
         let table: Vec<_> = lines
             .iter()
             .filter(|line| !line.contains("damaged"))
             .collect();
         for line in &table {
-            assert!(Line::from(*line).columns() <= longest, "{width:?}: {line}");
+            assert!(
+                StyledLine::from(*line).line_display_width() <= longest,
+                "{width:?}: {line}"
+            );
         }
         let text = lines.join("\n");
         for part in [

@@ -14,84 +14,89 @@ pub(crate) mod words;
 
 use std::io::Write as _;
 
-use self::line::Line;
-use self::style::On;
+use self::line::StyledLine;
+use self::style::OutputStream;
 
 /// A line of the answer.
-pub(crate) fn answer(line: impl Into<Line>) {
+pub(crate) fn print_output_line(line: impl Into<StyledLine>) {
     // Whoever closed the pipe has read enough.
-    let _ = print_answer(&line.into());
+    let _ = write_stdout_line(&line.into());
 }
 
 /// A line of the answer, or several, that is read and not pasted: a terminal has each broken between
 /// words, and what is broken off indented by so many columns.
-pub(crate) fn answer_wrapped(line: impl Into<Line>, indent: usize) {
-    for line in line.into().lines() {
-        for line in fitted(line, width(), indent) {
-            let _ = print_answer(&line);
+pub(crate) fn print_output_wrapped(line: impl Into<StyledLine>, indent: usize) {
+    for line in line.into().split_at_newlines() {
+        for line in wrap_to_width(line, stdout_width(), indent) {
+            let _ = write_stdout_line(&line);
         }
     }
 }
 
 /// The same of an answer that goes on; whether anybody still reads it.
-pub(crate) fn follow(line: impl Into<Line>) -> bool {
-    print_answer(&line.into())
+pub(crate) fn print_line_while_stdout_open(line: impl Into<StyledLine>) -> bool {
+    write_stdout_line(&line.into())
         .and_then(|()| std::io::stdout().flush())
         .is_ok()
 }
 
-fn print_answer(line: &Line) -> std::io::Result<()> {
-    let text = line.for_terminal(On::Stdout.has_colours());
+fn write_stdout_line(line: &StyledLine) -> std::io::Result<()> {
+    let text = line.render_for_terminal(OutputStream::Stdout.has_colours());
     writeln!(std::io::stdout(), "{text}")
 }
 
 /// How wide the terminal is, if the answer goes to one.
-pub(crate) fn width() -> Option<usize> {
-    On::Stdout.columns()
+pub(crate) fn stdout_width() -> Option<usize> {
+    OutputStream::Stdout.terminal_columns()
 }
 
 /// Lines as a terminal of this width has them; in a pipe they stay whole.
-fn fitted(line: Line, width: Option<usize>, indent: usize) -> Vec<Line> {
+fn wrap_to_width(line: StyledLine, width: Option<usize>, indent: usize) -> Vec<StyledLine> {
     match width {
-        Some(width) => line.wrapped(width, indent),
+        Some(width) => line.wrapped_to_width(width, indent),
         None => vec![line],
     }
 }
 
 /// Bytes of the answer, as they are.
-pub(crate) fn answer_bytes(bytes: &[u8]) {
+pub(crate) fn write_stdout_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout();
     let _ = out.write_all(bytes);
     let _ = out.flush();
 }
 
 /// A line of the conversation, or several. A terminal has each broken between words.
-pub(crate) fn say(line: impl Into<Line>) {
-    let colours = On::Stderr.has_colours();
-    let width = On::Stderr.columns();
-    for line in line.into().lines() {
-        let indent = line.indent() + 2;
+pub(crate) fn print_wrapped_to_stderr(line: impl Into<StyledLine>) {
+    let colours = OutputStream::Stderr.has_colours();
+    let width = OutputStream::Stderr.terminal_columns();
+    for line in line.into().split_at_newlines() {
+        let indent = line.leading_blanks() + 2;
         // A command of somebody else's, which is pasted.
-        let pasted = line.plain().trim_start().starts_with("reproduce: ");
-        for line in fitted(line, width.filter(|_| !pasted), indent) {
-            let _ = writeln!(std::io::stderr(), "{}", line.for_terminal(colours));
+        let pasted = line
+            .text_without_styling()
+            .trim_start()
+            .starts_with("reproduce: ");
+        for line in wrap_to_width(line, width.filter(|_| !pasted), indent) {
+            let _ = writeln!(std::io::stderr(), "{}", line.render_for_terminal(colours));
         }
     }
 }
 
 /// A question; the answer is typed behind it.
-pub(crate) fn ask(question: &str) {
+pub(crate) fn print_question(question: &str) {
     let mut err = std::io::stderr();
-    let _ = err.write_all(printable::safe(question).as_bytes());
+    let _ = err.write_all(printable::escape_hidden_except_newlines(question).as_bytes());
     let _ = err.flush();
 }
 
 /// Bytes of the conversation, as they are.
-pub(crate) fn say_bytes(bytes: &[u8]) {
+pub(crate) fn write_stderr_bytes(bytes: &[u8]) {
     let _ = std::io::stderr().write_all(bytes);
 }
 
 /// A JSON document, one line.
-pub(crate) fn json(value: &serde_json::Value) {
-    answer_bytes(format!("{}\n", printable::json(value)).as_bytes());
+pub(crate) fn print_json(value: &serde_json::Value) {
+    write_stdout_bytes(
+        format!("{}\n", printable::json_with_hidden_chars_escaped(value)).as_bytes(),
+    );
 }

@@ -35,7 +35,7 @@ const HIDDEN: &[(char, char)] = &[
     ('\u{e0000}', '\u{e0fff}'),
 ];
 
-fn is_hidden(c: char) -> bool {
+fn is_hidden_char(c: char) -> bool {
     if c.is_ascii() {
         return c.is_ascii_control();
     }
@@ -43,9 +43,9 @@ fn is_hidden(c: char) -> bool {
 }
 
 /// Behind a picture: that it is one in colours, or that the next is part of it.
-fn is_of_picture(before: char, c: char) -> bool {
-    let picture =
-        matches!(before, '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}') && !is_hidden(before);
+fn is_emoji_part(before: char, c: char) -> bool {
+    let picture = matches!(before, '\u{203c}'..='\u{3299}' | '\u{1f000}'..='\u{1faff}')
+        && !is_hidden_char(before);
     match c {
         '\u{fe0f}' => picture,
         '\u{200d}' => picture || before == '\u{fe0f}',
@@ -54,15 +54,15 @@ fn is_of_picture(before: char, c: char) -> bool {
 }
 
 /// A text as a terminal may have it, lines and tabs as they are.
-pub(crate) fn safe(text: &str) -> Cow<'_, str> {
-    let strange = |c: char| is_hidden(c) && !matches!(c, '\n' | '\t');
+pub(crate) fn escape_hidden_except_newlines(text: &str) -> Cow<'_, str> {
+    let strange = |c: char| is_hidden_char(c) && !matches!(c, '\n' | '\t');
     if !text.contains(strange) {
         return Cow::Borrowed(text);
     }
     let mut safe = String::with_capacity(text.len() + 16);
     let mut before = ' ';
     for c in text.chars() {
-        match strange(c) && !is_of_picture(before, c) {
+        match strange(c) && !is_emoji_part(before, c) {
             true => safe.extend(c.escape_default()),
             false => safe.push(c),
         }
@@ -72,9 +72,9 @@ pub(crate) fn safe(text: &str) -> Cow<'_, str> {
 }
 
 /// A text that must stay within its line, whoever wrote it.
-pub(crate) fn printable(text: &str) -> String {
+pub(crate) fn escape_hidden_chars(text: &str) -> String {
     text.chars()
-        .flat_map(|c| match is_hidden(c) {
+        .flat_map(|c| match is_hidden_char(c) {
             true => c.escape_default().collect::<Vec<_>>(),
             false => vec![c],
         })
@@ -82,20 +82,22 @@ pub(crate) fn printable(text: &str) -> String {
 }
 
 /// A line that stays one.
-pub(crate) fn one_line(text: &str) -> String {
-    safe(text).replace('\n', "\\n").replace('\t', " ")
+pub(crate) fn escape_to_one_line(text: &str) -> String {
+    escape_hidden_except_newlines(text)
+        .replace('\n', "\\n")
+        .replace('\t', " ")
 }
 
 /// JSON says the same when it is spelled out, and is as harmless.
-pub(super) fn json(value: &serde_json::Value) -> String {
+pub(super) fn json_with_hidden_chars_escaped(value: &serde_json::Value) -> String {
     let text = value.to_string();
-    if !text.contains(is_hidden) {
+    if !text.contains(is_hidden_char) {
         return text;
     }
     let mut units = [0; 2];
     let mut safe = String::with_capacity(text.len() + 16);
     for c in text.chars() {
-        if is_hidden(c) {
+        if is_hidden_char(c) {
             for unit in c.encode_utf16(&mut units) {
                 safe.push_str(&format!("\\u{unit:04x}"));
             }
@@ -112,9 +114,12 @@ mod tests {
 
     #[test]
     fn what_would_hide_something_is_spelled_out() {
-        assert_eq!(printable("cargo test # ünï"), "cargo test # ünï");
-        assert_eq!(printable("rm x\r\u{1b}[2Kls"), "rm x\\r\\u{1b}[2Kls");
-        assert_eq!(printable("a\nb\u{202e}c"), "a\\nb\\u{202e}c");
+        assert_eq!(escape_hidden_chars("cargo test # ünï"), "cargo test # ünï");
+        assert_eq!(
+            escape_hidden_chars("rm x\r\u{1b}[2Kls"),
+            "rm x\\r\\u{1b}[2Kls"
+        );
+        assert_eq!(escape_hidden_chars("a\nb\u{202e}c"), "a\\nb\\u{202e}c");
         for c in [
             '\u{7f}',
             '\u{9b}',
@@ -135,24 +140,30 @@ mod tests {
             '\u{e0100}',
         ] {
             let spelled = format!("a\\u{{{:x}}}b", u32::from(c));
-            assert_eq!(printable(&format!("a{c}b")), spelled);
-            assert_eq!(safe(&format!("a{c}b")), spelled);
+            assert_eq!(escape_hidden_chars(&format!("a{c}b")), spelled);
+            assert_eq!(escape_hidden_except_newlines(&format!("a{c}b")), spelled);
         }
     }
 
     #[test]
     fn nobody_elses_styles_are_obeyed() {
         let theirs = "\u{1b}[32mdone\u{1b}[0m";
-        assert_eq!(safe(theirs), "\\u{1b}[32mdone\\u{1b}[0m");
-        assert_eq!(safe(&safe(theirs)), safe(theirs));
-        assert_eq!(safe("a\n\tb"), "a\n\tb");
-        assert_eq!(one_line("a\n\tb"), "a\\n b");
+        assert_eq!(
+            escape_hidden_except_newlines(theirs),
+            "\\u{1b}[32mdone\\u{1b}[0m"
+        );
+        assert_eq!(
+            escape_hidden_except_newlines(&escape_hidden_except_newlines(theirs)),
+            escape_hidden_except_newlines(theirs)
+        );
+        assert_eq!(escape_hidden_except_newlines("a\n\tb"), "a\n\tb");
+        assert_eq!(escape_to_one_line("a\n\tb"), "a\\n b");
     }
 
     #[test]
     fn json_means_the_same() {
         let value = serde_json::json!({ "a\u{9b}": "\u{202e}\u{e0041}\u{1b}ü" });
-        let text = json(&value);
+        let text = json_with_hidden_chars_escaped(&value);
         assert_eq!(text, r#"{"a\u009b":"\u202e\udb40\udc41\u001bü"}"#);
         assert_eq!(
             serde_json::from_str::<serde_json::Value>(&text).unwrap(),

@@ -12,15 +12,15 @@ use checkrein_runtime::VerificationProgress;
 use console::Term;
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, TermLike};
 
-use crate::ui::line::Line;
-use crate::ui::style::{Paint, duration};
-use crate::ui::{printable, say, words};
+use crate::ui::line::StyledLine;
+use crate::ui::style::{Paint, format_duration};
+use crate::ui::{print_wrapped_to_stderr, printable, words};
 
 /// Columns for a name, and more if a check has a longer one.
-const NAME: usize = 14;
+const MIN_NAME_COLUMNS: usize = 14;
 
 /// Shows what goes on.
-pub(crate) struct Checks {
+pub(crate) struct CheckProgressView {
     bars: Option<MultiProgress>,
     running: Mutex<BTreeMap<VerifierName, ProgressBar>>,
     /// Columns of the longest name.
@@ -28,15 +28,15 @@ pub(crate) struct Checks {
     advisory: BTreeSet<VerifierName>,
 }
 
-impl Drop for Checks {
+impl Drop for CheckProgressView {
     fn drop(&mut self) {
-        self.clear();
+        self.clear_progress_line();
     }
 }
 
-impl Checks {
+impl CheckProgressView {
     /// Live on a terminal; of the checks of this policy, if it is known.
-    pub(crate) fn of(policy: Option<&Policy>) -> Self {
+    pub(crate) fn for_policy(policy: Option<&Policy>) -> Self {
         let live = std::io::stderr().is_terminal();
         let names = || {
             let specs = policy.map_or(&[][..], |policy| &policy.verifiers);
@@ -44,13 +44,13 @@ impl Checks {
         };
         Self {
             bars: live.then(|| {
-                let narrow = Narrow(Term::stderr());
+                let narrow = TerminalLeavingRoomForCtrlC(Term::stderr());
                 MultiProgress::with_draw_target(ProgressDrawTarget::term_like(Box::new(narrow)))
             }),
             running: Mutex::new(BTreeMap::new()),
             column: names()
-                .map(|name| Line::from(name.as_str()).columns())
-                .fold(NAME, usize::max),
+                .map(|name| StyledLine::from(name.as_str()).line_display_width())
+                .fold(MIN_NAME_COLUMNS, usize::max),
             advisory: names()
                 .filter(|name| policy.is_some_and(|policy| !policy.is_required_verifier(name)))
                 .cloned()
@@ -59,8 +59,8 @@ impl Checks {
     }
 
     /// Takes away what is live, before anything else is printed.
-    pub(crate) fn clear(&self) {
-        for bar in std::mem::take(&mut *self.lock()).into_values() {
+    pub(crate) fn clear_progress_line(&self) {
+        for bar in std::mem::take(&mut *self.lock_progress_bars()).into_values() {
             bar.finish_and_clear();
         }
         if let Some(bars) = &self.bars {
@@ -70,7 +70,7 @@ impl Checks {
     }
 
     /// A live line for something else that goes on; none in a pipe.
-    pub(crate) fn spinner(&self) -> Option<ProgressBar> {
+    pub(crate) fn new_spinner(&self) -> Option<ProgressBar> {
         let bar = self.bars.as_ref()?.add(ProgressBar::new_spinner());
         if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} {elapsed}") {
             bar.set_style(style);
@@ -79,22 +79,24 @@ impl Checks {
     }
 
     /// A line of the conversation, above what is live.
-    pub(crate) fn say(&self, line: impl Into<Line>) {
+    pub(crate) fn print_above_progress(&self, line: impl Into<StyledLine>) {
         let line = line.into();
         match &self.bars {
             // Not by printing through the bars: where none is left such a line is filled up to their
             // width, and the next one begins behind it.
-            Some(bars) => bars.suspend(|| say(line)),
-            None => say(line),
+            Some(bars) => bars.suspend(|| print_wrapped_to_stderr(line)),
+            None => print_wrapped_to_stderr(line),
         }
     }
 
     /// Takes news in; called from many threads.
-    pub(crate) fn show(&self, progress: VerificationProgress) {
+    pub(crate) fn show_progress(&self, progress: VerificationProgress) {
         match progress {
-            VerificationProgress::Started { verifier, .. } => self.start(verifier, "running"),
+            VerificationProgress::Started { verifier, .. } => {
+                self.start_progress_bar(verifier, "running")
+            }
             VerificationProgress::Waiting { verifier } => {
-                self.start(verifier, "another process runs it; waiting")
+                self.start_progress_bar(verifier, "another process runs it; waiting")
             }
             VerificationProgress::Finished {
                 verifier,
@@ -103,40 +105,44 @@ impl Checks {
                 duration_ms,
                 cached,
             } => {
-                let line = self.line(&verifier, verdict, cause, duration_ms, cached);
-                let bar = self.lock().remove(&verifier);
+                let line = self.check_result_line(&verifier, verdict, cause, duration_ms, cached);
+                let bar = self.lock_progress_bars().remove(&verifier);
                 if let Some(bar) = bar {
                     bar.finish_and_clear();
                 }
-                self.say(line);
+                self.print_above_progress(line);
             }
         }
     }
 
-    fn start(&self, verifier: VerifierName, what: &str) {
-        let Some(bar) = self.spinner() else { return };
-        bar.set_message(printable::printable(&format!("{verifier}: {what}")));
+    fn start_progress_bar(&self, verifier: VerifierName, what: &str) {
+        let Some(bar) = self.new_spinner() else {
+            return;
+        };
+        bar.set_message(printable::escape_hidden_chars(&format!(
+            "{verifier}: {what}"
+        )));
         bar.enable_steady_tick(Duration::from_millis(120));
-        if let Some(before) = self.lock().insert(verifier, bar) {
+        if let Some(before) = self.lock_progress_bars().insert(verifier, bar) {
             before.finish_and_clear();
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<VerifierName, ProgressBar>> {
+    fn lock_progress_bars(&self) -> std::sync::MutexGuard<'_, BTreeMap<VerifierName, ProgressBar>> {
         self.running
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     /// One check in one line.
-    fn line(
+    fn check_result_line(
         &self,
         verifier: &VerifierName,
         verdict: Verdict,
         cause: Option<InconclusiveCause>,
         duration_ms: u64,
         cached: bool,
-    ) -> Line {
+    ) -> StyledLine {
         let (paint, mark) = match verdict {
             Verdict::Pass => (Paint::Good, "pass"),
             Verdict::Fail => (Paint::Bad, "FAIL"),
@@ -145,39 +151,43 @@ impl Checks {
         let took = if cached {
             "unchanged, not run again".to_owned()
         } else {
-            duration(duration_ms)
+            format_duration(duration_ms)
         };
-        let why = cause.map_or_else(String::new, |cause| format!("  {}", words::cause(cause)));
+        let why = cause.map_or_else(String::new, |cause| {
+            format!("  {}", words::inconclusive_cause_text(cause))
+        });
         let advisory = match self.advisory.contains(verifier) {
             true => " (advisory)",
             false => "",
         };
-        Line::from("  ")
-            .with_painted(paint, mark)
-            .with("  ")
-            .then(Line::from(verifier.as_str()).at_least(self.column))
-            .with(" ")
-            .with_painted(Paint::Dim, &took)
-            .with(&format!("{why}{advisory}"))
+        StyledLine::from("  ")
+            .with_painted_suffix(paint, mark)
+            .append_plain_text("  ")
+            .append_styled(StyledLine::from(verifier.as_str()).padded_to_min_width(self.column))
+            .append_plain_text(" ")
+            .with_painted_suffix(Paint::Dim, &took)
+            .append_plain_text(&format!("{why}{advisory}"))
     }
 }
 
 /// How much of something is done: one live line, nothing in a pipe.
-pub(crate) struct Counted {
+pub(crate) struct CountProgressBar {
     bar: Option<ProgressBar>,
     what: &'static str,
 }
 
-impl Drop for Counted {
+impl Drop for CountProgressBar {
     fn drop(&mut self) {
-        self.clear();
+        self.clear_progress_line();
     }
 }
 
-impl Counted {
-    pub(crate) fn of(what: &'static str) -> Self {
+impl CountProgressBar {
+    pub(crate) fn start_labelled_spinner(what: &'static str) -> Self {
         let bar = std::io::stderr().is_terminal().then(|| {
-            let narrow = ProgressDrawTarget::term_like(Box::new(Narrow(Term::stderr())));
+            let narrow = ProgressDrawTarget::term_like(Box::new(TerminalLeavingRoomForCtrlC(
+                Term::stderr(),
+            )));
             let bar = ProgressBar::with_draw_target(None, narrow);
             if let Ok(style) = ProgressStyle::with_template("  {spinner} {msg} {elapsed}") {
                 bar.set_style(style);
@@ -189,13 +199,13 @@ impl Counted {
         Self { bar, what }
     }
 
-    pub(crate) fn show(&self, done: usize, all: usize) {
+    pub(crate) fn show_progress_count(&self, done: usize, all: usize) {
         if let Some(bar) = &self.bar {
             bar.set_message(format!("{} {done} of {all}", self.what));
         }
     }
 
-    pub(crate) fn clear(&self) {
+    pub(crate) fn clear_progress_line(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
@@ -205,14 +215,14 @@ impl Counted {
 /// A terminal that leaves room for the `^C` which it shows itself: live lines are filled up to
 /// the end, and what comes behind them would begin a line of its own, with theirs left above it.
 #[derive(Debug)]
-struct Narrow(Term);
+struct TerminalLeavingRoomForCtrlC(Term);
 
 /// Columns of `^C`, and one so that the cursor stays on its line.
-const ROOM: u16 = 3;
+const CTRL_C_COLUMNS: u16 = 3;
 
-impl TermLike for Narrow {
+impl TermLike for TerminalLeavingRoomForCtrlC {
     fn width(&self) -> u16 {
-        self.0.size().1.saturating_sub(ROOM)
+        self.0.size().1.saturating_sub(CTRL_C_COLUMNS)
     }
 
     fn height(&self) -> u16 {

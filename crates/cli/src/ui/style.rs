@@ -17,14 +17,14 @@ pub(crate) enum Paint {
 
 /// Where it is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum On {
+pub(crate) enum OutputStream {
     Stdout,
     Stderr,
 }
 
 impl Paint {
     /// The number by which a terminal knows it.
-    pub(super) fn code(self) -> &'static str {
+    pub(super) fn ansi_code(self) -> &'static str {
         match self {
             Paint::Good => "32",
             Paint::Bad => "31",
@@ -35,7 +35,7 @@ impl Paint {
     }
 }
 
-impl On {
+impl OutputStream {
     /// Whether this is a terminal that wants colours, or something else that was told to have them.
     pub(super) fn has_colours(self) -> bool {
         let is_set = |name| std::env::var_os(name).is_some_and(|value| !value.is_empty());
@@ -51,16 +51,16 @@ impl On {
 
     fn is_terminal(self) -> bool {
         match self {
-            On::Stdout => std::io::stdout().is_terminal(),
-            On::Stderr => std::io::stderr().is_terminal(),
+            OutputStream::Stdout => std::io::stdout().is_terminal(),
+            OutputStream::Stderr => std::io::stderr().is_terminal(),
         }
     }
 
     /// How many columns the terminal has, if it is one and says so.
-    pub(super) fn columns(self) -> Option<usize> {
+    pub(super) fn terminal_columns(self) -> Option<usize> {
         let terminal = match self {
-            On::Stdout => console::Term::stdout(),
-            On::Stderr => console::Term::stderr(),
+            OutputStream::Stdout => console::Term::stdout(),
+            OutputStream::Stderr => console::Term::stderr(),
         };
         let (_, columns) = terminal.size_checked()?;
         self.is_terminal().then_some(usize::from(columns))
@@ -68,7 +68,7 @@ impl On {
 }
 
 /// How a reason is painted.
-pub(crate) fn of_reason(reason: Reason) -> Paint {
+pub(crate) fn reason_paint(reason: Reason) -> Paint {
     match reason {
         Reason::TaskComplete => Paint::Good,
         Reason::Unverified | Reason::AwaitingHuman | Reason::Abandoned | Reason::UserInterrupt => {
@@ -86,7 +86,7 @@ pub(crate) fn of_reason(reason: Reason) -> Paint {
 }
 
 /// `1.2 s`, `3 min 4 s`
-pub(crate) fn duration(ms: u64) -> String {
+pub(crate) fn format_duration(ms: u64) -> String {
     match ms {
         0..1_000 => format!("{ms} ms"),
         1_000..60_000 => format!("{}.{} s", ms / 1_000, ms % 1_000 / 100),
@@ -96,7 +96,7 @@ pub(crate) fn duration(ms: u64) -> String {
 }
 
 /// `1 stop`, `2 stops`
-pub(crate) fn counted(number: impl Into<u64>, what: &str) -> String {
+pub(crate) fn count_with_noun(number: impl Into<u64>, what: &str) -> String {
     match number.into() {
         1 => format!("1 {what}"),
         number => format!("{number} {what}s"),
@@ -104,7 +104,7 @@ pub(crate) fn counted(number: impl Into<u64>, what: &str) -> String {
 }
 
 /// `12 KB`, `3.4 MB`
-pub(crate) fn size(bytes: u64) -> String {
+pub(crate) fn format_size(bytes: u64) -> String {
     match bytes {
         0..1_000_000 => format!("{} KB", bytes.div_ceil(1_000)),
         1_000_000..1_000_000_000 => {
@@ -119,7 +119,7 @@ pub(crate) fn size(bytes: u64) -> String {
 }
 
 /// A time of day where the person is, with the date if it is not today's: `14:05`.
-pub(crate) fn clock(at: UnixMillis, now: UnixMillis) -> String {
+pub(crate) fn format_clock(at: UnixMillis, now: UnixMillis) -> String {
     let zone = jiff::tz::TimeZone::system();
     let local = |time: UnixMillis| {
         let ms = i64::try_from(time.0).unwrap_or(i64::MAX);
@@ -137,8 +137,8 @@ pub(crate) fn clock(at: UnixMillis, now: UnixMillis) -> String {
 }
 
 /// The same for a narrow column: today's time, or the day.
-pub(crate) fn date(at: UnixMillis, now: UnixMillis) -> String {
-    let clock = clock(at, now);
+pub(crate) fn format_time_or_date(at: UnixMillis, now: UnixMillis) -> String {
+    let clock = format_clock(at, now);
     match clock.split_once(' ') {
         Some((day, _)) => day.to_owned(),
         None => clock,

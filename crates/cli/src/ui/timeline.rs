@@ -10,24 +10,24 @@ use checkrein_core::ids::UnixMillis;
 use checkrein_core::input::{Input, ModelVetoVerdict};
 use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
 
-use crate::ui::line::Line;
-use crate::ui::printable::one_line;
-use crate::ui::style::{Paint, duration, of_reason};
+use crate::ui::line::StyledLine;
+use crate::ui::printable::escape_to_one_line;
+use crate::ui::style::{Paint, format_duration, reason_paint};
 use crate::ui::words;
 
 /// Longest text quoted from agent or person, in characters.
-const QUOTE: usize = 100;
+const MAX_QUOTE: usize = 100;
 
 /// A story that is told event by event.
 #[derive(Debug)]
-pub(crate) struct Timeline {
+pub(crate) struct EventTimelineRenderer {
     start: Option<UnixMillis>,
     now: UnixMillis,
     /// Also what is only beginning.
     live: bool,
 }
 
-impl Timeline {
+impl EventTimelineRenderer {
     /// Times are those since the first event that has a line.
     pub(crate) fn new(live: bool) -> Self {
         Self {
@@ -38,108 +38,110 @@ impl Timeline {
     }
 
     /// The lines of this event, if it has any: one, but for what is wrapped.
-    pub(crate) fn lines(&mut self, event: &Event) -> Vec<Line> {
+    pub(crate) fn timeline_lines_of_event(&mut self, event: &Event) -> Vec<StyledLine> {
         if let Event::Input(stamped) = event {
             self.now = self.now.max(stamped.at);
         }
         let told = match event {
-            Event::Requested { effects, .. } if self.live => checking(effects),
-            _ => told_of(event),
+            Event::Requested { effects, .. } if self.live => checks_running_timeline_entry(effects),
+            _ => timeline_entry_of_event(event),
         };
         let Some(told) = told else {
             return Vec::new();
         };
         let start = *self.start.get_or_insert(self.now);
-        let at = format!("+{}", duration(self.now.millis_since(start)));
-        let line = Line::painted(Paint::Dim, &format!("{at:>9}"))
-            .with("  ")
-            .then(told.mark)
-            .with(" ")
-            .then(told.text);
-        match told.room {
-            Room::OneLine => vec![cut(line)],
-            Room::Wrapped => wrapped(line),
+        let at = format!("+{}", format_duration(self.now.millis_since(start)));
+        let line = StyledLine::line_from_styled_text(Paint::Dim, &format!("{at:>9}"))
+            .append_plain_text("  ")
+            .append_styled(told.mark)
+            .append_plain_text(" ")
+            .append_styled(told.text);
+        match told.layout {
+            TimelineEntryLayout::OneLine => vec![truncate_to_terminal(line)],
+            TimelineEntryLayout::Wrapped => wrap_to_terminal(line),
         }
     }
 }
 
 /// Columns before the text of an event.
-const LEFT: usize = 13;
+const TEXT_COLUMN: usize = 13;
 
 /// The heading of a story.
-pub(crate) fn title(text: &str) -> Vec<Line> {
-    let line = Line::painted(Paint::Strong, &one_line(text));
-    match crate::ui::width() {
-        Some(width) => line.wrapped(width, 2),
+pub(crate) fn format_timeline_title(text: &str) -> Vec<StyledLine> {
+    let line = StyledLine::line_from_styled_text(Paint::Strong, &escape_to_one_line(text));
+    match crate::ui::stdout_width() {
+        Some(width) => line.wrapped_to_width(width, 2),
         None => vec![line],
     }
 }
 
 /// What an event's line is followed by, below its text.
-pub(crate) fn below(text: &str) -> Vec<Line> {
-    let blanks = " ".repeat(LEFT);
-    wrapped(Line::from(&blanks).with_painted(Paint::Dim, &one_line(text)))
+pub(crate) fn event_detail_lines(text: &str) -> Vec<StyledLine> {
+    let blanks = " ".repeat(TEXT_COLUMN);
+    wrap_to_terminal(
+        StyledLine::from(&blanks).with_painted_suffix(Paint::Dim, &escape_to_one_line(text)),
+    )
 }
 
 /// No wider than the terminal, if there is one.
-fn cut(line: Line) -> Line {
-    match crate::ui::width() {
-        Some(width) => line.cut(width),
+fn truncate_to_terminal(line: StyledLine) -> StyledLine {
+    match crate::ui::stdout_width() {
+        Some(width) => line.truncated_to_width(width),
         None => line,
     }
 }
 
-fn wrapped(line: Line) -> Vec<Line> {
-    match crate::ui::width() {
-        Some(width) => line.wrapped(width, LEFT),
+fn wrap_to_terminal(line: StyledLine) -> Vec<StyledLine> {
+    match crate::ui::stdout_width() {
+        Some(width) => line.wrapped_to_width(width, TEXT_COLUMN),
         None => vec![line],
     }
 }
 
 /// Lines for these events, with the time since the first.
-pub(crate) fn lines(events: &[Event]) -> Vec<Line> {
-    let mut timeline = Timeline::new(false);
+pub(crate) fn timeline_lines(events: &[Event]) -> Vec<StyledLine> {
+    let mut timeline = EventTimelineRenderer::new(false);
     events
         .iter()
-        .flat_map(|event| timeline.lines(event))
+        .flat_map(|event| timeline.timeline_lines_of_event(event))
         .collect()
 }
 
 /// What is told of an event.
-struct Told {
-    mark: Line,
-    text: Line,
-    room: Room,
+struct TimelineEntry {
+    mark: StyledLine,
+    text: StyledLine,
+    layout: TimelineEntryLayout,
 }
 
 /// How much room the text of an event has.
 #[derive(Clone, Copy)]
-enum Room {
+enum TimelineEntryLayout {
     /// What agents and persons said: more of it is not shown.
     OneLine,
     /// What Checkrein says is shown whole.
     Wrapped,
 }
 
-impl Told {
-    fn quoted(mark: Line, text: &str) -> Option<Self> {
+impl TimelineEntry {
+    fn quoted_entry(mark: StyledLine, text: &str) -> Option<Self> {
         Some(Self {
             mark,
-            text: Line::from(&one_line(text)),
-            room: Room::OneLine,
+            text: StyledLine::from(&escape_to_one_line(text)),
+            layout: TimelineEntryLayout::OneLine,
         })
     }
 
-    fn ours(mark: Line, text: &str) -> Option<Self> {
+    fn from_checkrein(mark: StyledLine, text: &str) -> Option<Self> {
         Some(Self {
             mark,
-            text: Line::from(&one_line(text)),
-            room: Room::Wrapped,
+            text: StyledLine::from(&escape_to_one_line(text)),
+            layout: TimelineEntryLayout::Wrapped,
         })
     }
 }
 
-fn checking(effects: &[Effect]) -> Option<Told> {
+fn checks_running_timeline_entry(effects: &[Effect]) -> Option<TimelineEntry> {
     let names: Vec<&str> = effects
         .iter()
         .filter_map(|effect| match effect {
@@ -148,28 +150,37 @@ fn checking(effects: &[Effect]) -> Option<Told> {
         })
         .collect();
     let text = format!("checking: {}", names.join(", "));
-    let mark = Line::painted(Paint::Dim, "◇");
-    Told::ours(mark, &text).filter(|_| !names.is_empty())
+    let mark = StyledLine::line_from_styled_text(Paint::Dim, "◇");
+    TimelineEntry::from_checkrein(mark, &text).filter(|_| !names.is_empty())
 }
 
-fn told_of(event: &Event) -> Option<Told> {
-    let plain = |mark: &str, text: String| Told::ours(Line::from(mark), &text);
-    let painted =
-        |paint: Paint, mark: &str, text: String| Told::ours(Line::painted(paint, mark), &text);
+fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
+    let plain =
+        |mark: &str, text: String| TimelineEntry::from_checkrein(StyledLine::from(mark), &text);
+    let painted = |paint: Paint, mark: &str, text: String| {
+        TimelineEntry::from_checkrein(StyledLine::line_from_styled_text(paint, mark), &text)
+    };
     match event {
         Event::Input(stamped) => match &stamped.input {
             Input::PromptSubmitted(prompt) if prompt.text.trim().is_empty() => None,
             Input::PromptSubmitted(prompt) => {
-                let text = format!("person: {}", quote(&prompt.text));
-                Told::quoted(Line::from("❯"), &text)
+                let text = format!("person: {}", short_quote(&prompt.text));
+                TimelineEntry::quoted_entry(StyledLine::from("❯"), &text)
             }
             Input::ToolRequested(request) => {
-                let text = format!("{} {}", request.tool, quote(&told(&request.args)));
-                Told::quoted(Line::from("·"), &text)
+                let text = format!(
+                    "{} {}",
+                    request.tool,
+                    short_quote(&main_argument(&request.args))
+                );
+                TimelineEntry::quoted_entry(StyledLine::from("·"), &text)
             }
             Input::StopRequested(stop) => {
-                let text = format!("agent wants to stop: {}", quote(&stop.message));
-                Told::quoted(Line::painted(Paint::Strong, "■"), &text)
+                let text = format!("agent wants to stop: {}", short_quote(&stop.message));
+                TimelineEntry::quoted_entry(
+                    StyledLine::line_from_styled_text(Paint::Strong, "■"),
+                    &text,
+                )
             }
             Input::EvidenceArrived(arrived) => {
                 let fact = &arrived.evidence;
@@ -184,11 +195,11 @@ fn told_of(event: &Event) -> Option<Told> {
                 let took = if fact.cached {
                     ", not run again".to_owned()
                 } else {
-                    format!(", {}", duration(fact.duration_ms))
+                    format!(", {}", format_duration(fact.duration_ms))
                 };
-                let cause = fact
-                    .cause
-                    .map_or_else(String::new, |cause| format!(" ({})", words::cause(cause)));
+                let cause = fact.cause.map_or_else(String::new, |cause| {
+                    format!(" ({})", words::inconclusive_cause_text(cause))
+                });
                 painted(
                     paint,
                     "◆",
@@ -204,7 +215,7 @@ fn told_of(event: &Event) -> Option<Told> {
             Input::StanceUsed(used) => painted(
                 Paint::Warn,
                 "!",
-                words::stance_used(used.at, used.stance, &used.why),
+                words::stance_use_text(used.at, used.stance, &used.why),
             ),
             Input::ConfigEdited(edited) => painted(
                 Paint::Warn,
@@ -221,7 +232,7 @@ fn told_of(event: &Event) -> Option<Told> {
                 let text = format!(
                     "person: {word} {}: {}{why}",
                     said.approval,
-                    quote(&said.what)
+                    short_quote(&said.what)
                 );
                 painted(paint, "✋", text)
             }
@@ -229,7 +240,7 @@ fn told_of(event: &Event) -> Option<Told> {
             Input::ToolReturned(_) => {
                 let speaks = |fact: &&MiddlewareAnswerFact| fact.says != MiddlewareAnswer::Pass;
                 let said = stamped.layers.iter().find(speaks)?;
-                painted(Paint::Warn, "!", words::layer(said))
+                painted(Paint::Warn, "!", words::layer_answer_text(said))
             }
             Input::SessionStarted(_)
             | Input::RoundEnded(_)
@@ -255,7 +266,7 @@ fn told_of(event: &Event) -> Option<Told> {
                     _ => false,
                 };
                 let said = made.why.iter().find(speaks)?;
-                painted(Paint::Warn, "!", words::because(said))
+                painted(Paint::Warn, "!", words::decision_factor_text(said))
             }
             Decision::Noted => None,
             Decision::Tool(ToolDecision::Nudge { text }) => {
@@ -298,11 +309,14 @@ fn told_of(event: &Event) -> Option<Told> {
             Decision::Stop(StopDecision::Accept { .. } | StopDecision::Halt { .. }) => None,
         },
         Event::TaskEnded { transition, .. } => {
-            let paint = of_reason(transition.reason);
-            Some(Told {
-                mark: Line::painted(paint, "●"),
-                text: Line::painted(paint, &one_line(&words::transition(transition))),
-                room: Room::Wrapped,
+            let paint = reason_paint(transition.reason);
+            Some(TimelineEntry {
+                mark: StyledLine::line_from_styled_text(paint, "●"),
+                text: StyledLine::line_from_styled_text(
+                    paint,
+                    &escape_to_one_line(&words::transition_text(transition)),
+                ),
+                layout: TimelineEntryLayout::Wrapped,
             })
         }
         Event::TaskReopened { .. } => plain("○", "work goes on".to_owned()),
@@ -317,7 +331,7 @@ fn told_of(event: &Event) -> Option<Told> {
 }
 
 /// Arguments as a person would say them: the command of a shell tool, the path of a file tool.
-pub(crate) fn told(args: &str) -> String {
+pub(crate) fn main_argument(args: &str) -> String {
     let value: serde_json::Value = serde_json::from_str(args).unwrap_or_default();
     ["command", "cmd", "file_path", "path"]
         .iter()
@@ -326,10 +340,10 @@ pub(crate) fn told(args: &str) -> String {
 }
 
 /// One line, bounded.
-pub(crate) fn quote(text: &str) -> String {
+pub(crate) fn short_quote(text: &str) -> String {
     let line: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut chars = line.chars();
-    let short: String = chars.by_ref().take(QUOTE).collect();
+    let short: String = chars.by_ref().take(MAX_QUOTE).collect();
     if chars.next().is_some() {
         format!("{short}…")
     } else {

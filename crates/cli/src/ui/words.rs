@@ -11,11 +11,11 @@ use checkrein_core::transition::{Reason, Transition};
 
 use crate::locate::CONFIG;
 use crate::off;
-use crate::ui::printable::printable;
-use crate::ui::style::{counted, duration};
+use crate::ui::printable::escape_hidden_chars;
+use crate::ui::style::{count_with_noun, format_duration};
 
 /// What a check complains of, in one line: where, which test, what.
-pub(crate) fn finding(finding: &Finding) -> String {
+pub(crate) fn finding_text(finding: &Finding) -> String {
     let place = match (&finding.file, finding.line) {
         (Some(file), Some(line)) => format!("{file}:{line}: "),
         (Some(file), None) => format!("{file}: "),
@@ -30,7 +30,7 @@ pub(crate) fn finding(finding: &Finding) -> String {
 }
 
 /// Why a verdict is inconclusive.
-pub(crate) fn cause(cause: InconclusiveCause) -> &'static str {
+pub(crate) fn inconclusive_cause_text(cause: InconclusiveCause) -> &'static str {
     match cause {
         InconclusiveCause::Timeout => "ran out of time",
         InconclusiveCause::Crash => "crashed",
@@ -54,7 +54,7 @@ pub(crate) fn cause(cause: InconclusiveCause) -> &'static str {
 }
 
 /// A config in a folder above that is no repo with this one does not count.
-pub(crate) fn passed_over(above: &std::path::Path) -> String {
+pub(crate) fn ignored_parent_config_text(above: &std::path::Path) -> String {
     format!(
         "checkrein: there is no git repository here, so only this folder counts; {} has a {CONFIG}: run it there, or git init",
         above.display()
@@ -62,7 +62,7 @@ pub(crate) fn passed_over(above: &std::path::Path) -> String {
 }
 
 /// A verdict, said of a check.
-pub(crate) fn verdict(verdict: Verdict) -> &'static str {
+pub(crate) fn verdict_text(verdict: Verdict) -> &'static str {
     match verdict {
         Verdict::Pass => "passes",
         Verdict::Fail => "fails",
@@ -71,7 +71,7 @@ pub(crate) fn verdict(verdict: Verdict) -> &'static str {
 }
 
 /// A transition in one word or two, as listings show it.
-pub(crate) fn transition(transition: &Transition) -> String {
+pub(crate) fn transition_text(transition: &Transition) -> String {
     match &transition.detail {
         Some(detail) => format!("{} ({detail})", transition.reason.as_str()),
         None => transition.reason.as_str().to_owned(),
@@ -79,20 +79,26 @@ pub(crate) fn transition(transition: &Transition) -> String {
 }
 
 /// Whether the sentence of an ending says this fact already.
-pub(crate) fn is_told(because: &DecisionFactor, transition: &Transition) -> bool {
-    told(std::slice::from_ref(because), transition).is_some()
+pub(crate) fn ending_states_decision_factor(
+    because: &DecisionFactor,
+    transition: &Transition,
+) -> bool {
+    ending_factor_text(std::slice::from_ref(because), transition).is_some()
 }
 
 /// The fact that says more about an ending than its reason does.
-fn told(why: &[DecisionFactor], transition: &Transition) -> Option<String> {
+fn ending_factor_text(why: &[DecisionFactor], transition: &Transition) -> Option<String> {
     why.iter().find_map(|because| match because {
         DecisionFactor::Process { what } if transition.reason == Reason::Error => {
             let end = if what.ends_with('?') { "" } else { "." };
             Some(format!("Not done: {what}{end}"))
         }
-        DecisionFactor::StanceUsed { why, .. } if transition.reason == Reason::Unverified => Some(
-            format!("Let through unchecked: checkrein {}.", off::told(why)?),
-        ),
+        DecisionFactor::StanceUsed { why, .. } if transition.reason == Reason::Unverified => {
+            Some(format!(
+                "Let through unchecked: checkrein {}.",
+                off::off_reason_in_stance_text(why)?
+            ))
+        }
         _ => None,
     })
 }
@@ -101,22 +107,22 @@ fn told(why: &[DecisionFactor], transition: &Transition) -> Option<String> {
 pub(crate) const CANNOT_START: &str = "cannot start ";
 
 /// Whether the agent's program could not be started.
-pub(crate) fn cannot_start(because: &DecisionFactor) -> bool {
+pub(crate) fn is_agent_start_failure(because: &DecisionFactor) -> bool {
     matches!(because, DecisionFactor::Process { what } if what.starts_with(CANNOT_START))
 }
 
 /// Whether it was let through because Checkrein was switched off.
-pub(crate) fn is_off(because: &DecisionFactor) -> bool {
-    matches!(because, DecisionFactor::StanceUsed { why, .. } if off::told(why).is_some())
+pub(crate) fn was_let_through_because_off(because: &DecisionFactor) -> bool {
+    matches!(because, DecisionFactor::StanceUsed { why, .. } if off::off_reason_in_stance_text(why).is_some())
 }
 
 /// What an ending means, in a sentence. `held_up_by`: what kept its stop from being judged, if anything.
-pub(crate) fn meaning(
+pub(crate) fn ending_meaning(
     transition: &Transition,
     why: &[DecisionFactor],
     held_up_by: Option<StopHoldupCause>,
 ) -> String {
-    if let Some(told) = told(why, transition) {
+    if let Some(told) = ending_factor_text(why, transition) {
         return told;
     }
     let detail = transition.detail.as_deref().unwrap_or_default();
@@ -135,7 +141,7 @@ pub(crate) fn meaning(
                 "Let through unchecked: nothing changed since the prompt, and a required check fails on this tree.".to_owned()
             }
             "no_change" => "Let through unchecked: nothing changed since the prompt.".to_owned(),
-            "advisory_only" if why.iter().any(is_required) => {
+            "advisory_only" if why.iter().any(is_required_verdict) => {
                 "Let through without hard evidence: accept is satisfied by judges alone, and their word is not enough.".to_owned()
             }
             "advisory_only" => "Let through unchecked: no verifier is required.".to_owned(),
@@ -143,7 +149,7 @@ pub(crate) fn meaning(
         },
         Reason::GaveUp => match detail {
             "continues" => "Not done: the agent was sent back as often as allowed.".to_owned(),
-            _ => same_failures(why),
+            _ => given_up_reason_text(why),
         },
         Reason::HardCap => format!("Not done: the cap on {} was reached.", detail.replace('_', " ")),
         Reason::DiminishingReturns => match detail {
@@ -151,7 +157,7 @@ pub(crate) fn meaning(
             _ => "Not done: the last attempts produced hardly anything.".to_owned(),
         },
         Reason::LoopDetected => format!("Not done: the agent was going in circles ({detail})."),
-        Reason::VerifierFailedUnrecoverable if why.iter().any(ran_out) => {
+        Reason::VerifierFailedUnrecoverable if why.iter().any(is_approval_timeout) => {
             format!("Not done: nobody answered '{detail}' in time.")
         }
         Reason::VerifierFailedUnrecoverable => format!("Not checkable: verifier '{detail}' can never succeed here."),
@@ -179,7 +185,7 @@ pub(crate) fn meaning(
 }
 
 /// How often was looked before it was given up.
-fn same_failures(why: &[DecisionFactor]) -> String {
+fn given_up_reason_text(why: &[DecisionFactor]) -> String {
     let spent = why.iter().find_map(|because| match because {
         DecisionFactor::SameFailures { met, .. } => Some(match met {
             0 | 1 => {
@@ -190,7 +196,7 @@ fn same_failures(why: &[DecisionFactor]) -> String {
         }),
         DecisionFactor::JudgesSpent { seen, .. } => Some(format!(
             "Not done: a judge turned down {}, and may see no more.",
-            counted(*seen, "answer")
+            count_with_noun(*seen, "answer")
         )),
         _ => None,
     });
@@ -198,12 +204,12 @@ fn same_failures(why: &[DecisionFactor]) -> String {
 }
 
 /// Whether it is the verdict of a verifier that `accept` names.
-pub(crate) fn is_required(because: &DecisionFactor) -> bool {
+pub(crate) fn is_required_verdict(because: &DecisionFactor) -> bool {
     matches!(because, DecisionFactor::Verdict { required: true, .. })
 }
 
 /// Whether a person was asked and did not answer in time.
-pub(crate) fn ran_out(because: &DecisionFactor) -> bool {
+pub(crate) fn is_approval_timeout(because: &DecisionFactor) -> bool {
     matches!(
         because,
         DecisionFactor::ApprovalExpired { .. }
@@ -215,7 +221,10 @@ pub(crate) fn ran_out(because: &DecisionFactor) -> bool {
 }
 
 /// One fact behind a decision about a stop that this held up, if anything did.
-pub(crate) fn because_at(because: &DecisionFactor, held_up_by: Option<StopHoldupCause>) -> String {
+pub(crate) fn stop_decision_fact_text(
+    because: &DecisionFactor,
+    held_up_by: Option<StopHoldupCause>,
+) -> String {
     match because {
         DecisionFactor::TreeMoved if held_up_by == Some(StopHoldupCause::Acts) => {
             "a tool call came while it was judged, so it was judged anew".to_owned()
@@ -226,31 +235,31 @@ pub(crate) fn because_at(because: &DecisionFactor, held_up_by: Option<StopHoldup
             cause: Some(InconclusiveCause::TreeMoving),
             ..
         } if held_up_by == Some(StopHoldupCause::Acts) => {
-            let verdict = self::verdict(*verdict);
+            let verdict = self::verdict_text(*verdict);
             format!("{verifier} {verdict} (a tool call came while it was judged)")
         }
-        other => self::because(other),
+        other => self::decision_factor_text(other),
     }
 }
 
 /// One fact behind a decision.
-pub(crate) fn because(because: &DecisionFactor) -> String {
+pub(crate) fn decision_factor_text(because: &DecisionFactor) -> String {
     match because {
         DecisionFactor::Halted => "the task had already ended".to_owned(),
         DecisionFactor::Cap {
             cap: CapKind::Cost,
             used,
             limit,
-        } => format!("{} of {} spent", dollars(*used), dollars(*limit)),
+        } => format!("{} of {} spent", format_dollars(*used), format_dollars(*limit)),
         DecisionFactor::Cap { cap, used, limit } => format!(
             "{} of {limit} {} used",
             used,
             cap.as_str().replace('_', " ")
         ),
         DecisionFactor::Detector { detector, count } => {
-            format!("{detector} saw the pattern {}", counted(*count, "time"))
+            format!("{detector} saw the pattern {}", count_with_noun(*count, "time"))
         }
-        DecisionFactor::Layer(fact) => layer(fact),
+        DecisionFactor::Layer(fact) => layer_answer_text(fact),
         DecisionFactor::LayerPassedOver => {
             "a layer of middleware could not judge something in this task, and its stance allowed that"
                 .to_owned()
@@ -287,12 +296,12 @@ pub(crate) fn because(because: &DecisionFactor) -> String {
             required,
             by_stance,
         } => {
-            let mut words = format!("{verifier} {}", self::verdict(*verdict));
+            let mut words = format!("{verifier} {}", self::verdict_text(*verdict));
             if let Some(why) = why {
-                words = format!("{words} ({})", cause(*why));
+                words = format!("{words} ({})", inconclusive_cause_text(*why));
             }
             if *findings > 0 {
-                words = format!("{words}, {}", counted(*findings, "finding"));
+                words = format!("{words}, {}", count_with_noun(*findings, "finding"));
             }
             if *cached {
                 words.push_str(", as found before on this tree");
@@ -311,7 +320,7 @@ pub(crate) fn because(because: &DecisionFactor) -> String {
             confidence,
             unsure,
         } => {
-            let mut words = format!("the second model {}", veto(*says));
+            let mut words = format!("the second model {}", describe_veto_model_answer(*says));
             if !reason.is_empty() {
                 words = format!("{words}: {reason}");
             }
@@ -338,11 +347,11 @@ pub(crate) fn because(because: &DecisionFactor) -> String {
         DecisionFactor::Stalled { window } => {
             format!(
                 "{} in a row brought little, and the agent was told",
-                counted(*window, "step")
+                count_with_noun(*window, "step")
             )
         }
         DecisionFactor::NotAsked { verifier, trigger: calling } => {
-            format!("{verifier} was not asked: {}", not_asked(*calling))
+            format!("{verifier} was not asked: {}", judge_not_asked_text(*calling))
         }
         DecisionFactor::Shadow {
             verifier,
@@ -353,7 +362,7 @@ pub(crate) fn because(because: &DecisionFactor) -> String {
         }
         DecisionFactor::JudgesSpent { seen, attempts } => format!(
             "judges have seen {}; {attempts} are allowed",
-            counted(*seen, "answer")
+            count_with_noun(*seen, "answer")
         ),
         DecisionFactor::TreeUnknown { why } => format!("the tree could not be read: {why}"),
         DecisionFactor::TreeMoved => {
@@ -362,11 +371,11 @@ pub(crate) fn because(because: &DecisionFactor) -> String {
         DecisionFactor::SameFailures { met, attempts } => {
             format!(
                 "the same failures were met {}; {attempts} are allowed",
-                counted(*met, "time")
+                count_with_noun(*met, "time")
             )
         }
         DecisionFactor::Continues { given, limit } => {
-            format!("sent back {}; {limit} are allowed", counted(*given, "time"))
+            format!("sent back {}; {limit} are allowed", count_with_noun(*given, "time"))
         }
         DecisionFactor::TokenBudget { used, threshold: line } => {
             format!("{used} output tokens used; the line is at {line}")
@@ -388,15 +397,15 @@ pub(crate) fn because(because: &DecisionFactor) -> String {
         DecisionFactor::Process { what } => what.clone(),
         DecisionFactor::Truncated => "the answer was cut by its output limit".to_owned(),
         DecisionFactor::Interrupted => "a person pressed Ctrl-C".to_owned(),
-        DecisionFactor::StanceUsed { stance, why } => stance_used(StancePoint::Stop, *stance, why),
+        DecisionFactor::StanceUsed { stance, why } => stance_use_text(StancePoint::Stop, *stance, why),
     }
 }
 
 /// Who was asked, and what that took.
-pub(crate) fn testimony(testimony: &JudgeUsage) -> String {
-    let mut words = format!("asked {}", printable(&testimony.model));
+pub(crate) fn judge_usage_text(testimony: &JudgeUsage) -> String {
+    let mut words = format!("asked {}", escape_hidden_chars(&testimony.model));
     if testimony.asked > 1 {
-        words = format!("{words} {}", counted(testimony.asked, "time"));
+        words = format!("{words} {}", count_with_noun(testimony.asked, "time"));
     }
     if let Some(score) = testimony.score {
         words = format!("{words}, score {}.{:03}", score / 1_000, score % 1_000);
@@ -415,7 +424,7 @@ pub(crate) fn testimony(testimony: &JudgeUsage) -> String {
 }
 
 /// What a layer of middleware said, and how long that took.
-pub(crate) fn layer(fact: &MiddlewareAnswerFact) -> String {
+pub(crate) fn layer_answer_text(fact: &MiddlewareAnswerFact) -> String {
     let MiddlewareAnswerFact { layer, .. } = fact;
     let says = match fact.says {
         MiddlewareAnswer::Pass => "passes",
@@ -433,10 +442,10 @@ pub(crate) fn layer(fact: &MiddlewareAnswerFact) -> String {
         true => String::new(),
         false => format!(": {}", fact.reason),
     };
-    format!("'{layer}' {says}{why} ({})", duration(fact.ms))
+    format!("'{layer}' {says}{why} ({})", format_duration(fact.ms))
 }
 
-fn veto(says: ModelVetoVerdict) -> &'static str {
+fn describe_veto_model_answer(says: ModelVetoVerdict) -> &'static str {
     match says {
         ModelVetoVerdict::Allow => "allows it",
         ModelVetoVerdict::Veto => "vetoes it",
@@ -446,7 +455,7 @@ fn veto(says: ModelVetoVerdict) -> &'static str {
     }
 }
 
-fn not_asked(calling: JudgeTrigger) -> &'static str {
+fn judge_not_asked_text(calling: JudgeTrigger) -> &'static str {
     match calling {
         JudgeTrigger::Keyword | JudgeTrigger::Always | JudgeTrigger::Heartbeat => {
             "it was not needed"
@@ -462,7 +471,7 @@ fn not_asked(calling: JudgeTrigger) -> &'static str {
 }
 
 /// What Checkrein did when it could not judge.
-pub(crate) fn stance_used(at: StancePoint, stance: Stance, why: &str) -> String {
+pub(crate) fn stance_use_text(at: StancePoint, stance: Stance, why: &str) -> String {
     let done = match (at, stance) {
         (StancePoint::Stop, Stance::Allow) => "the stop was let through",
         (StancePoint::Stop, Stance::Ask) => "the stop was let through, parked for a person",
@@ -471,14 +480,14 @@ pub(crate) fn stance_used(at: StancePoint, stance: Stance, why: &str) -> String 
         (StancePoint::Tool, Stance::Ask) => "a person was asked about the call",
         (StancePoint::Tool, Stance::Block) => "the call was denied",
     };
-    match off::told(why) {
+    match off::off_reason_in_stance_text(why) {
         Some(off) => format!("checkrein {off}; {done}"),
         None => format!("checkrein could not judge: {why}; {done}"),
     }
 }
 
 /// The line that an ending shows when guarded files were edited during its task.
-pub(crate) fn edited_line(paths: &[String], held: bool) -> String {
+pub(crate) fn edited_guarded_files_line(paths: &[String], held: bool) -> String {
     let after = if held {
         "The older policy goes on until a person runs: checkrein seal"
     } else {
@@ -491,21 +500,21 @@ pub(crate) fn edited_line(paths: &[String], held: bool) -> String {
 }
 
 /// What listings and endings say of a session whose config could not be used.
-pub(crate) fn config_error_line(mistake: &str) -> String {
+pub(crate) fn unusable_session_config_notice(mistake: &str) -> String {
     format!(
         "the config could not be used when this session began, and the policy that was sealed before goes on: {mistake}"
     )
 }
 
 /// What is said where no policy can be sealed at all.
-pub(crate) fn no_policy(mistakes: &str) -> String {
+pub(crate) fn no_sealable_policy_text(mistakes: &str) -> String {
     format!(
         "{mistakes}\nThe config cannot be used, and no policy was sealed here before that could go on: until the file is fixed, only calls that read are allowed. A person fixes the file; `checkrein check` says whether it is valid. Or a person switches Checkrein off for a while: checkrein off --for 1h --reason TEXT"
     )
 }
 
 /// What an accepted stop says in the agent's screen, if anything.
-pub(crate) fn notice_line(
+pub(crate) fn accepted_stop_notice(
     transition: &Transition,
     why: &[DecisionFactor],
     held_up_by: Option<StopHoldupCause>,
@@ -514,15 +523,15 @@ pub(crate) fn notice_line(
 ) -> Option<String> {
     match (transition.reason, verified) {
         (Reason::TaskComplete, VerifiedNoticeMode::Silent) => None,
-        (Reason::TaskComplete, VerifiedNoticeMode::Line) => Some(verified_line(why, id)),
-        _ if is_plain_question(transition, why) => None,
-        _ => Some(ending_line(transition, why, held_up_by, id)),
+        (Reason::TaskComplete, VerifiedNoticeMode::Line) => Some(verified_checks_line(why, id)),
+        _ if is_question_only_stop(transition, why) => None,
+        _ => Some(task_ending_line(transition, why, held_up_by, id)),
     }
 }
 
 /// Nothing changed since the prompt, and nothing that is known speaks against the work: a
 /// question was answered. A line after each would teach people to overlook the others.
-fn is_plain_question(transition: &Transition, why: &[DecisionFactor]) -> bool {
+fn is_question_only_stop(transition: &Transition, why: &[DecisionFactor]) -> bool {
     let in_shadow = |name: &VerifierName| {
         let mut shadows = why.iter();
         shadows
@@ -544,7 +553,7 @@ fn is_plain_question(transition: &Transition, why: &[DecisionFactor]) -> bool {
 }
 
 /// Names the required checks that pass.
-fn verified_line(why: &[DecisionFactor], id: &str) -> String {
+fn verified_checks_line(why: &[DecisionFactor], id: &str) -> String {
     let passing = why.iter().filter_map(|because| match because {
         DecisionFactor::Verdict {
             verifier,
@@ -563,7 +572,7 @@ fn verified_line(why: &[DecisionFactor], id: &str) -> String {
 }
 
 /// The line that says how a task ended, and where its reasons are.
-pub(crate) fn ending_line(
+pub(crate) fn task_ending_line(
     transition: &Transition,
     why: &[DecisionFactor],
     held_up_by: Option<StopHoldupCause>,
@@ -571,13 +580,13 @@ pub(crate) fn ending_line(
 ) -> String {
     format!(
         "checkrein: {}. {} Why: checkrein show {id} --why",
-        self::transition(transition),
-        meaning(transition, why, held_up_by)
+        self::transition_text(transition),
+        ending_meaning(transition, why, held_up_by)
     )
 }
 
 /// Millionths of a dollar, as a person reads them.
-pub(crate) fn dollars(millionths: u64) -> String {
+pub(crate) fn format_dollars(millionths: u64) -> String {
     let cents = millionths.div_ceil(10_000);
     match millionths {
         0..10_000 => format!("${}.{:06}", millionths / 1_000_000, millionths % 1_000_000),
@@ -586,15 +595,15 @@ pub(crate) fn dollars(millionths: u64) -> String {
 }
 
 /// Files that are too large to be read.
-pub(crate) fn unread(names: &[String]) -> String {
+pub(crate) fn large_files_text(names: &[String]) -> String {
     format!(
         "checkrein: larger than 512 MiB, so compared by size and times instead of content: {}",
-        first_three(names)
+        first_three_names(names)
     )
 }
 
 /// The first of these names, and how many more there are.
-pub(crate) fn first_three(names: &[String]) -> String {
+pub(crate) fn first_three_names(names: &[String]) -> String {
     const SHOWN: usize = 3;
     let mut shown = names.iter().take(SHOWN).cloned().collect::<Vec<_>>();
     if names.len() > SHOWN {

@@ -139,7 +139,7 @@ fn an_approved_call_goes_through_once() {
 }
 
 #[test]
-fn it_survives_the_death_of_every_process() {
+fn a_parked_call_outlives_every_process() {
     let world = prompting();
     let agent = unattended(&world, "codex");
     let (ready, stay) = (world.pipe("ready"), world.pipe("stay"));
@@ -173,7 +173,7 @@ fn it_survives_the_death_of_every_process() {
 }
 
 #[test]
-fn a_no_no_answer_and_none_in_time_end_differently() {
+fn each_outcome_of_an_approval_has_its_own_ending() {
     let policy = "[policy]\nrules = [\"rules/*.rules\"]\n";
     let ending = |more: &str, answer: &dyn Fn(&World)| {
         let world = world_with("test -f fixed", &format!("{policy}{more}"));
@@ -358,7 +358,7 @@ fn the_hooks_of_an_agent_wait_for_a_person_too() {
 }
 
 #[test]
-fn somebody_is_told() {
+fn the_notify_command_gets_the_parked_call() {
     let world = World::new();
     let told = world.pipe("told");
     world.write("rules/own.rules", RULES);
@@ -381,7 +381,7 @@ fn somebody_is_told() {
 }
 
 #[test]
-fn that_nobody_could_be_told_is_told() {
+fn a_failed_notify_command_is_reported() {
     let world = world_with(
         "true",
         "[policy]\nrules = [\"rules/*.rules\"]\n[approvals]\nnotify = \"exit 3\"\n",
@@ -398,7 +398,7 @@ fn that_nobody_could_be_told_is_told() {
 }
 
 #[test]
-fn a_clone_that_nobody_trusts_tells_nobody() {
+fn an_untrusted_clone_runs_no_notify_command() {
     let world = World::new();
     world.write("own.rules", RULES);
     let told = world.outside("told");
@@ -512,7 +512,7 @@ fn asks(agent: &Agent<'_>, input: Value, folder: &str) -> Answer {
 }
 
 #[test]
-fn of_two_who_answer_at_once_only_the_first_is_heard() {
+fn of_two_simultaneous_answers_only_the_first_counts() {
     let world = prompting();
     let agent = unattended(&world, "codex");
     agent.prompt("ship it");
@@ -649,7 +649,7 @@ fn two_entries_of_one_agent_hear_the_same_of_an_approved_call() {
 }
 
 #[test]
-fn what_lies_here_is_what_is_approved_or_nothing_is() {
+fn an_approval_requires_the_content_that_was_asked_about() {
     let world = world_with("true", REVIEW);
     let agent = Agent::new(&world, "claude-code");
     agent.prompt("write it");
@@ -731,7 +731,7 @@ fn notifying(command: &str) -> World {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn whoever_is_told_is_told_by_their_own_machine() {
+fn the_notify_command_runs_in_a_clean_environment() {
     let told = tempfile::NamedTempFile::new().unwrap();
     let command = format!("{{ pwd; env; }} > {}", told.path().display());
     let world = notifying(&command);
@@ -768,7 +768,7 @@ fn whoever_is_told_is_told_by_their_own_machine() {
 }
 
 #[test]
-fn the_process_beside_runs_nothing_that_it_is_told() {
+fn the_notifier_process_ignores_commands_in_its_arguments() {
     let world = prompting();
     let agent = unattended(&world, "codex");
     agent.prompt("ship it");
@@ -789,7 +789,7 @@ fn the_process_beside_runs_nothing_that_it_is_told() {
 }
 
 #[test]
-fn one_message_tells_of_all_that_nobody_was_told_of() {
+fn one_notification_covers_all_unannounced_approvals() {
     let told = tempfile::NamedTempFile::new().unwrap();
     let lines = || -> Vec<String> {
         let text = std::fs::read_to_string(told.path()).unwrap();

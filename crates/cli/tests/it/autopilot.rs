@@ -167,7 +167,7 @@ fn a_spent_budget_ends_it_and_the_goal_cannot_be_made_easier() {
 }
 
 #[test]
-fn two_flights_of_one_goal_do_not_meet() {
+fn two_runs_of_one_goal_exclude_each_other() {
     let (name, ..) = WIRES[0];
     let world = repo(true);
     goal(&world, "iterations = 9");
@@ -250,7 +250,7 @@ fn a_goal_that_was_edited_is_another_one() {
 
 /// The same goal in another tree is another flight.
 #[test]
-fn another_tree_has_a_flight_of_its_own() {
+fn the_same_goal_in_another_worktree_runs_separately() {
     let (name, ..) = WIRES[0];
     let world = repo(true);
     goal(&world, "iterations = 9");

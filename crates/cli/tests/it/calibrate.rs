@@ -39,7 +39,7 @@ fn about(body: &Value) -> usize {
 }
 
 #[test]
-fn what_was_said_is_in_the_file() {
+fn recorded_replies_are_measured_without_a_model() {
     let world = World::without_git();
     let mut text = String::new();
     for at in 0..120 {
@@ -109,7 +109,7 @@ fn what_was_said_is_in_the_file() {
 }
 
 #[test]
-fn enough_few_and_none() {
+fn exit_status_and_lacks_follow_the_number_of_agreements() {
     let world = World::without_git();
     // Labels, replies that agree, replies that do not.
     for (right, wrong, code, lacks) in [
@@ -258,7 +258,7 @@ fn pairs(count: usize) -> String {
 }
 
 #[test]
-fn who_only_looks_at_the_place_is_found_out() {
+fn a_judge_that_always_picks_the_first_answer_is_detected() {
     let world = World::without_git();
     world.write("pairs.jsonl", &pairs(20));
     let args = ["pairs.jsonl", "--model", "ollama/j", "--json"];
@@ -290,7 +290,7 @@ fn who_only_looks_at_the_place_is_found_out() {
 }
 
 #[test]
-fn what_was_answered_is_not_asked_again() {
+fn recorded_answers_are_not_asked_again() {
     let world = World::without_git();
     let text: String = (0..12).map(|at| line(at, "pass", &json!({}))).collect();
     world.write("labels.jsonl", &text);
@@ -391,7 +391,7 @@ fn ctrl_c_loses_nothing_that_was_answered() {
 }
 
 #[test]
-fn where_the_first_is_not_answered_the_rest_is_not_asked() {
+fn asking_stops_when_the_first_question_fails() {
     let world = World::without_git();
     let text: String = (0..40).map(|at| line(at, "pass", &json!({}))).collect();
     world.write("labels.jsonl", &text);

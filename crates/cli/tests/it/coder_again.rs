@@ -27,7 +27,7 @@ fn script(heard: &Heard) -> Turn {
 }
 
 #[test]
-fn killed_at_random_moments_it_is_taken_up() {
+fn a_run_killed_at_random_moments_is_resumed() {
     let (name, ..) = WIRES[0];
     let mut dice = Dice(0xc0de);
     let (mut left, mut rounds) = (kills(), 0);
@@ -87,7 +87,7 @@ fn killed_at_random_moments_it_is_taken_up() {
 }
 
 #[test]
-fn what_is_over_is_told_again_and_goes_on_with_more_to_do() {
+fn a_finished_run_reports_again_and_takes_a_new_task() {
     let (name, ..) = WIRES[2];
     let world = repo(true);
     let coder = Coder::start(|heard| match heard.fresh.contains("say why") {
@@ -140,7 +140,7 @@ fn killed(world: &World, coder: &Coder, name: &str, ready: &std::path::Path) {
 
 /// What was under way when a run was killed is counted once, also if a person says something new.
 #[test]
-fn more_to_do_finds_nothing_left_over() {
+fn a_call_cut_by_a_kill_is_counted_once_with_a_new_task() {
     let (name, ..) = WIRES[0];
     let world = repo(true);
     let ready = world.pipe("ready");
@@ -193,7 +193,7 @@ fn a_call_whose_secret_was_not_kept_is_not_made_again() {
 
 /// A result that middleware had not passed when the process died reaches no model as it was.
 #[test]
-fn a_result_that_nobody_passed_is_not_told() {
+fn a_result_unseen_by_middleware_never_reaches_the_model() {
     let (name, ..) = WIRES[2];
     for more in [Some("now the notes"), None] {
         let world = repo(true);
@@ -237,7 +237,7 @@ fn a_result_that_nobody_passed_is_not_told() {
 /// However deep its arguments nest, a call is taken up as it was; so no later claim is taken for an
 /// earlier one.
 #[test]
-fn what_a_model_nests_is_read_again() {
+fn deeply_nested_arguments_survive_a_resume() {
     let (name, ..) = WIRES[2];
     let world = repo(true);
     let deep = (0..120).fold(serde_json::json!("x"), |within, _| {

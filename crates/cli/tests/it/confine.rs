@@ -372,7 +372,7 @@ fn a_hook_inside_is_only_a_client_and_fails_closed_when_nobody_answers() {
 }
 
 #[test]
-fn it_ends_as_any_run_does() {
+fn a_confined_run_has_the_same_endings() {
     if !possible() {
         return;
     }

@@ -31,7 +31,7 @@ fn agent<'w>(world: &'w World, name: &'static str) -> Agent<'w> {
 }
 
 #[test]
-fn one_that_was_there_is_sent_back_once_and_then_let_go() {
+fn a_missing_program_that_was_there_is_sent_back_once() {
     for name in crate::agent::BOTH {
         let (world, tool) = with_tool();
         let agent = agent(&world, name);
@@ -54,7 +54,7 @@ fn one_that_was_there_is_sent_back_once_and_then_let_go() {
 }
 
 #[test]
-fn one_that_comes_back_is_run() {
+fn a_program_that_comes_back_is_run() {
     let (world, tool) = with_tool();
     let agent = agent(&world, "claude-code");
     agent.prompt("do it");
@@ -69,7 +69,7 @@ fn one_that_comes_back_is_run() {
 }
 
 #[test]
-fn one_that_never_was_there_ends_the_task_at_once() {
+fn a_program_that_never_was_there_ends_the_task() {
     let (world, tool) = with_tool();
     std::fs::remove_file(tool).unwrap();
     let agent = agent(&world, "claude-code");

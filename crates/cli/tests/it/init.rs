@@ -280,7 +280,7 @@ fn nothing_of_one_person_is_committed() {
 }
 
 #[test]
-fn what_is_installed_answers() {
+fn installed_hook_entries_answer() {
     let world = World::new();
     world.config("[policy]\nrules = [\"no.rules\"]\n");
     world.write(
@@ -824,7 +824,7 @@ fn a_binary_by_another_name_installs_and_goes_again() {
 
 #[cfg(unix)]
 #[test]
-fn what_cannot_be_finished_is_not_begun() {
+fn init_writes_nothing_if_any_file_is_unusable() {
     let check = |prepare: &dyn Fn(&World), words: &[&str], why: &str| {
         let world = World::new();
         prepare(&world);

@@ -118,7 +118,7 @@ const PASSES: &[Played<'_>] = &[
 ];
 
 #[test]
-fn the_status_of_another_command() {
+fn reading_another_commands_status_hides_a_failure() {
     none_passes(
         &[
             "pytest || { echo failed; exit $?; }",
@@ -176,7 +176,7 @@ fn a_runner_that_runs_only_if_it_is_there() {
 }
 
 #[test]
-fn a_trap_that_ends_well() {
+fn a_trap_that_exits_zero_hides_a_failure() {
     none_passes(
         &[
             "trap 'exit 0' EXIT INT; pytest",
@@ -198,7 +198,7 @@ fn a_trap_that_ends_well() {
 }
 
 #[test]
-fn a_status_that_is_looked_at_in_vain() {
+fn a_status_check_without_effect_hides_a_failure() {
     none_passes(
         &[
             "pytest; rc=$?; [ $rc -eq 0 ] || echo failed",
@@ -307,7 +307,7 @@ fn makefiles_that_run_nothing() {
 }
 
 #[test]
-fn failures_beside_tests_that_all_passed() {
+fn failures_after_passing_tests_do_not_pass() {
     for (runner, says) in [
         ("pytest", PYTEST_COVERAGE),
         (
@@ -351,7 +351,7 @@ fn failures_beside_tests_that_all_passed() {
 }
 
 #[test]
-fn runners_behind_constants_containers_and_files() {
+fn runners_behind_variables_containers_and_files_are_recognised() {
     let old = &[
         ("old.log", "2 passed in 0.01s\n"),
         (".gitignore", "new.log\n"),
@@ -416,7 +416,7 @@ fn runners_behind_constants_containers_and_files() {
 }
 
 #[test]
-fn files_of_other_tools() {
+fn tool_settings_that_ignore_failures_do_not_pass() {
     let tox = |commands: &str| format!("[tox]\nenvlist = py\n[testenv]\ncommands =\n{commands}\n");
     for ini in [
         tox("    - pytest"),
@@ -480,7 +480,7 @@ fn files_of_other_tools() {
 
 /// Shells that run nothing, functions that are no runners, and what a shell reads first.
 #[test]
-fn runners_that_are_none() {
+fn functions_and_shells_that_run_nothing_do_not_pass() {
     none_passes(
         &[
             "set -n; pytest",
@@ -509,7 +509,7 @@ fn runners_that_are_none() {
 
 /// What a program is called that is hidden makes no difference, if nothing else decides.
 #[test]
-fn a_program_that_nobody_knows() {
+fn an_unknown_program_that_is_masked_does_not_pass() {
     let fails = &[("dune", "Fatal error: exception Failure", 2)];
     none_passes(
         &[
@@ -555,7 +555,7 @@ fn a_program_that_nobody_knows() {
 
 /// A check runs under `sh`, which need not be bash. Where it is, these fail.
 #[test]
-fn what_only_bash_knows() {
+fn bash_syntax_under_sh_does_not_pass() {
     for run in [
         "pytest; if [[ $? -gt 0 ]]; then exit 1; fi",
         "pytest &> log.txt",
@@ -596,7 +596,7 @@ fn what_only_bash_knows() {
 }
 
 #[test]
-fn what_was_refused_for_nothing() {
+fn honest_commands_that_look_masked_pass() {
     let package = &[("package.json", "{\"scripts\": {\"test\": \"pytest\"}}")];
     let tools = &[
         ("npm", PYTEST_PASSES, 0),

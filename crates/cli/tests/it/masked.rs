@@ -79,7 +79,7 @@ fn is_there(program: &str, arguments: &[&str]) -> bool {
 }
 
 #[test]
-fn what_is_not_there_is_no_pass() {
+fn a_masked_missing_program_does_not_pass() {
     masked(
         "nosuch-tool || true",
         &[],
@@ -153,7 +153,7 @@ fn a_person_is_told_how_to_write_it() {
 }
 
 #[test]
-fn cargo() {
+fn a_masked_cargo_test_passes_only_on_evidence() {
     if !is_there("cargo", &["--version"]) {
         return;
     }
@@ -206,7 +206,7 @@ fn cargo() {
 }
 
 #[test]
-fn npm_and_node() {
+fn a_masked_npm_or_node_test_passes_only_on_evidence() {
     if !is_there("node", &["--test", "--help"]) || !is_there("npm", &["--version"]) {
         return;
     }
@@ -263,7 +263,7 @@ fn npm_and_node() {
 }
 
 #[test]
-fn python() {
+fn a_masked_python_test_passes_only_on_evidence() {
     if !is_there("python3", &["--version"]) {
         return;
     }

@@ -79,7 +79,7 @@ fn the_checks_are_run_and_what_they_find_is_said() {
 }
 
 #[test]
-fn what_it_verifies_accepts_nothing() {
+fn the_verify_tool_gives_a_stop_no_evidence() {
     let world = World::with_check("true");
     let agent = Agent::new(&world, "claude-code");
     agent.prompt("work");

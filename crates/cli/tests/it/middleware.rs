@@ -286,7 +286,7 @@ fn a_stop_that_a_plug_in_refuses_is_sent_back_before_the_checks() {
 }
 
 #[test]
-fn what_cannot_tell_blocks_or_is_recorded_and_the_ending_is_unverified() {
+fn a_failing_layer_blocks_or_leaves_the_ending_unverified() {
     let silent = |stance: &str| layer("silent", "\"before_tool\"", "true", stance);
     let world = hooked(&silent("stance = \"allow\""));
     let agent = Agent::new(&world, "claude-code");
@@ -314,7 +314,7 @@ fn what_cannot_tell_blocks_or_is_recorded_and_the_ending_is_unverified() {
 }
 
 #[test]
-fn the_rest_of_a_session_is_seen() {
+fn session_and_round_stages_reach_middleware() {
     let world = World::new();
     let seen = world.outside("seen");
     let run = format!("cat >> '{}'", seen.display());
@@ -353,7 +353,7 @@ fn the_rest_of_a_session_is_seen() {
 }
 
 #[test]
-fn who_is_told_of_the_end_does_not_hold_up_who_is_to_go() {
+fn session_end_layers_do_not_delay_the_exit() {
     let world = World::new();
     if !has_python(&world) {
         return;
@@ -381,7 +381,7 @@ fn who_is_told_of_the_end_does_not_hold_up_who_is_to_go() {
 }
 
 #[test]
-fn what_a_front_door_does_not_ask_is_said_once() {
+fn a_stage_that_hooks_never_reach_is_warned_about_once() {
     let world = world("");
     let agent = Agent::new(&world, "claude-code");
     let start = agent.message("SessionStart", json!({ "source": "startup" }));

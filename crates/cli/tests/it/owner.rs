@@ -153,7 +153,7 @@ fn a_stop_that_waits_in_vain_says_so_again() {
 
 /// What is about files that are not there any more is ended, and begins anew.
 #[test]
-fn changed_files_start_it_again() {
+fn changed_files_restart_an_owned_check() {
     let long = Long::new("true");
     long.left_running();
     long.world.write("work", "2");
@@ -216,7 +216,7 @@ fn a_hook_that_prints_into_the_tree_has_no_owner() {
 
 /// Esc, SIGTERM, kill -9: who did not say that it is to go on wants it to end.
 #[test]
-fn it_ends_with_a_hook_that_is_killed_before_its_answer() {
+fn an_owned_check_ends_when_its_hook_is_killed() {
     for by in [Signal::KILL, Signal::TERM] {
         let long = Long::new("true");
         let mut hook = long.stopping(false);
@@ -228,7 +228,7 @@ fn it_ends_with_a_hook_that_is_killed_before_its_answer() {
 }
 
 #[test]
-fn it_ends_with_the_session() {
+fn an_owned_check_ends_with_the_session() {
     let long = Long::new("true");
     long.left_running();
     let agent = long.agent();
@@ -276,7 +276,7 @@ fn a_stop_that_is_switched_off_meanwhile_is_let_through() {
 
 /// Nobody wants to know any more.
 #[test]
-fn it_ends_with_the_agent() {
+fn an_owned_check_ends_with_the_agent() {
     let long = Long::new("true");
     let agent = long.agent();
     let message = long.world.outside("message");
@@ -351,7 +351,7 @@ fn ends_with_its_agent(reads: impl Sized, written: impl Into<Stdio>) {
 
 /// A second loss says that no process may outlive its hook here: then the check is cut, as ever.
 #[test]
-fn a_session_that_loses_its_owners_has_none_any_more() {
+fn after_two_killed_owners_checks_are_cut_at_the_deadline() {
     let long = Long::new("true");
     for nth in 1..=2 {
         let hook = long.stopping(nth > 1);

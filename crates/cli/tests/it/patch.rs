@@ -237,7 +237,7 @@ fn patches_by_way_of_the_shell_are_asked_the_same() {
 }
 
 #[test]
-fn what_stands_beside_a_patch_in_a_script_does_not_hide_it() {
+fn a_patch_inside_a_larger_script_is_still_checked() {
     let world = world();
     world.write("wrong.diff", &DIFF.replace("-two", "-tow"));
     world.write("wrong.patch", WRONG);
@@ -337,7 +337,7 @@ fn a_patch_of_too_many_files_is_not_let_pass() {
 
 #[cfg(unix)]
 #[test]
-fn what_is_protected_is_so_by_every_name() {
+fn protected_paths_hold_through_links_and_aliases() {
     let world = world();
     world.write("checkrein.toml", "[policy]\nprotect = [\"tests/**\"]\n");
     world.write("tests/a.py", "1\n");

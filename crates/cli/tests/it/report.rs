@@ -110,7 +110,7 @@ fn markdown_wrong_once_right_once() {
 }
 
 #[test]
-fn no_report_is_no_end() {
+fn a_missing_report_fails_the_run() {
     let world = wanting_a_report();
     let said = run(&world, "mkdir -p out; echo $CHECKREIN_ATTEMPT > work");
     assert_eq!(said.code, Some(11), "{said:?}");

@@ -123,7 +123,7 @@ fn fails_differently_every_time() {
 }
 
 #[test]
-fn runs_for_ever_and_dies_with_its_children() {
+fn an_endless_agent_is_killed_with_its_children() {
     let world = World::with_check("true");
     world.config("[caps]\nwall_clock = \"1s\"\n[[verifier]]\nname = \"tests\"\nrun = \"true\"\n");
     let script = "sleep 601 & \

@@ -60,7 +60,7 @@ impl<'w> Conversation<'w> {
 }
 
 #[test]
-fn plain_questions_leave_nothing_on_the_screen() {
+fn plain_questions_show_no_notice() {
     let world = World::with_check("test ! -e broken");
     for agent in Conversation::each(&world) {
         for n in 0..5 {

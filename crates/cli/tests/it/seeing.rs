@@ -410,7 +410,7 @@ fn strange(said: &str) -> Vec<char> {
 
 #[cfg(unix)]
 #[test]
-fn what_strangers_wrote_does_nothing_to_a_terminal() {
+fn untrusted_text_cannot_control_the_terminal() {
     use crate::terminal::Terminal;
     let world = World::with_check("cat hostile.txt; exit 1");
     world.write("hostile.txt", &format!("src/a.py:3: {HOSTILE}\n"));

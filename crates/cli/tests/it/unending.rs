@@ -60,7 +60,7 @@ fn in_store(world: &World, name: &str) -> PathBuf {
 }
 
 #[test]
-fn off_json() {
+fn an_endless_off_json_blocks_no_hook() {
     for put in ENDLESS {
         let world = World::new();
         world.config("[policy]\nrules = [\"own.rules\"]\n");
@@ -81,7 +81,7 @@ fn off_json() {
 }
 
 #[test]
-fn held_json() {
+fn an_endless_held_json_blocks_no_hook() {
     for put in ENDLESS {
         let world = World::with_check("true");
         let held = in_store(&world, "held.json");
@@ -94,7 +94,7 @@ fn held_json() {
 }
 
 #[test]
-fn held_lock() {
+fn an_endless_held_lock_blocks_no_hook() {
     for put in ENDLESS {
         let world = World::with_check("exit 1");
         let lock = in_store(&world, "held.lock");
@@ -110,7 +110,7 @@ fn held_lock() {
 }
 
 #[test]
-fn trust_json() {
+fn an_endless_trust_json_blocks_no_hook() {
     for put in ENDLESS {
         let world = World::with_check("true");
         let trust = in_store(&world, "trust.json");
@@ -131,7 +131,7 @@ fn trust_json() {
 }
 
 #[test]
-fn installed_json() {
+fn an_endless_installed_json_blocks_no_init() {
     for put in ENDLESS {
         let world = World::new();
         std::fs::create_dir_all(world.state()).unwrap();
@@ -147,7 +147,7 @@ fn installed_json() {
 }
 
 #[test]
-fn what_doctor_reads() {
+fn endless_files_do_not_block_doctor() {
     for put in ENDLESS {
         let world = World::with_check("true");
         for file in [
@@ -171,7 +171,7 @@ fn what_doctor_reads() {
 }
 
 #[test]
-fn the_config_and_the_persons_own() {
+fn an_endless_config_blocks_no_command() {
     for put in ENDLESS {
         for own in [false, true] {
             let world = World::new();
@@ -193,7 +193,7 @@ fn the_config_and_the_persons_own() {
 }
 
 #[test]
-fn what_is_remembered_of_the_tree() {
+fn endless_tree_cache_files_block_no_hook() {
     for put in ENDLESS {
         let world = World::with_check("true");
         let agent = Agent::new(&world, "claude-code");
@@ -222,7 +222,7 @@ fn what_is_remembered_of_the_tree() {
 }
 
 #[test]
-fn a_pointer_of_git() {
+fn an_endless_git_pointer_blocks_no_hook() {
     for put in ENDLESS {
         let world = World::without_git();
         put(&world.root().join(".git"));

@@ -102,7 +102,7 @@ fn ordinary_work_is_not_asked_about() {
 }
 
 #[test]
-fn what_was_said_of_a_call_is_remembered_and_calls_are_counted() {
+fn veto_answers_are_cached_and_capped() {
     let (world, model) = (watched(&format!("{VETO}max_calls = 2\n")), strict());
     let agent = Agent::beside(&world, "claude-code", &model);
     agent.prompt("Draft the release.");
@@ -165,7 +165,7 @@ fn what_a_rule_refuses_is_not_asked_about() {
 }
 
 #[test]
-fn nobody_watches_unless_switched_on() {
+fn veto_and_progress_are_off_by_default() {
     let model = strict();
     for (config, asked) in [
         ("", 0),
@@ -192,7 +192,7 @@ fn nobody_watches_unless_switched_on() {
 
 /// Vetoes come with 0.92 and, for a removal, with 0.3.
 #[test]
-fn how_sure_a_veto_must_be() {
+fn a_veto_counts_from_its_confidence_threshold() {
     for (least, push, removal) in [
         ("", true, false),
         ("min_confidence = 0.2\n", true, true),
@@ -211,7 +211,7 @@ fn how_sure_a_veto_must_be() {
 
 /// The first example of the seed: it looks for a channel, sends to the wrong one and then to the right one.
 #[test]
-fn the_wrong_channel_and_then_the_right_one() {
+fn a_message_to_the_wrong_channel_is_vetoed_and_the_right_one_allowed() {
     let model = Witness::start(|body, _| {
         // Later questions show earlier calls as well.
         let (verdict, confidence) = match prompt(body) {
@@ -272,7 +272,7 @@ fn told(more: &str, scores: &'static [f64]) -> (Vec<usize>, usize) {
 }
 
 #[test]
-fn below_what_a_step_is_low() {
+fn the_threshold_decides_which_steps_are_low() {
     const SCORES: &[f64] = &[0.39, 0.39, 0.4, 0.39, 0.39, 0.39];
     assert_eq!(told("", SCORES), (vec![6], 6));
     assert_eq!(told("threshold = 0.3\n", SCORES), (vec![], 6));
@@ -280,7 +280,7 @@ fn below_what_a_step_is_low() {
 }
 
 #[test]
-fn how_many_low_steps_make_a_word() {
+fn the_window_decides_how_many_low_steps_nudge() {
     const LOW: &[f64] = &[0.1; 6];
     assert_eq!(told("", LOW), (vec![3, 6], 6));
     assert_eq!(told("window = 1\n", LOW), (vec![1, 2, 3, 4, 5, 6], 6));
@@ -296,7 +296,7 @@ fn steps_beyond_the_cap_are_not_rated() {
 
 /// One of them watches the work, the other reads what comes of it.
 #[test]
-fn a_veto_during_and_a_judge_after() {
+fn a_veto_model_and_a_judge_work_in_one_task() {
     let model = Witness::start(|body, _| {
         let shown = prompt(body);
         Ok(if body["model"] == "v" {
@@ -332,7 +332,7 @@ fn a_veto_during_and_a_judge_after() {
 }
 
 #[test]
-fn a_row_of_low_scores_is_told_once() {
+fn a_row_of_low_scores_nudges_once() {
     let config = "[progress]\nenabled = true\nmodel = \"ollama/p\"\n";
     // The example of the seed: 0.7, 0.3, 0.2, 0.2, and a nudge; then 0.6.
     let scores = [0.7, 0.3, 0.2, 0.2, 0.6, 0.1];
@@ -374,7 +374,7 @@ fn a_row_of_low_scores_is_told_once() {
 
 /// `run --model`: an agent of our own with nobody beside it but these.
 #[test]
-fn an_agent_of_our_own_is_watched_and_judged() {
+fn the_second_models_apply_to_run_with_a_model() {
     const NAME: &str = "anthropic/claude-sonnet-4-5";
     let cheap = Witness::start(|body, _| {
         let shown = prompt(body);
@@ -424,7 +424,7 @@ fn an_agent_of_our_own_is_watched_and_judged() {
 
 /// A flight that nobody watches but the second model.
 #[test]
-fn an_autopilot_is_watched() {
+fn a_veto_applies_to_an_autopilot_run() {
     const NAME: &str = "anthropic/claude-sonnet-4-5";
     let (world, cheap) = (watched(VETO), strict());
     let goal = format!(

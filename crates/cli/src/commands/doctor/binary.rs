@@ -6,38 +6,43 @@ use std::process::Command;
 use std::time::Duration;
 
 use super::bounded;
-use super::entry::{Program, is_this};
-use super::finding::{Finding, Status};
-use super::hooks::{Installed, again};
-use super::places::{Agent, Scope};
+use super::entry::{HookProgram, is_current_executable};
+use super::finding::{DoctorFinding, DoctorFindingSeverity};
+use super::hooks::{InstalledHook, reinstall_hooks_command};
+use super::places::{DoctorAgent, SettingsScope};
 
-const PATIENCE: Duration = Duration::from_secs(10);
+const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
-pub(super) fn look(
-    agent: &Agent,
-    installed: &[Installed<'_>],
+pub(super) fn check_hook_programs(
+    agent: &DoctorAgent,
+    installed: &[InstalledHook<'_>],
     root: &Path,
     scratch: &Path,
-) -> Vec<Finding> {
-    let mut programs: BTreeMap<(&str, bool), Vec<&Installed<'_>>> = BTreeMap::new();
+) -> Vec<DoctorFinding> {
+    let mut programs: BTreeMap<(&str, bool), Vec<&InstalledHook<'_>>> = BTreeMap::new();
     for one in installed {
-        let own = one.settings.scope == Scope::User;
+        let own = one.settings.scope == SettingsScope::User;
         let named = (one.entry.program.as_str(), own);
         programs.entry(named).or_default().push(one);
     }
     programs
         .into_values()
-        .filter_map(|entries| one(agent, &entries, root, scratch))
+        .filter_map(|entries| check_hook_program(agent, &entries, root, scratch))
         .collect()
 }
 
-fn one(agent: &Agent, entries: &[&Installed<'_>], root: &Path, scratch: &Path) -> Option<Finding> {
+fn check_hook_program(
+    agent: &DoctorAgent,
+    entries: &[&InstalledHook<'_>],
+    root: &Path,
+    scratch: &Path,
+) -> Option<DoctorFinding> {
     let first = entries.first()?;
     let program = first.entry.program.as_str();
-    let again = again(agent, first.settings.scope);
-    let finding = match Program::of(program, first.settings.scope, root) {
-        Program::Gone => missing(agent, entries, program, again),
-        Program::Foreign(found) => Finding::warning(
+    let again = reinstall_hooks_command(agent, first.settings.scope);
+    let finding = match HookProgram::classify_hook_program(program, first.settings.scope, root) {
+        HookProgram::Missing => missing_program_finding(agent, entries, program, again),
+        HookProgram::Foreign(found) => DoctorFinding::warning_finding(
             agent.name,
             "hook_binary_foreign",
             format!(
@@ -45,22 +50,35 @@ fn one(agent: &Agent, entries: &[&Installed<'_>], root: &Path, scratch: &Path) -
                 found.display()
             ),
         )
-        .so("they come with the repo, and what they start is not known to be checkrein")
-        .mend(again),
-        Program::Ours(found) if is_this(&found) => Finding::ok(
-            agent.name,
-            "binary",
-            format!("the entries start this very program ({program})"),
-        ),
-        Program::Ours(found) | Program::Own(found) => other(agent, &found, again, scratch),
+        .with_finding_consequence(
+            "they come with the repo, and what they start is not known to be checkrein",
+        )
+        .with_fix(again),
+        HookProgram::Checkrein(found) if is_current_executable(&found) => {
+            DoctorFinding::ok_finding(
+                agent.name,
+                "binary",
+                format!("the entries start this very program ({program})"),
+            )
+        }
+        HookProgram::Checkrein(found) | HookProgram::PersonChosen(found) => {
+            other_checkrein_copy_finding(agent, &found, again, scratch)
+        }
     };
     Some(match finding.status {
-        Status::Ok => finding,
-        Status::Warning | Status::Fault => finding.at(&first.place),
+        DoctorFindingSeverity::Ok => finding,
+        DoctorFindingSeverity::Warning | DoctorFindingSeverity::Fault => {
+            finding.with_finding_place(&first.place)
+        }
     })
 }
 
-fn missing(agent: &Agent, entries: &[&Installed<'_>], program: &str, again: String) -> Finding {
+fn missing_program_finding(
+    agent: &DoctorAgent,
+    entries: &[&InstalledHook<'_>],
+    program: &str,
+    again: String,
+) -> DoctorFinding {
     let blocks = entries.iter().any(|one| one.hook.blocks_on_failure);
     let so = if blocks {
         "the agent refuses every tool call, and lets every stop through unchecked"
@@ -80,22 +98,27 @@ fn missing(agent: &Agent, entries: &[&Installed<'_>], program: &str, again: Stri
         ),
         _ => again,
     };
-    Finding::fault(agent.name, "hook_binary_missing", what)
-        .so(so)
-        .mend(mend)
+    DoctorFinding::new_doctor_fault_finding(agent.name, "hook_binary_missing", what)
+        .with_finding_consequence(so)
+        .with_fix(mend)
 }
 
 /// Another copy, which the person chose.
-fn other(agent: &Agent, found: &Path, again: String, scratch: &Path) -> Finding {
+fn other_checkrein_copy_finding(
+    agent: &DoctorAgent,
+    found: &Path,
+    again: String,
+    scratch: &Path,
+) -> DoctorFinding {
     let mut asked = Command::new(found);
     asked.arg("--version");
-    let said = bounded::run(asked, PATIENCE, scratch)
+    let said = bounded::run_command_with_timeout(asked, VERSION_TIMEOUT, scratch)
         .ok()
         .filter(|ran| ran.status == Some(0))
-        .map(|ran| ran.said());
+        .map(|ran| ran.stdout_text());
     let own = format!("checkrein {}", env!("CARGO_PKG_VERSION"));
     match said {
-        Some(said) if said == own => Finding::ok(
+        Some(said) if said == own => DoctorFinding::ok_finding(
             agent.name,
             "binary",
             format!(
@@ -104,21 +127,21 @@ fn other(agent: &Agent, found: &Path, again: String, scratch: &Path) -> Finding 
             ),
         ),
         Some(said) => {
-            let said = bounded::in_short(&said);
-            Finding::warning(
+            let said = bounded::short_first_line(&said);
+            DoctorFinding::warning_finding(
                 agent.name,
                 "binary_other_version",
                 format!("the entries start {said}; this is {own}"),
             )
-            .so("what you see here may not be what the agent gets")
-            .mend(again)
+            .with_finding_consequence("what you see here may not be what the agent gets")
+            .with_fix(again)
         }
-        None => Finding::fault(
+        None => DoctorFinding::new_doctor_fault_finding(
             agent.name,
             "hook_binary_broken",
             format!("{} does not answer to --version", found.display()),
         )
-        .so("the hook fails at every event")
-        .mend(again),
+        .with_finding_consequence("the hook fails at every event")
+        .with_fix(again),
     }
 }

@@ -19,23 +19,23 @@ const TICK: Duration = Duration::from_millis(50);
 
 /// How a program ended.
 #[derive(Debug)]
-pub(super) struct Ran {
+pub(super) struct BoundedProcessResult {
     /// `None`: by a signal, ours included.
     pub(super) status: Option<i32>,
     /// We ended it.
-    pub(super) cut: bool,
+    pub(super) timed_out: bool,
     pub(super) stdout: Vec<u8>,
     pub(super) stderr: Vec<u8>,
 }
 
-impl Ran {
-    pub(super) fn said(&self) -> String {
+impl BoundedProcessResult {
+    pub(super) fn stdout_text(&self) -> String {
         String::from_utf8_lossy(&self.stdout).trim().to_owned()
     }
 }
 
 /// Of what a program said, as much as stands in a line of ours.
-pub(super) fn in_short(said: &str) -> String {
+pub(super) fn short_first_line(said: &str) -> String {
     said.lines()
         .next()
         .unwrap_or_default()
@@ -46,7 +46,11 @@ pub(super) fn in_short(said: &str) -> String {
 
 /// Runs it without input. `scratch` holds its output meanwhile: a file, so that a grandchild
 /// which keeps it open keeps nobody waiting.
-pub(super) fn run(mut command: Command, patience: Duration, scratch: &Path) -> Result<Ran> {
+pub(super) fn run_command_with_timeout(
+    mut command: Command,
+    patience: Duration,
+    scratch: &Path,
+) -> Result<BoundedProcessResult> {
     let (out, err) = (scratch.join("stdout"), scratch.join("stderr"));
     command
         .stdin(Stdio::null())
@@ -63,7 +67,7 @@ pub(super) fn run(mut command: Command, patience: Duration, scratch: &Path) -> R
     let (status, cut) = loop {
         match end.recv_timeout(TICK) {
             Ok(ended) => break (Some(ended?.0), false),
-            Err(_) if Instant::now() > until || signals::cancelled() => {
+            Err(_) if Instant::now() > until || signals::is_interrupted_by_signal() => {
                 kill.kill_process_tree();
                 // The keeper of a killed tree gives up by itself.
                 let _ = end.recv();
@@ -72,18 +76,18 @@ pub(super) fn run(mut command: Command, patience: Duration, scratch: &Path) -> R
             Err(_) => {}
         }
     };
-    Ok(Ran {
+    Ok(BoundedProcessResult {
         status: match status {
             Some(ProcessExit::Exited(code)) => Some(code),
             Some(ProcessExit::Signalled(_) | ProcessExit::Lost) | None => None,
         },
-        cut,
-        stdout: head(&out)?,
-        stderr: head(&err)?,
+        timed_out: cut,
+        stdout: read_file_head(&out)?,
+        stderr: read_file_head(&err)?,
     })
 }
 
-fn head(file: &Path) -> Result<Vec<u8>> {
+fn read_file_head(file: &Path) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(file)?.take(MAX_OUTPUT).read_to_end(&mut bytes)?;
     Ok(bytes)

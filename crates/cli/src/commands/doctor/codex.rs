@@ -7,27 +7,31 @@ use std::path::{Path, PathBuf};
 use checkrein_adapters::codex_trust::{self, CodexHooksConfig, HookTrust};
 use checkrein_runtime::whole;
 
-use super::finding::Finding;
-use super::firing::Agreed;
-use super::hooks::{Installed, again};
-use super::places::{self, Agent, Near, Scope, Settings};
+use super::finding::DoctorFinding;
+use super::firing::HooksTrustedByPerson;
+use super::hooks::{InstalledHook, reinstall_hooks_command};
+use super::places::{self, DoctorAgent, PathShortener, SettingsFile, SettingsScope};
 
 const CONFIG: &str = "config.toml";
 
 /// The person's config, and hooks that stand in configs.
-pub(super) struct Configs {
+pub(super) struct CodexConfigs {
     own: Option<(PathBuf, CodexHooksConfig)>,
-    pub(super) findings: Vec<Finding>,
-    pub(super) inline: Vec<Settings>,
+    pub(super) findings: Vec<DoctorFinding>,
+    pub(super) inline: Vec<SettingsFile>,
 }
 
 /// Reads the configs of person and repo.
-pub(super) fn read(agent: &Agent, root: &Path, near: &Near) -> Configs {
+pub(super) fn read_codex_configs(
+    agent: &DoctorAgent,
+    root: &Path,
+    near: &PathShortener,
+) -> CodexConfigs {
     let own = agent
-        .folder()
-        .map(|folder| (Scope::User, folder.join(CONFIG)));
-    let repo = (Scope::Project, root.join(".codex").join(CONFIG));
-    let mut configs = Configs {
+        .agent_home_folder()
+        .map(|folder| (SettingsScope::User, folder.join(CONFIG)));
+    let repo = (SettingsScope::Project, root.join(".codex").join(CONFIG));
+    let mut configs = CodexConfigs {
         own: None,
         findings: Vec::new(),
         inline: Vec::new(),
@@ -40,35 +44,38 @@ pub(super) fn read(agent: &Agent, root: &Path, near: &Near) -> Configs {
             Ok(config) => {
                 if !config.inline_hooks.hooks.is_empty() {
                     let reading = config.inline_hooks.clone();
-                    configs
-                        .inline
-                        .push(places::inline(scope, path.clone(), text, reading));
+                    configs.inline.push(places::settings_from_inline_hooks(
+                        scope,
+                        path.clone(),
+                        text,
+                        reading,
+                    ));
                 }
                 if !config.hooks_on {
                     configs.findings.push(
-                        Finding::fault(
+                        DoctorFinding::new_doctor_fault_finding(
                             agent.name,
                             "hooks_disabled",
                             "[features] switches hooks off",
                         )
-                        .at(near.short(&path))
-                        .so("no hook is called, and nothing is said")
-                        .mend("take `hooks = false` out of [features]"),
+                        .with_finding_place(near.short_path(&path))
+                        .with_finding_consequence("no hook is called, and nothing is said")
+                        .with_fix("take `hooks = false` out of [features]"),
                     );
                 }
-                if scope == Scope::User {
+                if scope == SettingsScope::User {
                     configs.own = Some((path, config));
                 }
             }
             Err(error) => configs.findings.push(
-                Finding::fault(
+                DoctorFinding::new_doctor_fault_finding(
                     agent.name,
                     "settings_malformed",
                     format!("{CONFIG}: {}", error.lines().next().unwrap_or_default()),
                 )
-                .at(near.short(&path))
-                .so("Codex does not start with it")
-                .mend("mend the TOML there"),
+                .with_finding_place(near.short_path(&path))
+                .with_finding_consequence("Codex does not start with it")
+                .with_fix("mend the TOML there"),
             ),
         }
     }
@@ -76,43 +83,43 @@ pub(super) fn read(agent: &Agent, root: &Path, near: &Near) -> Configs {
 }
 
 /// Whether our entries would be run; what was agreed to goes into `agreed`.
-pub(super) fn trusted(
-    agent: &Agent,
-    configs: &Configs,
-    installed: &[Installed<'_>],
-    near: &Near,
-    agreed: &mut Agreed,
-) -> Vec<Finding> {
+pub(super) fn check_codex_hook_trust(
+    agent: &DoctorAgent,
+    configs: &CodexConfigs,
+    installed: &[InstalledHook<'_>],
+    near: &PathShortener,
+    agreed: &mut HooksTrustedByPerson,
+) -> Vec<DoctorFinding> {
     if installed.is_empty() {
         return Vec::new();
     }
     let fallback = CodexHooksConfig::default();
     let (own, config) = match &configs.own {
-        Some((path, config)) => (near.short(path), config),
+        Some((path, config)) => (near.short_path(path), config),
         None => ("~/.codex/config.toml".to_owned(), &fallback),
     };
     let mut findings = Vec::new();
     let in_repo = installed
         .iter()
-        .any(|one| one.settings.scope != Scope::User);
+        .any(|one| one.settings.scope != SettingsScope::User);
     let root = near.root.display().to_string();
     agreed.repo = config.codex_trusts_repo_hooks(&root);
     if in_repo && !agreed.repo {
         findings.push(
-            Finding::fault(
+            DoctorFinding::new_doctor_fault_finding(
                 agent.name,
                 "project_not_trusted",
                 "Codex does not trust this repo",
             )
-            .at(&own)
-            .so("hooks in its .codex folder are ignored")
-            .mend(format!(
+            .with_finding_place(&own)
+            .with_finding_consequence("hooks in its .codex folder are ignored")
+            .with_fix(format!(
                 "add to {own}:\n[projects.{}]\ntrust_level = \"trusted\"",
                 serde_json::Value::from(root.as_str())
             )),
         );
     }
-    let mut by_standing: BTreeMap<&str, Vec<&Installed<'_>>> = BTreeMap::new();
+    let mut by_standing: BTreeMap<&str, Vec<&InstalledHook<'_>>> = BTreeMap::new();
     let mut trusted = 0;
     for one in installed {
         let path = one.settings.path.canonicalize();
@@ -136,26 +143,27 @@ pub(super) fn trusted(
         };
         let events: Vec<&str> = entries.iter().map(|one| one.hook.event.as_str()).collect();
         findings.push(
-            Finding::fault(
+            DoctorFinding::new_doctor_fault_finding(
                 agent.name,
                 "hook_untrusted",
                 format!("each of these hooks {what}: {}", events.join(", ")),
             )
-            .at(&first.place)
-            .so("Codex skips them without a word")
-            .mend(format!(
+            .with_finding_place(&first.place)
+            .with_finding_consequence("Codex skips them without a word")
+            .with_fix(format!(
                 "start codex here once and agree to its hooks, or: {}",
-                again(agent, first.settings.scope)
+                reinstall_hooks_command(agent, first.settings.scope)
             )),
         );
     }
-    let runs = |one: &Installed<'_>| {
+    let runs = |one: &InstalledHook<'_>| {
         let reviewed = (one.settings.path.clone(), one.hook.event.clone());
-        agreed.hooks.contains(&reviewed) && (one.settings.scope == Scope::User || agreed.repo)
+        agreed.hooks.contains(&reviewed)
+            && (one.settings.scope == SettingsScope::User || agreed.repo)
     };
-    agreed.to_none = !installed.iter().any(runs);
+    agreed.skips_all_hooks = !installed.iter().any(runs);
     if trusted > 0 {
-        findings.push(Finding::ok(
+        findings.push(DoctorFinding::ok_finding(
             agent.name,
             "trust",
             format!(

@@ -10,22 +10,25 @@ use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_store::{SqliteStore, Store as _};
 
-use super::finding::Finding;
-use super::hooks::{Installed, again};
-use super::places::Agent;
+use super::finding::DoctorFinding;
+use super::hooks::{InstalledHook, reinstall_hooks_command};
+use super::places::DoctorAgent;
 use crate::commands::lookup;
-use crate::ui::style::duration;
+use crate::ui::style::format_duration;
 
 /// Newest tasks whose checks are looked at.
-const TASKS: usize = 30;
+const MAX_TASKS: usize = 30;
 /// Kept free for our own answer, in milliseconds.
 const MARGIN_MS: u64 = 5_000;
 
 /// How long the checks of this repo took at most, in milliseconds.
-pub(super) fn measured(store: &SqliteStore) -> BTreeMap<VerifierName, u64> {
+pub(super) fn longest_check_times(store: &SqliteStore) -> BTreeMap<VerifierName, u64> {
     let mut longest = BTreeMap::new();
-    for row in store.newest_task_summaries(None, TASKS).unwrap_or_default() {
-        let events = lookup::events(store, &row.session, row.task).unwrap_or_default();
+    for row in store
+        .newest_task_summaries(None, MAX_TASKS)
+        .unwrap_or_default()
+    {
+        let events = lookup::task_events(store, &row.session, row.task).unwrap_or_default();
         for (_, event) in events {
             if let Event::Input(stamped) = event
                 && let Input::EvidenceArrived(arrived) = stamped.input
@@ -39,22 +42,24 @@ pub(super) fn measured(store: &SqliteStore) -> BTreeMap<VerifierName, u64> {
     longest
 }
 
-pub(super) fn look(
-    agent: &Agent,
-    installed: &[Installed<'_>],
+pub(super) fn check_hook_deadlines(
+    agent: &DoctorAgent,
+    installed: &[InstalledHook<'_>],
     policy: Option<&Policy>,
     measured: &BTreeMap<VerifierName, u64>,
-) -> Vec<Finding> {
-    let mut findings: Vec<Finding> = installed
+) -> Vec<DoctorFinding> {
+    let mut findings: Vec<DoctorFinding> = installed
         .iter()
-        .filter_map(|one| entry(agent, one))
+        .filter_map(|one| check_hook_entry_deadline(agent, one))
         .collect();
     let stops = installed.iter().filter(|one| one.hook.event == "Stop");
     for stop in stops {
-        findings.extend(policy.and_then(|policy| checks(agent, stop, policy, measured)));
+        findings.extend(
+            policy.and_then(|policy| compare_stop_timeout_to_checks(agent, stop, policy, measured)),
+        );
     }
     if findings.is_empty() && !installed.is_empty() {
-        findings.push(Finding::ok(
+        findings.push(DoctorFinding::ok_finding(
             agent.name,
             "deadline",
             "every timeout is what its entry believes, and longer than the checks",
@@ -64,7 +69,10 @@ pub(super) fn look(
 }
 
 /// What the agent waits against what the entry was told.
-fn entry(agent: &Agent, one: &Installed<'_>) -> Option<Finding> {
+fn check_hook_entry_deadline(
+    agent: &DoctorAgent,
+    one: &InstalledHook<'_>,
+) -> Option<DoctorFinding> {
     let adapter = adapters::find_adapter(agent.name)?;
     let event = one.hook.event.as_str();
     let deadlines = adapter.agent_capabilities().deadlines;
@@ -91,27 +99,27 @@ fn entry(agent: &Agent, one: &Installed<'_>) -> Option<Finding> {
         None => format!("no --deadline, so {believed} s are assumed"),
     };
     Some(
-        Finding::fault(
+        DoctorFinding::new_doctor_fault_finding(
             agent.name,
             "deadline_mismatch",
             format!("{event}: the agent waits {timeout} s; the entry says {told}"),
         )
-        .at(&one.place)
-        .so(format!("an answer may come too late; {open}"))
-        .mend(format!(
+        .with_finding_place(&one.place)
+        .with_finding_consequence(format!("an answer may come too late; {open}"))
+        .with_fix(format!(
             "write --deadline {timeout}, or: {}",
-            again(agent, one.settings.scope)
+            reinstall_hooks_command(agent, one.settings.scope)
         )),
     )
 }
 
 /// What the agent waits at a stop against what the longest required check takes.
-fn checks(
-    agent: &Agent,
-    stop: &Installed<'_>,
+fn compare_stop_timeout_to_checks(
+    agent: &DoctorAgent,
+    stop: &InstalledHook<'_>,
     policy: &Policy,
     measured: &BTreeMap<VerifierName, u64>,
-) -> Option<Finding> {
+) -> Option<DoctorFinding> {
     let required = policy
         .verifiers
         .iter()
@@ -138,20 +146,22 @@ fn checks(
         "the agent waits {} s at a stop; check '{name}' {} {}",
         stop.hook.timeout,
         if seen { "took" } else { "may take" },
-        duration(ms),
+        format_duration(ms),
     );
     let finding = if seen {
-        Finding::fault(agent.name, "timeout_too_short", what)
+        DoctorFinding::new_doctor_fault_finding(agent.name, "timeout_too_short", what)
     } else {
-        Finding::warning(agent.name, "timeout_too_short", what)
+        DoctorFinding::warning_finding(agent.name, "timeout_too_short", what)
     };
     Some(
         finding
-            .at(&stop.place)
-            .so("it is cut before it can tell, and a hook out of time lets the stop through")
-            .mend(format!(
+            .with_finding_place(&stop.place)
+            .with_finding_consequence(
+                "it is cut before it can tell, and a hook out of time lets the stop through",
+            )
+            .with_fix(format!(
                 "write \"timeout\": {wanted} and --deadline {wanted}, or: {}",
-                again(agent, stop.settings.scope)
+                reinstall_hooks_command(agent, stop.settings.scope)
             )),
     )
 }

@@ -7,22 +7,25 @@ use checkrein_adapters::ours::CheckreinHook;
 use checkrein_adapters::settings::{HookHandler, HookHandlerAction};
 use serde_json::Value;
 
-use super::places::Scope;
+use super::places::SettingsScope;
 use crate::programs;
 
 /// `checkrein hook AGENT ...`, as a command line or with `args`.
-pub(super) fn is_ours(handler: &Value, agent: &str) -> bool {
-    ours(handler, agent).is_some()
+pub(super) fn is_checkrein_handler(handler: &Value, agent: &str) -> bool {
+    parse_checkrein_handler(handler, agent).is_some()
 }
 
 /// How a handler calls us for this agent.
-pub(super) fn ours(handler: &Value, agent: &str) -> Option<(HookHandlerAction, CheckreinHook)> {
-    let call = call(handler)?;
+pub(super) fn parse_checkrein_handler(
+    handler: &Value,
+    agent: &str,
+) -> Option<(HookHandlerAction, CheckreinHook)> {
+    let call = parse_hook_handler_command(handler)?;
     let ours = CheckreinHook::recognize_hook_command(&call)?;
     (ours.words.get(2)? == agent).then_some((call, ours))
 }
 
-fn call(handler: &Value) -> Option<HookHandlerAction> {
+fn parse_hook_handler_command(handler: &Value) -> Option<HookHandlerAction> {
     let command = handler.get("command")?.as_str()?.to_owned();
     let args = match handler.get("args") {
         None => None,
@@ -37,41 +40,48 @@ fn call(handler: &Value) -> Option<HookHandlerAction> {
 
 /// What an entry starts.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Program {
+pub(super) enum HookProgram {
     /// This very program, or the `checkrein` of the person's PATH.
-    Ours(PathBuf),
+    Checkrein(PathBuf),
     /// Another file, named by the person's own settings.
-    Own(PathBuf),
+    PersonChosen(PathBuf),
     /// Another file, named by what comes with a repo: not for us to start.
     Foreign(PathBuf),
     /// Nothing that could be started.
-    Gone,
+    Missing,
 }
 
-impl Program {
+impl HookProgram {
     /// What an entry in a file of this scope starts, seen from the repo at `root`.
-    pub(super) fn of(named: &str, scope: Scope, root: &Path) -> Self {
+    pub(super) fn classify_hook_program(named: &str, scope: SettingsScope, root: &Path) -> Self {
         if !named.contains(['/', '\\']) {
             // By a bare name only what is called as we are.
-            return match programs::outside(named, root) {
-                Some(found) if named == "checkrein" || is_this(&found) => Self::Ours(found),
+            return match programs::find_program_outside_repo(named, root) {
+                Some(found) if named == "checkrein" || is_current_executable(&found) => {
+                    Self::Checkrein(found)
+                }
                 Some(found) => Self::Foreign(found),
-                None => Self::Gone,
+                None => Self::Missing,
             };
         }
         let found = PathBuf::from(named);
-        if !programs::is_program(&found) {
-            return Self::Gone;
+        if !programs::is_executable(&found) {
+            return Self::Missing;
         }
         let usual = || {
-            let usual = programs::outside("checkrein", root)?;
+            let usual = programs::find_program_outside_repo("checkrein", root)?;
             usual.canonicalize().ok()
         };
         let real = found.canonicalize().ok();
-        if found.is_absolute() && (is_this(&found) || real.is_some() && real == usual()) {
-            Self::Ours(found)
-        } else if found.is_absolute() && scope == Scope::User && !programs::lies_in(&found, root) {
-            Self::Own(found)
+        if found.is_absolute()
+            && (is_current_executable(&found) || real.is_some() && real == usual())
+        {
+            Self::Checkrein(found)
+        } else if found.is_absolute()
+            && scope == SettingsScope::User
+            && !programs::is_file_in_repo(&found, root)
+        {
+            Self::PersonChosen(found)
         } else {
             Self::Foreign(found)
         }
@@ -79,14 +89,14 @@ impl Program {
 }
 
 /// Whether this file is the program that runs now.
-pub(super) fn is_this(file: &Path) -> bool {
+pub(super) fn is_current_executable(file: &Path) -> bool {
     let own = std::env::current_exe().and_then(|own| own.canonicalize());
     matches!((own, file.canonicalize()), (Ok(own), Ok(file)) if own == file)
 }
 
 /// One of our entries, taken apart.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct ParsedHookEntry {
     /// The binary, as it is named.
     pub(super) program: String,
     /// A shell finds and starts it.
@@ -99,8 +109,8 @@ pub(super) struct Entry {
     pub(super) require_trust: bool,
 }
 
-impl Entry {
-    pub(super) fn of(hook: &HookHandler) -> Option<Self> {
+impl ParsedHookEntry {
+    pub(super) fn checkrein_entry_from_hook(hook: &HookHandler) -> Option<Self> {
         let words = CheckreinHook::recognize_hook_command(&hook.call)?.words;
         let flag = |name: &str| {
             words.iter().enumerate().find_map(|(at, word)| {

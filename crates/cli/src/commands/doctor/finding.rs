@@ -5,7 +5,7 @@ use serde::Serialize;
 /// How bad it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Status {
+pub(super) enum DoctorFindingSeverity {
     Ok,
     Warning,
     Fault,
@@ -13,67 +13,75 @@ pub(super) enum Status {
 
 /// One thing that was looked at.
 #[derive(Debug, Clone, Serialize)]
-pub(super) struct Finding {
+pub(super) struct DoctorFinding {
     /// The agent, or `repo`.
     pub(super) about: &'static str,
     /// A stable word for what was looked at.
     pub(super) check: &'static str,
-    pub(super) status: Status,
+    pub(super) status: DoctorFindingSeverity,
     pub(super) what: String,
     /// `file:line`, or a file.
     #[serde(rename = "where")]
     pub(super) place: Option<String>,
     /// What follows from it.
     #[serde(rename = "so")]
-    pub(super) so: Option<String>,
+    pub(super) consequence: Option<String>,
     /// The command to run or the line to write.
     #[serde(rename = "mend")]
-    pub(super) mend: Option<String>,
+    pub(super) fix: Option<String>,
 }
 
-impl Finding {
-    pub(super) fn ok(about: &'static str, check: &'static str, what: impl Into<String>) -> Self {
-        Self {
-            about,
-            check,
-            status: Status::Ok,
-            what: what.into(),
-            place: None,
-            so: None,
-            mend: None,
-        }
-    }
-
-    pub(super) fn warning(
+impl DoctorFinding {
+    pub(super) fn ok_finding(
         about: &'static str,
         check: &'static str,
         what: impl Into<String>,
     ) -> Self {
         Self {
-            status: Status::Warning,
-            ..Self::ok(about, check, what)
+            about,
+            check,
+            status: DoctorFindingSeverity::Ok,
+            what: what.into(),
+            place: None,
+            consequence: None,
+            fix: None,
         }
     }
 
-    pub(super) fn fault(about: &'static str, check: &'static str, what: impl Into<String>) -> Self {
+    pub(super) fn warning_finding(
+        about: &'static str,
+        check: &'static str,
+        what: impl Into<String>,
+    ) -> Self {
         Self {
-            status: Status::Fault,
-            ..Self::ok(about, check, what)
+            status: DoctorFindingSeverity::Warning,
+            ..Self::ok_finding(about, check, what)
         }
     }
 
-    pub(super) fn at(mut self, place: impl Into<String>) -> Self {
+    pub(super) fn new_doctor_fault_finding(
+        about: &'static str,
+        check: &'static str,
+        what: impl Into<String>,
+    ) -> Self {
+        Self {
+            status: DoctorFindingSeverity::Fault,
+            ..Self::ok_finding(about, check, what)
+        }
+    }
+
+    pub(super) fn with_finding_place(mut self, place: impl Into<String>) -> Self {
         self.place = Some(place.into());
         self
     }
 
-    pub(super) fn so(mut self, follows: impl Into<String>) -> Self {
-        self.so = Some(follows.into());
+    pub(super) fn with_finding_consequence(mut self, follows: impl Into<String>) -> Self {
+        self.consequence = Some(follows.into());
         self
     }
 
-    pub(super) fn mend(mut self, mend: impl Into<String>) -> Self {
-        self.mend = Some(mend.into());
+    pub(super) fn with_fix(mut self, mend: impl Into<String>) -> Self {
+        self.fix = Some(mend.into());
         self
     }
 }

@@ -8,49 +8,56 @@ use checkrein_adapters::settings::{
 };
 use checkrein_adapters::{self as adapters};
 
-use super::entry::Entry;
-use super::finding::Finding;
-use super::lines_of::{Step, steps};
-use super::places::{Agent, Near, Scope, Settings};
+use super::entry::ParsedHookEntry;
+use super::finding::DoctorFinding;
+use super::lines_of::{JsonPathStep, parse_json_path};
+use super::places::{DoctorAgent, PathShortener, SettingsFile, SettingsScope};
 
 /// Without this one nothing is checked.
-const STOP: &str = "Stop";
+const STOP_EVENT: &str = "Stop";
 /// Without this one nothing is gated.
-const TOOL: &str = "PreToolUse";
+const TOOL_EVENT: &str = "PreToolUse";
 
 /// One of our entries, and where it stands.
 #[derive(Debug)]
-pub(super) struct Installed<'a> {
-    pub(super) settings: &'a Settings,
+pub(super) struct InstalledHook<'a> {
+    pub(super) settings: &'a SettingsFile,
     pub(super) hook: &'a HookHandler,
-    pub(super) entry: Entry,
+    pub(super) entry: ParsedHookEntry,
     /// `file:line`.
     pub(super) place: String,
 }
 
 /// Our entries that the agent would call.
-pub(super) fn installed<'a>(settings: &'a [Settings], near: &Near) -> Vec<Installed<'a>> {
+pub(super) fn installed_hooks<'a>(
+    settings: &'a [SettingsFile],
+    near: &PathShortener,
+) -> Vec<InstalledHook<'a>> {
     settings
         .iter()
         .flat_map(|file| file.reading.active_hooks().map(move |hook| (file, hook)))
         .filter_map(|(file, hook)| {
-            let entry = Entry::of(hook)?;
+            let entry = ParsedHookEntry::checkrein_entry_from_hook(hook)?;
             let path = format!(
                 "hooks.{}[{}].hooks[{}]",
                 hook.event, hook.group, hook.handler
             );
-            Some(Installed {
+            Some(InstalledHook {
                 settings: file,
                 hook,
                 entry,
-                place: file.at(&path, near),
+                place: file.line_reference(&path, near),
             })
         })
         .collect()
 }
 
 /// Entries that call us and do something else too: neither counted nor tried out.
-pub(super) fn mixed(agent: &Agent, settings: &[Settings], near: &Near) -> Vec<Finding> {
+pub(super) fn check_compound_hook_commands(
+    agent: &DoctorAgent,
+    settings: &[SettingsFile],
+    near: &PathShortener,
+) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     for file in settings {
         for hook in file
@@ -70,14 +77,14 @@ pub(super) fn mixed(agent: &Agent, settings: &[Settings], near: &Near) -> Vec<Fi
                 hook.event, hook.group, hook.handler
             );
             findings.push(
-                Finding::warning(
+                DoctorFinding::warning_finding(
                     agent.name,
                     "entry_mixed",
                     format!("the entry for {} calls checkrein and does more", hook.event),
                 )
-                .at(file.at(&path, near))
-                .so("it is not counted as ours, and was not tried: what else it does is not ours to start")
-                .mend(again(agent, file.scope)),
+                .with_finding_place(file.line_reference(&path, near))
+                .with_finding_consequence("it is not counted as ours, and was not tried: what else it does is not ours to start")
+                .with_fix(reinstall_hooks_command(agent, file.scope)),
             );
         }
     }
@@ -85,14 +92,14 @@ pub(super) fn mixed(agent: &Agent, settings: &[Settings], near: &Near) -> Vec<Fi
 }
 
 /// How our entries of this scope are written anew.
-pub(super) fn again(agent: &Agent, scope: Scope) -> String {
+pub(super) fn reinstall_hooks_command(agent: &DoctorAgent, scope: SettingsScope) -> String {
     let flag = match scope {
-        Scope::User => " --user",
-        Scope::Project => " --shared",
-        Scope::Local => "",
+        SettingsScope::User => " --user",
+        SettingsScope::Project => " --shared",
+        SettingsScope::Local => "",
     };
     // Codex has no file of one person in a repo.
-    let flag = if agent.name == "codex" && scope == Scope::Project {
+    let flag = if agent.name == "codex" && scope == SettingsScope::Project {
         ""
     } else {
         flag
@@ -101,30 +108,41 @@ pub(super) fn again(agent: &Agent, scope: Scope) -> String {
 }
 
 /// What the reader says about every file, as far as it is our affair.
-pub(super) fn readable(agent: &Agent, settings: &[Settings], near: &Near) -> Vec<Finding> {
+pub(super) fn check_settings_faults(
+    agent: &DoctorAgent,
+    settings: &[SettingsFile],
+    near: &PathShortener,
+) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
     for file in settings {
         for fault in &file.reading.faults {
-            findings.extend(of_fault(agent, file, fault, near));
+            findings.extend(settings_fault_finding(agent, file, fault, near));
         }
     }
     findings
 }
 
-fn of_fault(agent: &Agent, file: &Settings, fault: &SettingsFault, near: &Near) -> Option<Finding> {
+fn settings_fault_finding(
+    agent: &DoctorAgent,
+    file: &SettingsFile,
+    fault: &SettingsFault,
+    near: &PathShortener,
+) -> Option<DoctorFinding> {
     let ours = match fault.effect {
         SettingsLostByFault::Nothing => return None,
-        SettingsLostByFault::Entry => touches_us(file, &fault.place),
+        SettingsLostByFault::Entry => is_path_at_checkrein_hook(file, &fault.place),
         SettingsLostByFault::Hooks | SettingsLostByFault::File => {
-            file.names_us() || fault.kind == SettingsFaultKind::HooksOff
+            file.mentions_checkrein() || fault.kind == SettingsFaultKind::HooksOff
         }
     };
-    let check = word(fault.kind);
+    let check = settings_fault_name(fault.kind);
     let what = fault.what.clone();
     let finding = match (ours, fault.effect) {
-        (true, _) => Finding::fault(agent.name, check, what),
+        (true, _) => DoctorFinding::new_doctor_fault_finding(agent.name, check, what),
         // Not our entry, but a person will want to know that their rules are not in force.
-        (false, SettingsLostByFault::File) => Finding::warning(agent.name, check, what),
+        (false, SettingsLostByFault::File) => {
+            DoctorFinding::warning_finding(agent.name, check, what)
+        }
         (false, _) => return None,
     };
     let so = match fault.effect {
@@ -136,26 +154,31 @@ fn of_fault(agent: &Agent, file: &Settings, fault: &SettingsFault, near: &Near) 
             "the whole file is dropped without a word: hooks, permission rules and all"
         }
     };
-    let file_and_line = file.at(&fault.place, near);
+    let file_and_line = file.line_reference(&fault.place, near);
     let path = match fault.place.strip_prefix("line ") {
         Some(_) => file_and_line,
         None => format!("{file_and_line} ({})", fault.place),
     };
-    Some(finding.at(path).so(so).mend(fault.fix.clone()))
+    Some(
+        finding
+            .with_finding_place(path)
+            .with_finding_consequence(so)
+            .with_fix(fault.fix.clone()),
+    )
 }
 
 /// Whether what stands at this place, or around it, is an entry of ours.
-fn touches_us(file: &Settings, place: &str) -> bool {
-    let mut value = file.json();
+fn is_path_at_checkrein_hook(file: &SettingsFile, place: &str) -> bool {
+    let mut value = file.settings_json();
     let mut group = 0;
-    for step in steps(place) {
+    for step in parse_json_path(place) {
         let next = match &step {
-            Step::Key(key) => value.get(key),
-            Step::At(at) => value.get(at),
+            JsonPathStep::Key(key) => value.get(key),
+            JsonPathStep::Index(at) => value.get(at),
         };
         let Some(next) = next else { break };
         value = next;
-        if matches!(step, Step::At(_)) {
+        if matches!(step, JsonPathStep::Index(_)) {
             group += 1;
         }
         // A matcher is its group's.
@@ -164,12 +187,12 @@ fn touches_us(file: &Settings, place: &str) -> bool {
         }
     }
     if value.is_null() {
-        return file.names_us();
+        return file.mentions_checkrein();
     }
     value.to_string().contains("checkrein")
 }
 
-fn word(kind: SettingsFaultKind) -> &'static str {
+fn settings_fault_name(kind: SettingsFaultKind) -> &'static str {
     match kind {
         SettingsFaultKind::Malformed | SettingsFaultKind::Comment => "settings_malformed",
         SettingsFaultKind::WrongShape | SettingsFaultKind::BadKey => "settings_shape",
@@ -185,18 +208,22 @@ fn word(kind: SettingsFaultKind) -> &'static str {
 }
 
 /// Which events our entries cover.
-pub(super) fn covered(agent: &Agent, installed: &[Installed<'_>], plugin: bool) -> Vec<Finding> {
+pub(super) fn check_hook_event_coverage(
+    agent: &DoctorAgent,
+    installed: &[InstalledHook<'_>],
+    plugin: bool,
+) -> Vec<DoctorFinding> {
     if installed.is_empty() {
         if plugin {
             return Vec::new();
         }
         return vec![
-            Finding::warning(agent.name, "hooks", "no hook of ours is in force")
-                .so(format!(
+            DoctorFinding::warning_finding(agent.name, "hooks", "no hook of ours is in force")
+                .with_finding_consequence(format!(
                     "{} works as if checkrein were not here",
                     agent.label
                 ))
-                .mend(again(agent, Scope::Local)),
+                .with_fix(reinstall_hooks_command(agent, SettingsScope::Local)),
         ];
     }
     let mut files: BTreeMap<String, usize> = BTreeMap::new();
@@ -213,14 +240,14 @@ pub(super) fn covered(agent: &Agent, installed: &[Installed<'_>], plugin: bool) 
         .into_iter()
         .map(|(file, count)| format!("{count} {file}"))
         .collect();
-    let mut findings = vec![Finding::ok(
+    let mut findings = vec![DoctorFinding::ok_finding(
         agent.name,
         "hooks",
         format!("entries that are read: {}", files.join(", ")),
     )];
     let scope = installed
         .first()
-        .map_or(Scope::Local, |one| one.settings.scope);
+        .map_or(SettingsScope::Local, |one| one.settings.scope);
     let has = |event: &str| installed.iter().any(|one| one.hook.event == event);
     let mut missing: Vec<&str> = adapters::find_adapter(agent.name)
         .map_or(&[][..], |adapter| adapter.hook_events())
@@ -229,41 +256,45 @@ pub(super) fn covered(agent: &Agent, installed: &[Installed<'_>], plugin: bool) 
         .filter(|event| !has(event))
         .collect();
     for (event, so) in [
-        (STOP, "no claim of done is ever checked"),
-        (TOOL, "no command is gated and no loop is stopped"),
+        (STOP_EVENT, "no claim of done is ever checked"),
+        (TOOL_EVENT, "no command is gated and no loop is stopped"),
     ] {
         if missing.contains(&event) {
             missing.retain(|other| *other != event);
             findings.push(
-                Finding::fault(agent.name, "event_missing", format!("no entry for {event}"))
-                    .so(so)
-                    .mend(again(agent, scope)),
+                DoctorFinding::new_doctor_fault_finding(
+                    agent.name,
+                    "event_missing",
+                    format!("no entry for {event}"),
+                )
+                .with_finding_consequence(so)
+                .with_fix(reinstall_hooks_command(agent, scope)),
             );
         }
     }
     if !missing.is_empty() {
         findings.push(
-            Finding::warning(
+            DoctorFinding::warning_finding(
                 agent.name,
                 "event_missing",
                 format!("no entry for {}", missing.join(", ")),
             )
-            .so("counters and endings know less than they could")
-            .mend(again(agent, scope)),
+            .with_finding_consequence("counters and endings know less than they could")
+            .with_fix(reinstall_hooks_command(agent, scope)),
         );
     }
-    findings.extend(entries(agent, installed));
+    findings.extend(check_hook_entries(agent, installed));
     findings
 }
 
 /// Mistakes in what our entries say.
-fn entries(agent: &Agent, installed: &[Installed<'_>]) -> Vec<Finding> {
+fn check_hook_entries(agent: &DoctorAgent, installed: &[InstalledHook<'_>]) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
-    let mut seen: BTreeMap<(&str, &str), &Installed<'_>> = BTreeMap::new();
+    let mut seen: BTreeMap<(&str, &str), &InstalledHook<'_>> = BTreeMap::new();
     for one in installed {
         if one.entry.agent != agent.name {
             findings.push(
-                Finding::fault(
+                DoctorFinding::new_doctor_fault_finding(
                     agent.name,
                     "entry_agent",
                     format!(
@@ -271,21 +302,23 @@ fn entries(agent: &Agent, installed: &[Installed<'_>]) -> Vec<Finding> {
                         one.hook.event, one.entry.agent
                     ),
                 )
-                .at(&one.place)
-                .so("it cannot read what this agent sends, and answers by its stance")
-                .mend(format!("write `hook {}` there", agent.name)),
+                .with_finding_place(&one.place)
+                .with_finding_consequence(
+                    "it cannot read what this agent sends, and answers by its stance",
+                )
+                .with_fix(format!("write `hook {}` there", agent.name)),
             );
         }
-        if one.hook.detached && (one.hook.event == STOP || one.hook.event == TOOL) {
+        if one.hook.detached && (one.hook.event == STOP_EVENT || one.hook.event == TOOL_EVENT) {
             findings.push(
-                Finding::fault(
+                DoctorFinding::new_doctor_fault_finding(
                     agent.name,
                     "entry_async",
                     format!("the entry for {} is async", one.hook.event),
                 )
-                .at(&one.place)
-                .so("the agent does not wait for the answer")
-                .mend("take \"async\" out"),
+                .with_finding_place(&one.place)
+                .with_finding_consequence("the agent does not wait for the answer")
+                .with_fix("take \"async\" out"),
             );
         }
         let source = one.entry.source.as_deref().unwrap_or("hook");
@@ -293,14 +326,14 @@ fn entries(agent: &Agent, installed: &[Installed<'_>]) -> Vec<Finding> {
             && first.settings.path != one.settings.path
         {
             findings.push(
-                Finding::warning(
+                DoctorFinding::warning_finding(
                     agent.name,
                     "counted_twice",
                     format!("two entries for {} have --source {source}", one.hook.event),
                 )
-                .at(&one.place)
-                .so("stops and prompts are counted twice")
-                .mend(format!(
+                .with_finding_place(&one.place)
+                .with_finding_consequence("stops and prompts are counted twice")
+                .with_fix(format!(
                     "write --source {} here",
                     one.settings.scope.as_str()
                 )),

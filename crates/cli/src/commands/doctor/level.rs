@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use checkrein_runtime::whole;
 
-use super::finding::Finding;
-use super::places::Near;
+use super::finding::DoctorFinding;
+use super::places::PathShortener;
 use crate::confine;
 
 /// Where pipelines are described.
@@ -23,39 +23,50 @@ const PIPELINES: &[&str] = &[
     ".ci",
 ];
 
-pub(super) fn look(near: &Near, hooked: bool, required: bool, scratch: &Path) -> Vec<Finding> {
+pub(super) fn check_protection_level(
+    near: &PathShortener,
+    hooked: bool,
+    required: bool,
+    scratch: &Path,
+) -> Vec<DoctorFinding> {
     let mut findings = Vec::new();
-    let pipeline = pipeline(&near.root);
+    let pipeline = find_ci_pipeline(&near.root);
     let level = match (&pipeline, hooked) {
         (Some(_), _) => "L3: CI checks what merges",
         (None, true) => "L1: hooks, with the agent under your own account",
         (None, false) => "none: no hook that holds, no pipeline",
     };
-    let level = Finding::ok("repo", "level", format!("level in force: {level}"));
+    let level = DoctorFinding::ok_finding("repo", "level", format!("level in force: {level}"));
     findings.push(match &pipeline {
-        Some(file) => level.at(near.short(file)),
+        Some(file) => level.with_finding_place(near.short_path(file)),
         None => level
-            .so("an agent that means to can get past hooks; what merges is safe only in CI")
-            .mend(match required {
+            .with_finding_consequence("an agent that means to can get past hooks; what merges is safe only in CI")
+            .with_fix(match required {
                 true => "run `checkrein check` in a CI workflow",
                 false => "run `checkrein check` in a CI workflow; nothing is required yet, so make a check required first",
             }),
     });
-    findings.push(match confine::possible(scratch, &near.top) {
-        Ok(how) => Finding::ok(
-            "repo",
-            "confine",
-            format!("L2, run --confine, can be had here: {how}"),
-        ),
-        Err(error) => Finding::ok("repo", "confine", "L2, run --confine, cannot be had here")
-            .so(error.what)
-            .mend(error.hint.unwrap_or_default()),
-    });
+    findings.push(
+        match confine::detect_confinement_method(scratch, &near.top) {
+            Ok(how) => DoctorFinding::ok_finding(
+                "repo",
+                "confine",
+                format!("L2, run --confine, can be had here: {how}"),
+            ),
+            Err(error) => DoctorFinding::ok_finding(
+                "repo",
+                "confine",
+                "L2, run --confine, cannot be had here",
+            )
+            .with_finding_consequence(error.what)
+            .with_fix(error.hint.unwrap_or_default()),
+        },
+    );
     findings
 }
 
 /// The pipeline that runs our checks.
-fn pipeline(root: &Path) -> Option<PathBuf> {
+fn find_ci_pipeline(root: &Path) -> Option<PathBuf> {
     PIPELINES.iter().find_map(|name| {
         let path = root.join(name);
         let files: Vec<PathBuf> = if path.is_dir() {

@@ -6,22 +6,22 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 /// One step of a place.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum JsonPathStep {
     Key(String),
-    At(usize),
+    Index(usize),
 }
 
 /// `hooks.Stop[0].matcher` in steps.
-pub(super) fn steps(place: &str) -> Vec<Step> {
+pub(super) fn parse_json_path(place: &str) -> Vec<JsonPathStep> {
     let mut steps = Vec::new();
     for part in place.split('.') {
         let mut pieces = part.split('[');
         if let Some(key) = pieces.next().filter(|key| !key.is_empty()) {
-            steps.push(Step::Key(key.to_owned()));
+            steps.push(JsonPathStep::Key(key.to_owned()));
         }
         for piece in pieces {
             if let Ok(at) = piece.trim_end_matches(']').parse() {
-                steps.push(Step::At(at));
+                steps.push(JsonPathStep::Index(at));
             }
         }
     }
@@ -29,18 +29,18 @@ pub(super) fn steps(place: &str) -> Vec<Step> {
 }
 
 /// The line, from 1, of the value at these steps, or of the nearest one around it.
-pub(super) fn line_of(text: &str, steps: &[Step]) -> usize {
+pub(super) fn line_number_of_json_path(text: &str, steps: &[JsonPathStep]) -> usize {
     let text = text.trim_start_matches('\u{feff}');
     let tree = parse_to_ast(text, &CollectOptions::default(), &ParseOptions::default());
     let root = tree.ok().and_then(|tree| tree.value);
     let (mut begin, mut value) = (0, root.as_ref());
     for step in steps {
         let (at, next) = match (step, value) {
-            (Step::Key(key), Some(Value::Object(object))) => match object.get(key) {
+            (JsonPathStep::Key(key), Some(Value::Object(object))) => match object.get(key) {
                 Some(property) => (property.range().start, &property.value),
                 None => break,
             },
-            (Step::At(at), Some(Value::Array(array))) => match array.elements.get(*at) {
+            (JsonPathStep::Index(at), Some(Value::Array(array))) => match array.elements.get(*at) {
                 Some(element) => (element.range().start, element),
                 None => break,
             },
@@ -68,8 +68,15 @@ mod tests {
             ("hooks.Stop[1].hooks[1].absent", 9),
             ("hooks.Absent[3]", 3),
         ] {
-            assert_eq!(line_of(text, &steps(place)), line, "{place}");
+            assert_eq!(
+                line_number_of_json_path(text, &parse_json_path(place)),
+                line,
+                "{place}"
+            );
         }
-        assert_eq!(line_of("not json", &steps("a.b")), 1);
+        assert_eq!(
+            line_number_of_json_path("not json", &parse_json_path("a.b")),
+            1
+        );
     }
 }

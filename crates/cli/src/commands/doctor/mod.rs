@@ -28,68 +28,75 @@ use serde_json::json;
 
 use checkrein_verifiers::private_file::create_private_temp_folder;
 
-use crate::args::Doctor;
+use crate::args::DoctorArgs;
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, programs, signals, ui};
-use finding::{Finding, Status};
-use places::{Agent, Near};
-use repo::Repo;
+use finding::{DoctorFinding, DoctorFindingSeverity};
+use places::{DoctorAgent, PathShortener};
+use repo::DoctorRepoInspection;
 
 /// Version of the JSON document.
 const SCHEMA: &str = "checkrein/doctor/1";
 
-pub(crate) fn run(args: &Doctor) -> Result<ExitCode, CommandError> {
-    signals::listen();
-    let agents: Vec<&Agent> = chosen(args.agent.as_deref())?;
-    let located = locate::locate(&std::env::current_dir()?, None);
+pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandError> {
+    signals::install_signal_handlers();
+    let agents: Vec<&DoctorAgent> = select_agents(args.agent.as_deref())?;
+    let located = locate::locate_project(&std::env::current_dir()?, None);
     if args.audit {
-        audit::run(&located, args.json)?;
-        return Ok(exit_code::exit(exit_code::YES));
+        audit::run_audit(&located, args.json)?;
+        return Ok(exit_code::to_exit_code(exit_code::YES));
     }
     let scratch = create_private_temp_folder()?;
-    let near = Near {
+    let near = PathShortener {
         root: located.place.root.clone(),
         top: located.top.clone(),
     };
-    let repo = repo::look(&located, &near);
+    let repo = repo::diagnose_repo_setup(&located, &near);
     let mut findings = Vec::new();
     let mut hooked = false;
     for agent in agents {
-        let looked = Look {
+        let looked = AgentInspection {
             agent,
             repo: &repo,
             near: &near,
             scratch: scratch.path(),
         };
-        hooked |= looked.all(&mut findings)?;
+        hooked |= looked.collect_doctor_findings(&mut findings)?;
     }
-    let required = repo.policy.as_ref().is_some_and(repo::requires);
+    let required = repo.policy.as_ref().is_some_and(repo::has_required_check);
     findings.extend(repo.findings);
-    findings.extend(level::look(&near, hooked, required, scratch.path()));
+    findings.extend(level::check_protection_level(
+        &near,
+        hooked,
+        required,
+        scratch.path(),
+    ));
     if args.json {
-        ui::json(&json!({ "schema": SCHEMA, "findings": findings }));
+        ui::print_json(&json!({ "schema": SCHEMA, "findings": findings }));
     } else {
-        show::print(&findings);
+        show::print_doctor_findings(&findings);
     }
     let worst = findings.iter().map(|finding| finding.status).max();
-    Ok(exit_code::exit(if worst == Some(Status::Fault) {
-        exit_code::NO
-    } else {
-        exit_code::YES
-    }))
+    Ok(exit_code::to_exit_code(
+        if worst == Some(DoctorFindingSeverity::Fault) {
+            exit_code::NO
+        } else {
+            exit_code::YES
+        },
+    ))
 }
 
-fn chosen(name: Option<&str>) -> Result<Vec<&'static Agent>, CommandError> {
+fn select_agents(name: Option<&str>) -> Result<Vec<&'static DoctorAgent>, CommandError> {
     let Some(name) = name else {
         return Ok(places::ALL.iter().collect());
     };
-    let found: Vec<&Agent> = places::ALL
+    let found: Vec<&DoctorAgent> = places::ALL
         .iter()
         .filter(|agent| agent.name == name)
         .collect();
     if found.is_empty() {
         let known: Vec<&str> = places::ALL.iter().map(|agent| agent.name).collect();
-        return Err(CommandError::usage(
+        return Err(CommandError::usage_error(
             format!("no agent is named '{name}'"),
             format!("known: {}", known.join(", ")),
         ));
@@ -98,134 +105,156 @@ fn chosen(name: Option<&str>) -> Result<Vec<&'static Agent>, CommandError> {
 }
 
 /// A look at one agent.
-struct Look<'a> {
-    agent: &'a Agent,
-    repo: &'a Repo,
-    near: &'a Near,
+struct AgentInspection<'a> {
+    agent: &'a DoctorAgent,
+    repo: &'a DoctorRepoInspection,
+    near: &'a PathShortener,
     scratch: &'a Path,
 }
 
-impl Look<'_> {
+impl AgentInspection<'_> {
     /// Everything, in the order in which a person would mend it. True: hooks of ours hold.
-    fn all(&self, findings: &mut Vec<Finding>) -> Result<bool, CommandError> {
+    fn collect_doctor_findings(
+        &self,
+        findings: &mut Vec<DoctorFinding>,
+    ) -> Result<bool, CommandError> {
         let Self {
             agent,
             repo,
             near,
             scratch,
         } = *self;
-        let program = programs::outside(agent.program, &near.top);
+        let program = programs::find_program_outside_repo(agent.program, &near.top);
         findings.push(match &program {
-            Some(program) => self.version(program),
-            None => Finding::ok(
+            Some(program) => self.agent_version_finding(program),
+            None => DoctorFinding::ok_finding(
                 agent.name,
                 "installed",
                 format!("not installed: no `{}` on PATH", agent.program),
             ),
         });
-        let mut settings = agent.settings(&near.root);
-        findings.extend(hooks::readable(agent, &settings, near));
-        let mut configs = (agent.name == "codex").then(|| codex::read(agent, &near.root, near));
+        let mut settings = agent.settings_files(&near.root);
+        findings.extend(hooks::check_settings_faults(agent, &settings, near));
+        let mut configs =
+            (agent.name == "codex").then(|| codex::read_codex_configs(agent, &near.root, near));
         if let Some(configs) = &mut configs {
             findings.append(&mut configs.findings);
             settings.append(&mut configs.inline);
         }
-        let plugins = plugins::look(agent, &settings, near);
-        let named = settings.iter().any(places::Settings::names_us);
+        let plugins = plugins::gather_agent_plugin_findings(agent, &settings, near);
+        let named = settings
+            .iter()
+            .any(places::SettingsFile::mentions_checkrein);
         if program.is_none() && !named && plugins.findings.is_empty() {
             return Ok(false);
         }
-        let installed = hooks::installed(&settings, near);
-        findings.extend(hooks::covered(agent, &installed, plugins.ours));
+        let installed = hooks::installed_hooks(&settings, near);
+        findings.extend(hooks::check_hook_event_coverage(
+            agent,
+            &installed,
+            plugins.has_own_hooks,
+        ));
         findings.extend(plugins.findings);
-        findings.extend(hooks::mixed(agent, &settings, near));
-        findings.extend(binary::look(agent, &installed, &near.top, scratch));
-        findings.extend(shell::look(agent, &installed, &near.top, scratch));
-        let measured = repo.store.as_ref().map(deadlines::measured);
-        findings.extend(deadlines::look(
+        findings.extend(hooks::check_compound_hook_commands(agent, &settings, near));
+        findings.extend(binary::check_hook_programs(
+            agent, &installed, &near.top, scratch,
+        ));
+        findings.extend(shell::check_hook_shells(
+            agent, &installed, &near.top, scratch,
+        ));
+        let measured = repo.store.as_ref().map(deadlines::longest_check_times);
+        findings.extend(deadlines::check_hook_deadlines(
             agent,
             &installed,
             repo.policy.as_ref(),
             &measured.unwrap_or_default(),
         ));
-        let mut agreed = firing::Agreed::default();
+        let mut agreed = firing::HooksTrustedByPerson::default();
         if let Some(configs) = &configs {
-            let trusted = codex::trusted(agent, configs, &installed, near, &mut agreed);
+            let trusted =
+                codex::check_codex_hook_trust(agent, configs, &installed, near, &mut agreed);
             findings.extend(trusted);
         }
-        findings.extend(repo::trusted(agent, &installed, &near.root));
-        if !installed.is_empty() || plugins.ours {
-            findings.extend(silence::look(agent, &near.root, repo.store.as_ref()));
-            findings.extend(self.rounds());
+        findings.extend(repo::trust_finding(agent, &installed, &near.root));
+        if !installed.is_empty() || plugins.has_own_hooks {
+            findings.extend(silence::check_silent_hooks(
+                agent,
+                &near.root,
+                repo.store.as_ref(),
+            ));
+            findings.extend(self.unapplied_round_cap_finding());
         }
-        let foreign = |one: &hooks::Installed<'_>| {
+        let foreign = |one: &hooks::InstalledHook<'_>| {
             let named = &one.entry.program;
             matches!(
-                entry::Program::of(named, one.settings.scope, &near.top),
-                entry::Program::Foreign(_)
+                entry::HookProgram::classify_hook_program(named, one.settings.scope, &near.top),
+                entry::HookProgram::Foreign(_)
             )
         };
         let all_foreign = !installed.is_empty() && installed.iter().all(foreign);
-        if agreed.to_none {
-            findings.push(firing::not_played(agent.name, "the hooks are skipped"));
+        if agreed.skips_all_hooks {
+            findings.push(firing::canary_skipped_finding(
+                agent.name,
+                "the hooks are skipped",
+            ));
         } else if all_foreign {
             let why = "what the hooks start is not ours to start";
-            findings.push(firing::not_played(agent.name, why));
+            findings.push(firing::canary_skipped_finding(agent.name, why));
         } else if let Some(program) = program.filter(|_| named) {
-            ui::say(&format!(
+            ui::print_wrapped_to_stderr(&format!(
                 "checkrein: {}",
-                firing::announcement(agent.program)
+                firing::canary_run_announcement(agent.program)
             ));
-            findings.extend(firing::findings(
+            findings.extend(firing::hook_canary_findings(
                 agent.name, &program, &settings, &agreed, &near.top,
             )?);
         }
-        let faults = findings
-            .iter()
-            .any(|finding| finding.about == agent.name && finding.status == Status::Fault);
-        Ok(!faults && !all_foreign && (!installed.is_empty() || plugins.ours))
+        let faults = findings.iter().any(|finding| {
+            finding.about == agent.name && finding.status == DoctorFindingSeverity::Fault
+        });
+        Ok(!faults && !all_foreign && (!installed.is_empty() || plugins.has_own_hooks))
     }
 
-    fn version(&self, program: &Path) -> Finding {
-        let Agent { name, tested, .. } = self.agent;
+    fn agent_version_finding(&self, program: &Path) -> DoctorFinding {
+        let DoctorAgent { name, tested, .. } = self.agent;
         let mut asked = Command::new(program);
         asked.arg("--version");
         // It may want to write into a home folder.
         asked.env("HOME", self.scratch);
-        let said = bounded::run(asked, Duration::from_secs(20), self.scratch)
+        let said = bounded::run_command_with_timeout(asked, Duration::from_secs(20), self.scratch)
             .ok()
             .filter(|ran| ran.status == Some(0))
-            .map(|ran| ran.said())
+            .map(|ran| ran.stdout_text())
             .unwrap_or_default();
         let version = said
             .split_whitespace()
             .find(|word| word.starts_with(|c: char| c.is_ascii_digit()));
         match version {
-            Some(version) if version == *tested => Finding::ok(
+            Some(version) if version == *tested => DoctorFinding::ok_finding(
                 name,
                 "installed",
                 format!("version {version}, with which this build was tried"),
             ),
-            Some(version) => Finding::ok(
+            Some(version) => DoctorFinding::ok_finding(
                 name,
                 "installed",
                 format!("version {version}; this build was tried with {tested}"),
             ),
-            None => Finding::warning(name, "installed", "its version cannot be told")
-                .at(program.display().to_string())
-                .so("it may not start at all")
-                .mend(format!("run {} --version", program.display())),
+            None => DoctorFinding::warning_finding(name, "installed", "its version cannot be told")
+                .with_finding_place(program.display().to_string())
+                .with_finding_consequence("it may not start at all")
+                .with_fix(format!("run {} --version", program.display())),
         }
     }
 
     /// What the config asks for and this agent cannot give.
-    fn rounds(&self) -> Option<Finding> {
+    fn unapplied_round_cap_finding(&self) -> Option<DoctorFinding> {
         let shows = adapters::find_adapter(self.agent.name)?
             .agent_capabilities()
             .rounds;
         let wanted = self.repo.policy.as_ref()?.caps.max_iterations?;
         (!shows).then(|| {
-            Finding::ok(
+            DoctorFinding::ok_finding(
                 self.agent.name,
                 "rounds",
                 format!(

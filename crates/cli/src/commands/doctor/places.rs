@@ -9,12 +9,12 @@ use checkrein_adapters::settings::{HookHandlerAction, ParsedHookSettings};
 use checkrein_runtime::whole;
 use serde_json::{Value, json};
 
-use super::lines_of::{line_of, steps};
+use super::lines_of::{line_number_of_json_path, parse_json_path};
 use crate::locate;
 
 /// An agent.
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(super) struct DoctorAgent {
     /// checkrein's name for it.
     pub(super) name: &'static str,
     /// What people call it.
@@ -25,7 +25,7 @@ pub(super) struct Agent {
     /// The variable that moves its folder, and the folder below home.
     home: (&'static str, &'static str),
     /// Settings files in the repo.
-    in_repo: &'static [(Scope, &'static str)],
+    in_repo: &'static [(SettingsScope, &'static str)],
     /// Its settings file in its own folder.
     in_home: &'static str,
     /// Where it writes transcripts, in its own folder.
@@ -33,27 +33,27 @@ pub(super) struct Agent {
 }
 
 /// All of them.
-pub(super) const ALL: &[Agent] = &[
-    Agent {
+pub(super) const ALL: &[DoctorAgent] = &[
+    DoctorAgent {
         name: "claude-code",
         label: "Claude Code",
         program: "claude",
         tested: "2.1.330",
         home: ("CLAUDE_CONFIG_DIR", ".claude"),
         in_repo: &[
-            (Scope::Project, ".claude/settings.json"),
-            (Scope::Local, ".claude/settings.local.json"),
+            (SettingsScope::Project, ".claude/settings.json"),
+            (SettingsScope::Local, ".claude/settings.local.json"),
         ],
         in_home: "settings.json",
         transcripts: "projects",
     },
-    Agent {
+    DoctorAgent {
         name: "codex",
         label: "Codex",
         program: "codex",
         tested: "0.169.0",
         home: ("CODEX_HOME", ".codex"),
-        in_repo: &[(Scope::Project, ".codex/hooks.json")],
+        in_repo: &[(SettingsScope::Project, ".codex/hooks.json")],
         in_home: "hooks.json",
         transcripts: "sessions",
     },
@@ -61,7 +61,7 @@ pub(super) const ALL: &[Agent] = &[
 
 /// Whose settings a file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Scope {
+pub(super) enum SettingsScope {
     /// This person's, for all repos.
     User,
     /// The repo's, committed.
@@ -70,20 +70,20 @@ pub(super) enum Scope {
     Local,
 }
 
-impl Scope {
+impl SettingsScope {
     pub(super) fn as_str(self) -> &'static str {
         match self {
-            Scope::User => "user",
-            Scope::Project => "project",
-            Scope::Local => "local",
+            SettingsScope::User => "user",
+            SettingsScope::Project => "project",
+            SettingsScope::Local => "local",
         }
     }
 }
 
 /// A settings file that is there.
 #[derive(Debug)]
-pub(super) struct Settings {
-    pub(super) scope: Scope,
+pub(super) struct SettingsFile {
+    pub(super) scope: SettingsScope,
     pub(super) path: PathBuf,
     pub(super) text: String,
     /// What the agent makes of it.
@@ -91,40 +91,43 @@ pub(super) struct Settings {
     json: Value,
 }
 
-impl Settings {
+impl SettingsFile {
     /// Null if it is no JSON.
-    pub(super) fn json(&self) -> &Value {
+    pub(super) fn settings_json(&self) -> &Value {
         &self.json
     }
 
     /// Whether it has anything to do with us, readable or not.
-    pub(super) fn names_us(&self) -> bool {
+    pub(super) fn mentions_checkrein(&self) -> bool {
         self.text.contains("checkrein")
     }
 
     /// `file:line` of what stands at a place that the reader named.
-    pub(super) fn at(&self, place: &str, near: &Near) -> String {
+    pub(super) fn line_reference(&self, place: &str, near: &PathShortener) -> String {
         let line = match place.strip_prefix("line ") {
             Some(rest) => rest.split(',').next().and_then(|line| line.parse().ok()),
             None if self.json.is_null() => None,
-            None => Some(line_of(&self.text, &steps(place))),
+            None => Some(line_number_of_json_path(
+                &self.text,
+                &parse_json_path(place),
+            )),
         };
-        let file = near.short(&self.path);
+        let file = near.short_path(&self.path);
         line.map_or_else(|| file.clone(), |line: usize| format!("{file}:{line}"))
     }
 }
 
 /// Names files the short way.
 #[derive(Debug)]
-pub(super) struct Near {
+pub(super) struct PathShortener {
     pub(super) root: PathBuf,
     /// Top of the checkout: what lies below it is the clone's.
     pub(super) top: PathBuf,
 }
 
-impl Near {
+impl PathShortener {
     /// Relative to the repo, or to home.
-    pub(super) fn short(&self, path: &Path) -> String {
+    pub(super) fn short_path(&self, path: &Path) -> String {
         if let Ok(below) = path.strip_prefix(&self.root) {
             return below.display().to_string();
         }
@@ -136,18 +139,18 @@ impl Near {
     }
 }
 
-impl Agent {
+impl DoctorAgent {
     /// Its own folder.
-    pub(super) fn folder(&self) -> Option<PathBuf> {
+    pub(super) fn agent_home_folder(&self) -> Option<PathBuf> {
         let (variable, below_home) = self.home;
-        locate::agent_folder(variable, below_home)
+        locate::agent_home_folder(variable, below_home)
     }
 
     /// The settings files that are there.
-    pub(super) fn settings(&self, repo: &Path) -> Vec<Settings> {
+    pub(super) fn settings_files(&self, repo: &Path) -> Vec<SettingsFile> {
         let own = self
-            .folder()
-            .map(|folder| (Scope::User, folder.join(self.in_home)));
+            .agent_home_folder()
+            .map(|folder| (SettingsScope::User, folder.join(self.in_home)));
         let in_repo = self
             .in_repo
             .iter()
@@ -159,7 +162,7 @@ impl Agent {
                 let text = String::from_utf8_lossy(&bytes).into_owned();
                 let json = serde_json::from_str(text.trim_start_matches('\u{feff}'));
                 let reading = adapters::find_adapter(self.name)?.parse_hook_settings(&bytes)?;
-                Some(Settings {
+                Some(SettingsFile {
                     scope,
                     path,
                     text,
@@ -172,12 +175,12 @@ impl Agent {
 }
 
 /// Hooks that stand in a file of another kind, as if they stood in JSON.
-pub(super) fn inline(
-    scope: Scope,
+pub(super) fn settings_from_inline_hooks(
+    scope: SettingsScope,
     path: PathBuf,
     text: String,
     reading: ParsedHookSettings,
-) -> Settings {
+) -> SettingsFile {
     let mut events = serde_json::Map::new();
     for hook in &reading.hooks {
         let HookHandlerAction::Command { command, .. } = &hook.call else {
@@ -193,7 +196,7 @@ pub(super) fn inline(
             groups.push(group);
         }
     }
-    Settings {
+    SettingsFile {
         scope,
         path,
         text,

@@ -8,11 +8,11 @@ use checkrein_adapters::settings::SettingsLostByFault;
 use checkrein_runtime::whole;
 use serde_json::Value;
 
-use super::finding::Finding;
-use super::places::{Agent, Near, Settings};
+use super::finding::DoctorFinding;
+use super::places::{DoctorAgent, PathShortener, SettingsFile};
 
 /// Where an organisation's settings are.
-const MANAGED: &[&str] = &[
+const MANAGED_SETTINGS: &[&str] = &[
     "/etc/claude-code/managed-settings.json",
     "/Library/Application Support/ClaudeCode/managed-settings.json",
     "C:\\Program Files\\ClaudeCode\\managed-settings.json",
@@ -21,18 +21,22 @@ const HOOKS: &str = "hooks/hooks.json";
 
 /// What was found.
 #[derive(Default)]
-pub(super) struct Plugins {
-    pub(super) findings: Vec<Finding>,
+pub(super) struct PluginFindings {
+    pub(super) findings: Vec<DoctorFinding>,
     /// One of them brings hooks of ours that are in force.
-    pub(super) ours: bool,
+    pub(super) has_own_hooks: bool,
 }
 
-pub(super) fn look(agent: &Agent, settings: &[Settings], near: &Near) -> Plugins {
-    let mut plugins = Plugins::default();
+pub(super) fn gather_agent_plugin_findings(
+    agent: &DoctorAgent,
+    settings: &[SettingsFile],
+    near: &PathShortener,
+) -> PluginFindings {
+    let mut plugins = PluginFindings::default();
     if agent.name != "claude-code" {
         return plugins;
     }
-    for file in MANAGED.iter().map(Path::new) {
+    for file in MANAGED_SETTINGS.iter().map(Path::new) {
         let json: Value = whole::read_regular_file(file, whole::MAX_CONFIG_BYTES)
             .ok()
             .flatten()
@@ -41,29 +45,29 @@ pub(super) fn look(agent: &Agent, settings: &[Settings], near: &Near) -> Plugins
         for switch in ["allowManagedHooksOnly", "disableAllHooks"] {
             if json.get(switch) == Some(&Value::Bool(true)) {
                 plugins.findings.push(
-                    Finding::fault(
+                    DoctorFinding::new_doctor_fault_finding(
                         agent.name,
                         "hooks_disabled",
                         format!("your organisation's settings say {switch}"),
                     )
-                    .at(file.display().to_string())
-                    .so("hooks of persons and repos are not called")
-                    .mend("ask who manages this machine to add checkrein's hooks there"),
+                    .with_finding_place(file.display().to_string())
+                    .with_finding_consequence("hooks of persons and repos are not called")
+                    .with_fix("ask who manages this machine to add checkrein's hooks there"),
                 );
             }
         }
     }
-    let Some(folder) = agent.folder() else {
+    let Some(folder) = agent.agent_home_folder() else {
         return plugins;
     };
-    for (id, install) in installed(&folder) {
-        one(agent, &id, &install, settings, near, &mut plugins);
+    for (id, install) in installed_plugins(&folder) {
+        inspect_agent_plugin_hooks(agent, &id, &install, settings, near, &mut plugins);
     }
     plugins
 }
 
 /// Id and folder of each plug-in.
-fn installed(folder: &Path) -> Vec<(String, PathBuf)> {
+fn installed_plugins(folder: &Path) -> Vec<(String, PathBuf)> {
     let list: Value = whole::read_regular_file(
         &folder.join("plugins/installed_plugins.json"),
         whole::MAX_CONFIG_BYTES,
@@ -86,13 +90,13 @@ fn installed(folder: &Path) -> Vec<(String, PathBuf)> {
         .collect()
 }
 
-fn one(
-    agent: &Agent,
+fn inspect_agent_plugin_hooks(
+    agent: &DoctorAgent,
     id: &str,
     install: &Path,
-    settings: &[Settings],
-    near: &Near,
-    plugins: &mut Plugins,
+    settings: &[SettingsFile],
+    near: &PathShortener,
+    plugins: &mut PluginFindings,
 ) {
     let file = install.join(HOOKS);
     let named_us = id.contains("checkrein");
@@ -103,14 +107,14 @@ fn one(
         Ok(bytes) => bytes,
         Err(error) if named_us => {
             plugins.findings.push(
-                Finding::fault(
+                DoctorFinding::new_doctor_fault_finding(
                     agent.name,
                     "plugin_unreadable",
                     format!("the hooks of plug-in {id} cannot be read: {error}"),
                 )
-                .at(near.short(&file))
-                .so("it brings no hook")
-                .mend(format!(
+                .with_finding_place(near.short_path(&file))
+                .with_finding_consequence("it brings no hook")
+                .with_fix(format!(
                     "claude plugin uninstall {id}; claude plugin install {id}"
                 )),
             );
@@ -123,20 +127,22 @@ fn one(
         return;
     }
     // The closest file that says anything decides.
-    let enabled = settings
-        .iter()
-        .rev()
-        .find_map(|file| file.json().pointer("/enabledPlugins")?.get(id)?.as_bool());
+    let enabled = settings.iter().rev().find_map(|file| {
+        file.settings_json()
+            .pointer("/enabledPlugins")?
+            .get(id)?
+            .as_bool()
+    });
     if enabled != Some(true) {
         plugins.findings.push(
-            Finding::fault(
+            DoctorFinding::new_doctor_fault_finding(
                 agent.name,
                 "plugin_disabled",
                 format!("our hooks are in plug-in {id}, which is not enabled"),
             )
-            .at(near.short(&file))
-            .so("none of them is called, and nothing is said")
-            .mend(format!("claude plugin enable {id}")),
+            .with_finding_place(near.short_path(&file))
+            .with_finding_consequence("none of them is called, and nothing is said")
+            .with_fix(format!("claude plugin enable {id}")),
         );
         return;
     }
@@ -149,24 +155,24 @@ fn one(
         .find(|fault| fault.effect >= SettingsLostByFault::Entry)
     {
         plugins.findings.push(
-            Finding::fault(
+            DoctorFinding::new_doctor_fault_finding(
                 agent.name,
                 "plugin_unreadable",
                 format!("the hooks of plug-in {id}: {}", fault.what),
             )
-            .at(format!("{} ({})", near.short(&file), fault.place))
-            .so("the agent leaves them out without a word")
-            .mend(fault.fix.clone()),
+            .with_finding_place(format!("{} ({})", near.short_path(&file), fault.place))
+            .with_finding_consequence("the agent leaves them out without a word")
+            .with_fix(fault.fix.clone()),
         );
         return;
     }
-    plugins.ours = true;
+    plugins.has_own_hooks = true;
     plugins.findings.push(
-        Finding::ok(
+        DoctorFinding::ok_finding(
             agent.name,
             "plugin",
             format!("our hooks come from plug-in {id}"),
         )
-        .at(near.short(&file)),
+        .with_finding_place(near.short_path(&file)),
     );
 }

@@ -7,61 +7,75 @@ use checkrein_execpolicy::RuleSet;
 use checkrein_runtime::config::TaskDriver;
 use checkrein_store::{SqliteStore, StoreError};
 
-use super::finding::Finding;
-use super::hooks::Installed;
-use super::places::{Agent, Near};
-use crate::locate::{self, CONFIG, Given, Located};
-use crate::masked::{SO, masked_checks};
+use super::finding::DoctorFinding;
+use super::hooks::InstalledHook;
+use super::places::{DoctorAgent, PathShortener};
+use crate::locate::{self, CONFIG, ProjectLocation, StateAndProfileArgs};
+use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
 use crate::ui::words;
 use crate::{off, sources, trust};
 
 /// What else is looked at by.
-pub(super) struct Repo {
-    pub(super) findings: Vec<Finding>,
+pub(super) struct DoctorRepoInspection {
+    pub(super) findings: Vec<DoctorFinding>,
     pub(super) policy: Option<Policy>,
     pub(super) store: Option<SqliteStore>,
 }
 
-pub(super) fn look(located: &Located, near: &Near) -> Repo {
+pub(super) fn diagnose_repo_setup(
+    located: &ProjectLocation,
+    near: &PathShortener,
+) -> DoctorRepoInspection {
     let mut findings = Vec::new();
-    let place = located.repo.as_deref().map(|file| near.short(file));
-    let policy = match located.compile(TaskDriver::Hook) {
+    let place = located
+        .repo_config
+        .as_deref()
+        .map(|file| near.short_path(file));
+    let policy = match located.compile_policy(TaskDriver::Hook) {
         Ok(compiled) => {
             let warnings = compiled.warnings.iter().map(ToString::to_string);
             // What is held is told below, with more.
             let warnings = warnings.filter(|warning| !warning.contains("checkrein seal"));
             findings.extend(warnings.map(|warning| {
-                Finding::warning("repo", "config", warning)
-                    .so("what it is about does nothing")
-                    .mend(format!("mend that line of {CONFIG}, or take it out"))
+                DoctorFinding::warning_finding("repo", "config", warning)
+                    .with_finding_consequence("what it is about does nothing")
+                    .with_fix(format!("mend that line of {CONFIG}, or take it out"))
             }));
-            findings.push(of_policy(&compiled.policy, place.clone()));
-            findings.push(exec_policy(&compiled.policy, place));
+            findings.push(required_checks_finding(&compiled.policy, place.clone()));
+            findings.push(exec_policy_finding(&compiled.policy, place));
             let masked = masked_checks(&located.place.root, &compiled.policy);
             findings.extend(masked.into_iter().map(|masked| {
-                Finding::warning("repo", "masked_status", masked.what)
-                    .so(SO)
-                    .mend(masked.fix)
+                DoctorFinding::warning_finding("repo", "masked_status", masked.what)
+                    .with_finding_consequence(MASKED_CONSEQUENCE)
+                    .with_fix(masked.fix)
             }));
             Some(compiled.policy)
         }
         Err(error) => {
             findings.push(
-                Finding::fault("repo", "config_error", error.to_string())
-                    .at(place.unwrap_or_else(|| CONFIG.to_owned()))
-                    .so("new sessions go on with the policy that was sealed here last; where none was, only what reads goes on")
-                    .mend("mend it, then: checkrein check"),
+                DoctorFinding::new_doctor_fault_finding("repo", "config_error", error.to_string())
+                    .with_finding_place(place.unwrap_or_else(|| CONFIG.to_owned()))
+                    .with_finding_consequence("new sessions go on with the policy that was sealed here last; where none was, only what reads goes on")
+                    .with_fix("mend it, then: checkrein check"),
             );
             None
         }
     };
     let store = match SqliteStore::open_store_read_only(&located.place.state) {
         Ok(store) => {
-            findings.push(Finding::ok("repo", "store", "the store can be read"));
+            findings.push(DoctorFinding::ok_finding(
+                "repo",
+                "store",
+                "the store can be read",
+            ));
             Some(store)
         }
         Err(StoreError::Missing { .. }) => {
-            findings.push(Finding::ok("repo", "store", "nothing is recorded yet"));
+            findings.push(DoctorFinding::ok_finding(
+                "repo",
+                "store",
+                "nothing is recorded yet",
+            ));
             None
         }
         Err(error) => {
@@ -74,52 +88,62 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
                 .split_once("; ")
                 .unwrap_or((&said, "upgrade checkrein"));
             findings.push(
-                Finding::fault("repo", check, what)
-                    .at(near.short(&located.place.state))
-                    .so("every hook answers by its stance, and nothing is recorded")
-                    .mend(mend),
+                DoctorFinding::new_doctor_fault_finding("repo", check, what)
+                    .with_finding_place(near.short_path(&located.place.state))
+                    .with_finding_consequence(
+                        "every hook answers by its stance, and nothing is recorded",
+                    )
+                    .with_fix(mend),
             );
             None
         }
     };
-    match located.held_nearest() {
+    match located.nearest_config_held_despite_edit() {
         Ok(Some(held)) => findings.push(
-            Finding::warning(
+            DoctorFinding::warning_finding(
                 "repo",
                 "held",
                 format!("edited while a task was open: {}", held.paths.join(", ")),
             )
-            .so("new sessions go on with the policy from before the edit")
-            .mend("checkrein seal"),
+            .with_finding_consequence("new sessions go on with the policy from before the edit")
+            .with_fix("checkrein seal"),
         ),
         Ok(None) => {}
         Err(error) => findings.push(
-            Finding::fault("repo", "held", format!("held.json cannot be read: {error}"))
-                .at(near.short(&located.place.state))
-                .so("nothing new can be sealed: tools and stops are answered by stance")
-                .mend("checkrein seal"),
+            DoctorFinding::new_doctor_fault_finding(
+                "repo",
+                "held",
+                format!("held.json cannot be read: {error}"),
+            )
+            .with_finding_place(near.short_path(&located.place.state))
+            .with_finding_consequence(
+                "nothing new can be sealed: tools and stops are answered by stance",
+            )
+            .with_fix("checkrein seal"),
         ),
     }
-    if let Some(off) = off::in_force(&located.place.state) {
+    if let Some(off) = off::active_off_period(&located.place.state) {
         findings.push(
-            Finding::fault("repo", "off", off.words())
-                .so("no call is judged and no stop is checked")
-                .mend("checkrein on"),
+            DoctorFinding::new_doctor_fault_finding("repo", "off", off.off_summary_line())
+                .with_finding_consequence("no call is judged and no stop is checked")
+                .with_fix("checkrein on"),
         );
     }
     let large = located.place.files_too_large_to_read();
     if !large.is_empty() {
         findings.push(
-            Finding::warning(
+            DoctorFinding::warning_finding(
                 "repo",
                 "large_files",
-                format!("larger than 512 MiB: {}", words::first_three(&large)),
+                format!("larger than 512 MiB: {}", words::first_three_names(&large)),
             )
-            .so("they are not read: they count by their size and times")
-            .mend("name them in an ignore file, or in the `outputs` of the check that writes them"),
+            .with_finding_consequence("they are not read: they count by their size and times")
+            .with_fix(
+                "name them in an ignore file, or in the `outputs` of the check that writes them",
+            ),
         );
     }
-    Repo {
+    DoctorRepoInspection {
         findings,
         policy,
         store,
@@ -127,20 +151,20 @@ pub(super) fn look(located: &Located, near: &Near) -> Repo {
 }
 
 /// Whether any check is.
-pub(super) fn requires(policy: &Policy) -> bool {
+pub(super) fn has_required_check(policy: &Policy) -> bool {
     let mut names = policy.verifiers.iter().map(|spec| &spec.name);
     names.any(|name| policy.is_required_verifier(name))
 }
 
-fn of_policy(policy: &Policy, place: Option<String>) -> Finding {
+fn required_checks_finding(policy: &Policy, place: Option<String>) -> DoctorFinding {
     let required: Vec<&str> = policy
         .verifiers
         .iter()
         .filter(|spec| policy.is_required_verifier(&spec.name))
         .map(|spec| spec.name.as_str())
         .collect();
-    let at = |finding: Finding| match &place {
-        Some(place) => finding.at(place.as_str()),
+    let at = |finding: DoctorFinding| match &place {
+        Some(place) => finding.with_finding_place(place.as_str()),
         None => finding,
     };
     if required.is_empty() {
@@ -148,11 +172,13 @@ fn of_policy(policy: &Policy, place: Option<String>) -> Finding {
             Some(_) => "no check is required",
             None => "there is no checkrein.toml",
         };
-        return at(Finding::warning("repo", "no_checks", what)
-            .so("every ending is `unverified`: caps and loop detectors are all there is")
-            .mend("checkrein init, or checkrein doctor --audit for the lines"));
+        return at(DoctorFinding::warning_finding("repo", "no_checks", what)
+            .with_finding_consequence(
+                "every ending is `unverified`: caps and loop detectors are all there is",
+            )
+            .with_fix("checkrein init, or checkrein doctor --audit for the lines"));
     }
-    at(Finding::ok(
+    at(DoctorFinding::ok_finding(
         "repo",
         "checks",
         format!("required: {}", required.join(", ")),
@@ -160,58 +186,70 @@ fn of_policy(policy: &Policy, place: Option<String>) -> Finding {
 }
 
 /// Whether commands are judged before they run, and by what.
-fn exec_policy(policy: &Policy, place: Option<String>) -> Finding {
+fn exec_policy_finding(policy: &Policy, place: Option<String>) -> DoctorFinding {
     const CHECK: &str = "exec_policy";
     let rules = RuleSet::deserialize_rule_set(&policy.rules).unwrap_or_default();
-    let finding =
-        if rules.has_restricting_rules() || rules.asks_person_on_hazardous_commands() {
-            Finding::ok("repo", CHECK, "commands are judged before they run")
-        } else {
-            let finding = match rules.forbids_destruction() {
-            true => Finding::ok("repo", CHECK, "the exec policy `builtin:default` is not named").so(
+    let finding = if rules.has_restricting_rules() || rules.asks_person_on_hazardous_commands() {
+        DoctorFinding::ok_finding("repo", CHECK, "commands are judged before they run")
+    } else {
+        let finding = match rules.forbids_destruction() {
+            true => DoctorFinding::ok_finding(
+                "repo",
+                CHECK,
+                "the exec policy `builtin:default` is not named",
+            )
+            .with_finding_consequence(
                 "of all commands only those that destroy a home, a disk or the system are refused",
             ),
-            false => Finding::warning("repo", CHECK, "the exec policy is switched off")
-                .so("no command is refused or asked about before it runs"),
+            false => {
+                DoctorFinding::warning_finding("repo", CHECK, "the exec policy is switched off")
+                    .with_finding_consequence("no command is refused or asked about before it runs")
+            }
         };
-            finding.mend(format!(
-                "in {CONFIG}: [policy] rules = [\"builtin:default\"]"
-            ))
-        };
+        finding.with_fix(format!(
+            "in {CONFIG}: [policy] rules = [\"builtin:default\"]"
+        ))
+    };
     match place {
-        Some(place) => finding.at(place),
+        Some(place) => finding.with_finding_place(place),
         None => finding,
     }
 }
 
 /// Under `--require-trust` nothing of the repo runs until a person has approved it.
-pub(super) fn trusted(agent: &Agent, installed: &[Installed<'_>], here: &Path) -> Option<Finding> {
+pub(super) fn trust_finding(
+    agent: &DoctorAgent,
+    installed: &[InstalledHook<'_>],
+    here: &Path,
+) -> Option<DoctorFinding> {
     let one = installed.iter().find(|one| one.entry.require_trust)?;
-    let located = locate::locate_given(
+    let located = locate::locate_project_for_hook(
         here,
-        Given {
+        StateAndProfileArgs {
             state: one.entry.state.as_deref().map(Path::new),
             profile: None,
             require_trust: true,
         },
     )
     .ok()?;
-    let now = sources::now(&located).ok()?.repo?;
-    if trust::approved(&located) == Some(now.config_digest()) {
-        return Some(Finding::ok(
+    let now = sources::policy_sources_on_disk(&located).ok()?.repo?;
+    if trust::approved_config_digest(&located) == Some(now.config_digest()) {
+        return Some(DoctorFinding::ok_finding(
             agent.name,
             "trusted",
             "its config is approved as it is now",
         ));
     }
     Some(
-        Finding::warning(
+        DoctorFinding::warning_finding(
             agent.name,
             "not_trusted",
             "nobody has approved this repo's config as it is now",
         )
-        .at(&one.place)
-        .so("with --require-trust nothing of the repo runs: no check, no rule")
-        .mend("checkrein trust"),
+        .with_finding_place(&one.place)
+        .with_finding_consequence(
+            "with --require-trust nothing of the repo runs: no check, no rule",
+        )
+        .with_fix("checkrein trust"),
     )
 }

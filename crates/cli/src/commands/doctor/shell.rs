@@ -9,42 +9,47 @@ use std::time::Duration;
 
 use checkrein_runtime::whole;
 
-use super::bounded::{self, Ran};
-use super::finding::{Finding, Status};
-use super::hooks::Installed;
-use super::places::Agent;
+use super::bounded::{self, BoundedProcessResult};
+use super::finding::{DoctorFinding, DoctorFindingSeverity};
+use super::hooks::InstalledHook;
+use super::places::DoctorAgent;
 use crate::programs;
 
-const PATIENCE: Duration = Duration::from_secs(15);
+const SHELL_TIMEOUT: Duration = Duration::from_secs(15);
 /// What both agents use where no shell is named.
-const PLAIN: &str = "/bin/sh";
+const DEFAULT_SHELL: &str = "/bin/sh";
 
-pub(super) fn look(
-    agent: &Agent,
-    installed: &[Installed<'_>],
+pub(super) fn check_hook_shells(
+    agent: &DoctorAgent,
+    installed: &[InstalledHook<'_>],
     top: &Path,
     scratch: &Path,
-) -> Vec<Finding> {
+) -> Vec<DoctorFinding> {
     if !installed.iter().any(|one| one.entry.by_shell) {
         return Vec::new();
     }
     if agent.name != "codex" {
-        return vec![one(agent, Path::new(PLAIN), "-c", scratch)];
+        return vec![check_shell_is_silent(
+            agent,
+            Path::new(DEFAULT_SHELL),
+            "-c",
+            scratch,
+        )];
     }
     let shell = login_shell(top);
-    let plain = one(agent, &shell, "-c", scratch);
-    if plain.status != Status::Ok {
+    let plain = check_shell_is_silent(agent, &shell, "-c", scratch);
+    if plain.status != DoctorFindingSeverity::Ok {
         return vec![plain];
     }
-    let login = one(agent, &shell, "-lc", scratch);
+    let login = check_shell_is_silent(agent, &shell, "-lc", scratch);
     match login.status {
-        Status::Ok => vec![plain],
+        DoctorFindingSeverity::Ok => vec![plain],
         // Not what the version does that this build was tried with.
-        Status::Warning | Status::Fault => vec![
+        DoctorFindingSeverity::Warning | DoctorFindingSeverity::Fault => vec![
             plain,
-            Finding {
-                status: Status::Warning,
-                so: Some(
+            DoctorFinding {
+                status: DoctorFindingSeverity::Warning,
+                consequence: Some(
                     "harmless to Codex 0.169.0; a version that starts hooks in a login shell takes it for our answer: the command runs, the stop goes through".to_owned(),
                 ),
                 ..login
@@ -53,53 +58,61 @@ pub(super) fn look(
     }
 }
 
-fn one(agent: &Agent, shell: &Path, flag: &str, scratch: &Path) -> Finding {
+fn check_shell_is_silent(
+    agent: &DoctorAgent,
+    shell: &Path,
+    flag: &str,
+    scratch: &Path,
+) -> DoctorFinding {
     let name = format!("{} {flag}", shell.display());
-    let Ok(ran) = run(shell, flag, "true", scratch) else {
-        return Finding::fault(
+    let Ok(ran) = run_shell(shell, flag, "true", scratch) else {
+        return DoctorFinding::new_doctor_fault_finding(
             agent.name,
             "shell",
             format!("`{name} true` cannot be started"),
         )
-        .so(format!(
+        .with_finding_consequence(format!(
             "{} starts hooks with it: none will run",
             agent.label
         ))
-        .mend("set SHELL to a shell that is there");
+        .with_fix("set SHELL to a shell that is there");
     };
-    if ran.cut {
-        return Finding::fault(
+    if ran.timed_out {
+        return DoctorFinding::new_doctor_fault_finding(
             agent.name,
             "shell",
-            format!("`{name} true` did not end within {} s", PATIENCE.as_secs()),
+            format!(
+                "`{name} true` did not end within {} s",
+                SHELL_TIMEOUT.as_secs()
+            ),
         )
-        .so("every hook waits for it and runs into its timeout")
-        .mend("make the profile of that shell ask nothing and wait for nothing");
+        .with_finding_consequence("every hook waits for it and runs into its timeout")
+        .with_fix("make the profile of that shell ask nothing and wait for nothing");
     }
     if ran.stdout.is_empty() {
-        return Finding::ok(
+        return DoctorFinding::ok_finding(
             agent.name,
             "shell",
             format!("`{name}` prints nothing of its own"),
         );
     }
-    let said = bounded::in_short(&ran.said());
-    let mend = match printer(&said) {
+    let said = bounded::short_first_line(&ran.stdout_text());
+    let mend = match find_noisy_shell_profile(&said) {
         Some(place) => format!("in {place}: send that to stderr (>&2), or print only if [ -t 1 ]"),
         None => "in your shell's profile: send what it prints to stderr (>&2)".to_owned(),
     };
-    Finding::fault(
+    DoctorFinding::new_doctor_fault_finding(
         agent.name,
         "profile_prints",
         format!("`{name} true` prints: {said}"),
     )
-    .so("it stands before our answer, which is then no JSON: the command runs, the stop goes through")
-    .mend(mend)
+    .with_finding_consequence("it stands before our answer, which is then no JSON: the command runs, the stop goes through")
+    .with_fix(mend)
 }
 
 /// The PATH of a login shell; our own if it does not tell.
-pub(super) fn login_path(top: &Path, scratch: &Path) -> String {
-    run(
+pub(super) fn login_shell_path_variable(top: &Path, scratch: &Path) -> String {
+    run_shell(
         &login_shell(top),
         "-lc",
         "printf '\\n%s\\n' \"$PATH\"",
@@ -107,7 +120,7 @@ pub(super) fn login_path(top: &Path, scratch: &Path) -> String {
     )
     .ok()
     .filter(|ran| ran.status == Some(0))
-    .and_then(|ran| Some(ran.said().lines().last()?.to_owned()))
+    .and_then(|ran| Some(ran.stdout_text().lines().last()?.to_owned()))
     .filter(|path| !path.is_empty())
     .unwrap_or_else(|| std::env::var("PATH").unwrap_or_default())
 }
@@ -117,18 +130,23 @@ pub(super) fn login_path(top: &Path, scratch: &Path) -> String {
 pub(super) fn login_shell(top: &Path) -> PathBuf {
     std::env::var_os("SHELL")
         .map(PathBuf::from)
-        .filter(|shell| shell.is_absolute() && !programs::lies_in(shell, top))
-        .unwrap_or_else(|| PathBuf::from(PLAIN))
+        .filter(|shell| shell.is_absolute() && !programs::is_file_in_repo(shell, top))
+        .unwrap_or_else(|| PathBuf::from(DEFAULT_SHELL))
 }
 
-fn run(shell: &Path, flag: &str, script: &str, scratch: &Path) -> std::io::Result<Ran> {
+fn run_shell(
+    shell: &Path,
+    flag: &str,
+    script: &str,
+    scratch: &Path,
+) -> std::io::Result<BoundedProcessResult> {
     let mut command = Command::new(shell);
     command.arg(flag).arg(script);
-    bounded::run(command, PATIENCE, scratch)
+    bounded::run_command_with_timeout(command, SHELL_TIMEOUT, scratch)
 }
 
 /// The profile that holds what was printed, if it stands there literally.
-fn printer(said: &str) -> Option<String> {
+fn find_noisy_shell_profile(said: &str) -> Option<String> {
     const PROFILES: &[&str] = &[
         ".bash_profile",
         ".bash_login",

@@ -1,18 +1,18 @@
 //! The findings, for people: one block per agent, what is wrong before what is well.
 
-use super::finding::{Finding, Status};
+use super::finding::{DoctorFinding, DoctorFindingSeverity};
 use super::places;
 use crate::ui;
-use crate::ui::line::Line;
+use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 
 /// Columns that are used of a wider terminal.
 const WIDTH: usize = 100;
 
 /// Prints all of them, and what they come to.
-pub(super) fn print(findings: &[Finding]) {
+pub(super) fn print_doctor_findings(findings: &[DoctorFinding]) {
     for about in places::ALL.iter().map(|agent| agent.name).chain(["repo"]) {
-        let mut block: Vec<&Finding> = findings
+        let mut block: Vec<&DoctorFinding> = findings
             .iter()
             .filter(|finding| finding.about == about)
             .collect();
@@ -24,73 +24,82 @@ pub(super) fn print(findings: &[Finding]) {
             .iter()
             .find(|agent| agent.name == about)
             .map_or("This repo", |agent| agent.label);
-        ui::answer(Line::painted(Paint::Strong, label));
+        ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, label));
         for finding in block {
-            one(finding);
+            print_doctor_finding(finding);
         }
-        ui::answer("");
+        ui::print_output_line("");
     }
-    let count = |status: Status| {
+    let count = |status: DoctorFindingSeverity| {
         findings
             .iter()
             .filter(|finding| finding.status == status)
             .count()
     };
-    let (faults, warnings) = (count(Status::Fault), count(Status::Warning));
+    let (faults, warnings) = (
+        count(DoctorFindingSeverity::Fault),
+        count(DoctorFindingSeverity::Warning),
+    );
     let (paint, line) = match (faults, warnings) {
         (0, 0) => (Paint::Good, "All well.".to_owned()),
         (0, warnings) => (
             Paint::Warn,
-            format!("No fault, {}.", many(warnings, "warning")),
+            format!("No fault, {}.", count_with_noun(warnings, "warning")),
         ),
         (faults, warnings) => (
             Paint::Bad,
-            format!("{}, {}.", many(faults, "fault"), many(warnings, "warning")),
+            format!(
+                "{}, {}.",
+                count_with_noun(faults, "fault"),
+                count_with_noun(warnings, "warning")
+            ),
         ),
     };
-    ui::answer(Line::painted(paint, &line));
+    ui::print_output_line(StyledLine::line_from_styled_text(paint, &line));
 }
 
-fn one(finding: &Finding) {
+fn print_doctor_finding(finding: &DoctorFinding) {
     let (paint, word) = match finding.status {
-        Status::Ok => (Paint::Good, "ok     "),
-        Status::Warning => (Paint::Warn, "warning"),
-        Status::Fault => (Paint::Bad, "FAULT  "),
+        DoctorFindingSeverity::Ok => (Paint::Good, "ok     "),
+        DoctorFindingSeverity::Warning => (Paint::Warn, "warning"),
+        DoctorFindingSeverity::Fault => (Paint::Bad, "FAULT  "),
     };
-    let head = Line::from("  ").with_painted(paint, word).with("  ");
-    beside(&head, &finding.what);
+    let head = StyledLine::from("  ")
+        .with_painted_suffix(paint, word)
+        .append_plain_text("  ");
+    print_with_hanging_indent(&head, &finding.what);
     for (name, text) in [
         ("where", &finding.place),
-        ("so", &finding.so),
-        ("mend", &finding.mend),
+        ("so", &finding.consequence),
+        ("mend", &finding.fix),
     ] {
         if let Some(text) = text {
             let name = format!("           {name:<5} ");
-            beside(&Line::painted(Paint::Dim, &name), text);
+            print_with_hanging_indent(&StyledLine::line_from_styled_text(Paint::Dim, &name), text);
         }
     }
 }
 
 /// A text with a head: on a terminal it is wrapped beside it. In a pipe its lines stay whole.
-fn beside(head: &Line, text: &str) {
-    let left = head.columns();
+fn print_with_hanging_indent(head: &StyledLine, text: &str) {
+    let left = head.line_display_width();
     for (at, line) in text.lines().enumerate() {
         let head = match at {
             0 => head.clone(),
-            _ => Line::from(&" ".repeat(left)),
+            _ => StyledLine::from(&" ".repeat(left)),
         };
-        let line = head.with(line);
-        match ui::width() {
+        let line = head.append_plain_text(line);
+        match ui::stdout_width() {
             Some(columns) => line
-                .wrapped(columns.min(WIDTH), left)
+                .wrapped_to_width(columns.min(WIDTH), left)
                 .into_iter()
-                .for_each(ui::answer),
-            None => ui::answer(line),
+                .for_each(ui::print_output_line),
+            None => ui::print_output_line(line),
         }
     }
 }
 
-fn many(count: usize, noun: &str) -> String {
+fn count_with_noun(count: usize, noun: &str) -> String {
     match count {
         1 => format!("1 {noun}"),
         count => format!("{count} {noun}s"),

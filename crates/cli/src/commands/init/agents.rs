@@ -3,14 +3,14 @@
 
 use std::path::PathBuf;
 
-use super::{Site, git};
-use crate::programs::on_path;
-use crate::settings::record::Scope;
+use super::{InitContext, git};
+use crate::programs::find_program_on_path;
+use crate::settings::record::InstallScope;
 use crate::ui::errors::CommandError;
 
 /// An agent with a settings file.
 #[derive(Debug)]
-pub(super) struct Agent {
+pub(super) struct InitAgent {
     /// Our name for it.
     pub(super) name: &'static str,
     /// Its own.
@@ -24,7 +24,7 @@ pub(super) struct Agent {
     files: [&'static str; 3],
 }
 
-pub(super) static CLAUDE_CODE: Agent = Agent {
+pub(super) static CLAUDE_CODE: InitAgent = InitAgent {
     name: "claude-code",
     title: "Claude Code",
     program: "claude",
@@ -33,7 +33,7 @@ pub(super) static CLAUDE_CODE: Agent = Agent {
     files: ["settings.local.json", "settings.json", "settings.json"],
 };
 
-pub(super) static CODEX: Agent = Agent {
+pub(super) static CODEX: InitAgent = InitAgent {
     name: "codex",
     title: "Codex",
     program: "codex",
@@ -42,11 +42,11 @@ pub(super) static CODEX: Agent = Agent {
     files: ["hooks.json", "hooks.json", "hooks.json"],
 };
 
-pub(super) const ALL: &[&Agent] = &[&CLAUDE_CODE, &CODEX];
+pub(super) const ALL: &[&InitAgent] = &[&CLAUDE_CODE, &CODEX];
 
-impl Agent {
+impl InitAgent {
     /// Its folder for all repos.
-    pub(super) fn home(&self) -> Option<PathBuf> {
+    pub(super) fn agent_home_folder(&self) -> Option<PathBuf> {
         let (variable, folder) = self.home;
         let named = std::env::var_os(variable).filter(|value| !value.is_empty());
         match named {
@@ -57,7 +57,7 @@ impl Agent {
 
     /// Where it looks for the settings of this repo: Codex in the main worktree, whichever
     /// one it runs in.
-    pub(super) fn repo(&self, site: &Site) -> PathBuf {
+    pub(super) fn agent_settings_root(&self, site: &InitContext) -> PathBuf {
         match self.name {
             "codex" => git::main_worktree(&site.root).unwrap_or_else(|| site.root.clone()),
             _ => site.root.clone(),
@@ -65,55 +65,67 @@ impl Agent {
     }
 
     /// The file that its hooks go into.
-    pub(super) fn file(&self, site: &Site, scope: Scope) -> Option<PathBuf> {
+    pub(super) fn settings_file(&self, site: &InitContext, scope: InstallScope) -> Option<PathBuf> {
         let [person, shared, user] = self.files;
         Some(match scope {
-            Scope::Person => self.repo(site).join(self.folder).join(person),
-            Scope::Shared => self.repo(site).join(self.folder).join(shared),
-            Scope::User => self.home()?.join(user),
+            InstallScope::Person => self
+                .agent_settings_root(site)
+                .join(self.folder)
+                .join(person),
+            InstallScope::Shared => self
+                .agent_settings_root(site)
+                .join(self.folder)
+                .join(shared),
+            InstallScope::User => self.agent_home_folder()?.join(user),
         })
     }
 
     /// What shows that it is used here.
-    fn sign(&self, site: &Site) -> Option<String> {
-        if on_path(self.program).is_some() {
+    fn agent_presence_sign(&self, site: &InitContext) -> Option<String> {
+        if find_program_on_path(self.program).is_some() {
             return Some(format!("`{}` on PATH", self.program));
         }
-        let home = self.home().filter(|home| home.is_dir());
+        let home = self.agent_home_folder().filter(|home| home.is_dir());
         if let Some(home) = home {
-            return Some(site.shown(&home));
+            return Some(site.path_text_from_root_or_home(&home));
         }
-        let folder = self.repo(site).join(self.folder);
+        let folder = self.agent_settings_root(site).join(self.folder);
         folder.is_dir().then(|| format!("{}/", self.folder))
     }
 }
 
 /// The agents that are named, else those that are here.
-pub(super) fn wanted(names: &[String], site: &Site) -> Result<Vec<&'static Agent>, CommandError> {
+pub(super) fn select_agents(
+    names: &[String],
+    site: &InitContext,
+) -> Result<Vec<&'static InitAgent>, CommandError> {
     let known: Vec<&str> = ALL.iter().map(|agent| agent.name).collect();
     let mut found = Vec::new();
     for name in names {
         let agent = ALL.iter().find(|agent| agent.name == name);
         let agent = agent.ok_or_else(|| {
-            CommandError::usage(
+            CommandError::usage_error(
                 format!("no agent with a settings file is named '{name}'"),
                 format!("known: {}", known.join(", ")),
             )
         })?;
-        if !found.iter().any(|other: &&Agent| other.name == agent.name) {
+        if !found
+            .iter()
+            .any(|other: &&InitAgent| other.name == agent.name)
+        {
             found.push(*agent);
         }
     }
     if names.is_empty() {
         for agent in ALL {
-            if let Some(sign) = agent.sign(site) {
-                crate::ui::say(&format!("{} is here: {sign}", agent.title));
+            if let Some(sign) = agent.agent_presence_sign(site) {
+                crate::ui::print_wrapped_to_stderr(&format!("{} is here: {sign}", agent.title));
                 found.push(*agent);
             }
         }
     }
     if found.is_empty() {
-        return Err(CommandError::usage(
+        return Err(CommandError::usage_error(
             "no agent was found: none on PATH, none with a folder in the home folder or in this repo",
             format!("name one: --agent {}", known.join(", --agent ")),
         ));

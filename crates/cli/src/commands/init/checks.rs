@@ -11,78 +11,80 @@ use checkrein_core::policy::Policy;
 use checkrein_runtime::config::{self, ConfigSource, TaskDriver};
 use checkrein_runtime::{Deadline, VerificationProgress};
 
-use super::Site;
-use super::write::Pen;
+use super::InitContext;
+use super::write::InitWriter;
 use crate::commands::engine;
-use crate::detect::{self, Check, Planned, Tree};
+use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFiles};
 use crate::locate::CONFIG;
-use crate::masked::{SO, masked_checks};
-use crate::programs::on_path;
+use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
+use crate::programs::find_program_on_path;
 use crate::settings::file;
-use crate::settings::record::What;
+use crate::settings::record::InitWrittenFileKind;
 use crate::ui::errors::CommandError;
-use crate::ui::progress::Checks;
+use crate::ui::progress::CheckProgressView;
 use crate::{signals, ui, ui::words};
 
 /// A check that takes longer than this gets more time than the usual ten minutes.
 const SLOW_MS: u64 = 3 * 60_000;
 
 /// The policy that holds from now on.
-pub(super) fn settle(pen: &mut Pen<'_>) -> Result<Policy, CommandError> {
+pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Policy, CommandError> {
     let site = pen.site;
-    place(site)?;
-    if let Some(file) = &site.located.repo {
-        let compiled = site.located.compile(TaskDriver::Hook)?;
+    print_init_folder(site)?;
+    if let Some(file) = &site.located.repo_config {
+        let compiled = site.located.compile_policy(TaskDriver::Hook)?;
         for warning in &compiled.warnings {
-            ui::say(&format!("checkrein: {warning}"));
+            ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
         }
-        pen.kept(file, "it is there already, and stays as it is");
-        tell_masked(&site.root, &compiled.policy);
+        pen.print_file_left_unchanged(file, "it is there already, and stays as it is");
+        warn_masked_checks(&site.root, &compiled.policy);
         return Ok(compiled.policy);
     }
     let root = &site.root;
-    let file = file::resolve(&root.join(CONFIG), Some(root))?;
-    file::writable(&file)?;
-    let found = detect::detect(&Tree::read(root));
+    let file = file::resolve_settings_path(&root.join(CONFIG), Some(root))?;
+    file::ensure_settings_file_writable(&file)?;
+    let found = detect::detect_checks(&RepoFiles::read_project_tree(root));
     let planned = if pen.dry_run {
         if !found.is_empty() {
-            ui::say("Checks are not tried in a dry run; those that fail would be advisory.");
+            ui::print_wrapped_to_stderr(
+                "Checks are not tried in a dry run; those that fail would be advisory.",
+            );
         }
-        found.into_iter().map(untried).collect()
+        found.into_iter().map(plan_untried_check).collect()
     } else {
-        tried(pen, found)?
+        try_detected_checks(pen, found)?
     };
-    let text = detect::config(&planned);
-    let policy = compile(&file, &text)?;
-    tell_masked(root, &policy);
-    pen.write(
+    let text = detect::render_starter_config(&planned);
+    let policy = compile_config_to_policy(&file, &text)?;
+    warn_masked_checks(root, &policy);
+    pen.write_and_record_init_file(
         &file,
         None,
         text,
         Vec::new(),
-        What::Config,
+        InitWrittenFileKind::Config,
         None,
-        &summary(&planned),
+        &planned_checks_summary(&planned),
     )?;
     Ok(policy)
 }
 
 /// Warns about checks that can pass although what they run fails.
-fn tell_masked(root: &Path, policy: &Policy) {
+fn warn_masked_checks(root: &Path, policy: &Policy) {
     for masked in masked_checks(root, policy) {
-        ui::say(&format!(
-            "checkrein: {}: {SO}. To mend it, {}",
+        ui::print_wrapped_to_stderr(&format!(
+            "checkrein: {}: {MASKED_CONSEQUENCE}. To mend it, {}",
             masked.what, masked.fix
         ));
     }
 }
 
 /// Says where it happens, if that is not the folder that everybody looks at.
-fn place(site: &Site) -> Result<(), CommandError> {
-    if let Some(above) = site.located.passed_over() {
-        ui::say(&words::passed_over(&above));
+fn print_init_folder(site: &InitContext) -> Result<(), CommandError> {
+    if let Some(above) = site.located.ignored_config_folder() {
+        ui::print_wrapped_to_stderr(&words::ignored_parent_config_text(&above));
     } else if std::env::current_dir()?.canonicalize()? != site.root {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "In {} (the top of this repo):",
             site.root.display()
         ));
@@ -90,21 +92,25 @@ fn place(site: &Site) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn untried(check: Check) -> Planned {
-    let advisory = missing(&check).map(|program| format!("`{program}` is not installed here"));
-    Planned { check, advisory }
+fn plan_untried_check(check: DetectedCheck) -> PlannedInitCheck {
+    let advisory =
+        missing_check_program(&check).map(|program| format!("`{program}` is not installed here"));
+    PlannedInitCheck { check, advisory }
 }
 
 /// The program of a check that cannot be started.
-fn missing(check: &Check) -> Option<String> {
+fn missing_check_program(check: &DetectedCheck) -> Option<String> {
     // A path is one of the repo's own, and was seen there.
-    let there = check.needs.contains('/') || on_path(&check.needs).is_some();
+    let there = check.needs.contains('/') || find_program_on_path(&check.needs).is_some();
     (!there).then(|| check.needs.clone())
 }
 
 /// Runs each check once.
-fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandError> {
-    let mut planned: Vec<Planned> = found.into_iter().map(untried).collect();
+fn try_detected_checks(
+    pen: &mut InitWriter<'_>,
+    found: Vec<DetectedCheck>,
+) -> Result<Vec<PlannedInitCheck>, CommandError> {
+    let mut planned: Vec<PlannedInitCheck> = found.into_iter().map(plan_untried_check).collect();
     let able: Vec<VerifierName> = planned
         .iter()
         .filter(|one| one.advisory.is_none())
@@ -114,28 +120,35 @@ fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandEr
         return Ok(planned);
     }
     let site = pen.site;
-    ui::say(&format!(
+    ui::print_wrapped_to_stderr(&format!(
         "Trying {}, on the tree as it is (Ctrl-C writes nothing):",
         match able.len() {
             1 => "the check found, once".to_owned(),
             number => format!("the {number} checks found, once each"),
         }
     ));
-    let policy = compile(&site.root.join(CONFIG), &detect::config(&planned))?;
-    let made = pen.reports()?;
+    let policy = compile_config_to_policy(
+        &site.root.join(CONFIG),
+        &detect::render_starter_config(&planned),
+    )?;
+    let made = pen.record_reports_folder_for_undo()?;
     let mut located = site.located.clone();
     located.place.root.clone_from(&site.root);
-    let runtime = engine::runtime(&located, engine::store(&located.place)?, TaskDriver::Hook);
-    let checks = Checks::of(Some(&policy));
-    let show = |progress: VerificationProgress| checks.show(progress);
+    let runtime = engine::build_runtime(
+        &located,
+        engine::open_store(&located.place)?,
+        TaskDriver::Hook,
+    );
+    let checks = CheckProgressView::for_policy(Some(&policy));
+    let show = |progress: VerificationProgress| checks.show_progress(progress);
     let patience = Deadline {
         due_at: None,
         cancelled: &signals::CANCELLED,
     };
     let report = runtime.run_checks_on_demand(&policy, &able, true, patience, &show);
-    checks.clear();
+    checks.clear_progress_line();
     if report.is_err() {
-        pen.no_reports(made)?;
+        pen.remove_reports_folder(made)?;
     }
     let report = report?;
     let evidence: BTreeMap<&str, &Evidence> = report
@@ -145,7 +158,7 @@ fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandEr
         .collect();
     for one in &mut planned {
         if let Some(evidence) = evidence.get(one.check.name.as_str()) {
-            one.advisory = why_not(evidence);
+            one.advisory = why_check_not_required(evidence);
             if evidence.duration_ms > SLOW_MS {
                 one.check.timeout = Some("30m");
             }
@@ -155,7 +168,7 @@ fn tried(pen: &mut Pen<'_>, found: Vec<Check>) -> Result<Vec<Planned>, CommandEr
 }
 
 /// Why a check is not required; `None` if it passed.
-fn why_not(evidence: &Evidence) -> Option<String> {
+fn why_check_not_required(evidence: &Evidence) -> Option<String> {
     let first = evidence.findings.first().map(|finding| {
         let message: String = finding.message.chars().take(80).collect();
         match evidence.findings_total {
@@ -180,14 +193,14 @@ fn why_not(evidence: &Evidence) -> Option<String> {
         Verdict::Inconclusive => Some(match evidence.cause {
             Some(cause) => format!(
                 "it could not tell on the tree as it is: {}",
-                words::cause(cause)
+                words::inconclusive_cause_text(cause)
             ),
             None => "it could not tell on the tree as it is".to_owned(),
         }),
     }
 }
 
-fn compile(file: &std::path::Path, text: &str) -> Result<Policy, CommandError> {
+fn compile_config_to_policy(file: &std::path::Path, text: &str) -> Result<Policy, CommandError> {
     let source = ConfigSource {
         name: file.to_owned(),
         text: text.to_owned(),
@@ -196,7 +209,7 @@ fn compile(file: &std::path::Path, text: &str) -> Result<Policy, CommandError> {
 }
 
 /// `tests, lint required; typecheck advisory`
-fn summary(planned: &[Planned]) -> String {
+fn planned_checks_summary(planned: &[PlannedInitCheck]) -> String {
     let names = |required: bool| {
         let chosen = planned
             .iter()

@@ -9,27 +9,27 @@ use checkrein_adapters::ours::{
 use checkrein_core::layers::MiddlewareStage;
 use checkrein_core::policy::{Policy, VerifierSpec, VerifierTier};
 
-use super::agents::Agent;
-use crate::settings::Fresh;
-use crate::settings::json::Entry;
-use crate::settings::record::Scope;
-use crate::shell::quoted;
+use super::agents::InitAgent;
+use crate::settings::OrderedJson;
+use crate::settings::json::HookEventEntry;
+use crate::settings::record::InstallScope;
+use crate::shell::quote_shell_word;
 
 /// At the end of a session agents wait no longer than this.
-const SESSION_END: u64 = 3;
+const SESSION_END_SECONDS: u64 = 3;
 /// Where an answer is a look into the store.
-const QUICK: u64 = 10;
+const QUICK_SECONDS: u64 = 10;
 /// Where rules are judged.
-const TOOL: u64 = 30;
+const TOOL_SECONDS: u64 = 30;
 /// Beside the longest check: reading the tree, waiting for others, writing the answer.
-const SPARE: u64 = 60;
+const STOP_SPARE_SECONDS: u64 = 60;
 /// No agent is made to wait longer.
-const LONGEST: u64 = 3_600;
+const MAX_STOP_SECONDS: u64 = 3_600;
 
 /// What entries depend on.
-pub(super) struct Plan<'a> {
-    pub(super) agent: &'a Agent,
-    pub(super) scope: Scope,
+pub(super) struct HookEntryParameters<'a> {
+    pub(super) agent: &'a InitAgent,
+    pub(super) scope: InstallScope,
     /// This program, by its absolute path.
     pub(super) program: &'a str,
     /// State folder of all repos.
@@ -37,15 +37,15 @@ pub(super) struct Plan<'a> {
     /// The file they go into, as people read it.
     pub(super) file: &'a str,
     /// Seconds that a stop may take.
-    pub(super) stop: u64,
+    pub(super) stop_seconds: u64,
 }
 
 /// How long an agent has to wait at a stop: the longest required check, each time it may be
 /// tried, then the slowest judge; before them middleware; and some. Whether that is cut short is the second answer.
-pub(super) fn stop_seconds(policy: Option<&Policy>) -> (u64, bool) {
+pub(super) fn stop_timeout_seconds(policy: Option<&Policy>) -> (u64, bool) {
     let Some(policy) = policy else {
         // Hooks for all repos: whatever their checks take.
-        return (LONGEST, false);
+        return (MAX_STOP_SECONDS, false);
     };
     let required = policy
         .verifiers
@@ -67,13 +67,13 @@ pub(super) fn stop_seconds(policy: Option<&Policy>) -> (u64, bool) {
     let wanted = longest(checks)
         .saturating_add(layers)
         .saturating_add(longest(judges))
-        .saturating_add(SPARE);
-    (wanted.min(LONGEST), wanted > LONGEST)
+        .saturating_add(STOP_SPARE_SECONDS);
+    (wanted.min(MAX_STOP_SECONDS), wanted > MAX_STOP_SECONDS)
 }
 
-impl Plan<'_> {
+impl HookEntryParameters<'_> {
     /// One entry per event of the agent's, in the order in which they happen.
-    pub(super) fn entries(&self) -> Vec<Entry> {
+    pub(super) fn planned_hook_entries(&self) -> Vec<HookEventEntry> {
         let events: &[&'static str] = match self.agent.name {
             "codex" => &[
                 "SessionStart",
@@ -97,69 +97,76 @@ impl Plan<'_> {
                 "SessionEnd",
             ],
         };
-        let group = |handler| Fresh::Object(vec![("hooks", Fresh::List(vec![handler]))]);
+        let group =
+            |handler| OrderedJson::Object(vec![("hooks", OrderedJson::List(vec![handler]))]);
         events
             .iter()
-            .map(|event| (*event, group(self.handler(event))))
+            .map(|event| (*event, group(self.build_hook_handler(event))))
             .collect()
     }
 
-    fn seconds(&self, event: &str) -> u64 {
+    fn event_timeout_seconds(&self, event: &str) -> u64 {
         match event {
-            "Stop" | "SubagentStop" => self.stop,
-            "PreToolUse" => TOOL,
-            "SessionEnd" => SESSION_END,
-            _ => QUICK,
+            "Stop" | "SubagentStop" => self.stop_seconds,
+            "PreToolUse" => TOOL_SECONDS,
+            "SessionEnd" => SESSION_END_SECONDS,
+            _ => QUICK_SECONDS,
         }
     }
 
-    fn handler(&self, event: &str) -> Fresh {
-        let seconds = self.seconds(event);
-        let mut fields = vec![("type", Fresh::text("command"))];
+    fn build_hook_handler(&self, event: &str) -> OrderedJson {
+        let seconds = self.event_timeout_seconds(event);
+        let mut fields = vec![("type", OrderedJson::new_json_string("command"))];
         match (self.agent.name, self.scope) {
-            ("codex", _) => fields.push(("command", Fresh::Text(self.shell_line(event)))),
-            (_, Scope::Shared) => {
-                let script = self.script(event);
-                fields.push(("command", Fresh::text("sh")));
+            ("codex", _) => {
+                fields.push(("command", OrderedJson::Text(self.shell_hook_command(event))))
+            }
+            (_, InstallScope::Shared) => {
+                let script = self.committed_hook_script(event);
+                fields.push(("command", OrderedJson::new_json_string("sh")));
                 fields.push((
                     "args",
-                    Fresh::List(vec![Fresh::text("-c"), Fresh::Text(script)]),
+                    OrderedJson::List(vec![
+                        OrderedJson::new_json_string("-c"),
+                        OrderedJson::Text(script),
+                    ]),
                 ));
             }
             _ => {
-                let mut args = self.arguments(event);
+                let mut args = self.hook_arguments(event);
                 if event == "PreToolUse" {
                     // If we are not there, the agent shows this line to say what failed: so
                     // the line says what to do.
                     args.push("--note".to_owned());
-                    args.push(self.way_out());
+                    args.push(self.missing_checkrein_hint());
                 }
-                let args = args.into_iter().map(Fresh::Text).collect();
-                fields.push(("command", Fresh::text(self.program)));
-                fields.push(("args", Fresh::List(args)));
+                let args = args.into_iter().map(OrderedJson::Text).collect();
+                fields.push(("command", OrderedJson::new_json_string(self.program)));
+                fields.push(("args", OrderedJson::List(args)));
             }
         }
-        fields.push(("timeout", Fresh::Number(seconds)));
+        fields.push(("timeout", OrderedJson::Number(seconds)));
         if let "Stop" | "SubagentStop" | "PreToolUse" = event {
             let doing = match event {
                 "PreToolUse" => "checkrein: may this run?",
                 _ => "checkrein: is it done?",
             };
-            fields.push(("statusMessage", Fresh::text(doing)));
+            fields.push(("statusMessage", OrderedJson::new_json_string(doing)));
         }
-        if event == "PreToolUse" && self.agent.name != "codex" && self.scope != Scope::Shared {
-            fields.push(("onFailure", Fresh::text("block")));
+        if event == "PreToolUse" && self.agent.name != "codex" && self.scope != InstallScope::Shared
+        {
+            fields.push(("onFailure", OrderedJson::new_json_string("block")));
         }
-        Fresh::Object(fields)
+        OrderedJson::Object(fields)
     }
 
     /// Everything after the program.
-    fn arguments(&self, event: &str) -> Vec<String> {
+    fn hook_arguments(&self, event: &str) -> Vec<String> {
         let source = match self.scope {
-            Scope::User => "user",
-            Scope::Person | Scope::Shared => "project",
+            InstallScope::User => "user",
+            InstallScope::Person | InstallScope::Shared => "project",
         };
-        let seconds = self.seconds(event).to_string();
+        let seconds = self.event_timeout_seconds(event).to_string();
         let mut words: Vec<String> = [
             "hook",
             self.agent.name,
@@ -170,7 +177,7 @@ impl Plan<'_> {
         ]
         .map(str::to_owned)
         .into();
-        if self.scope == Scope::User {
+        if self.scope == InstallScope::User {
             words.push("--require-trust".to_owned());
             words.push("--state".to_owned());
             words.push(self.state.display().to_string());
@@ -178,7 +185,7 @@ impl Plan<'_> {
         words
     }
 
-    fn way_out(&self) -> String {
+    fn missing_checkrein_hint(&self) -> String {
         format!(
             "If checkrein is gone: install it again, or take its hooks out of {}",
             self.file
@@ -186,21 +193,31 @@ impl Plan<'_> {
     }
 
     /// A command for whatever shell a person has.
-    fn shell_line(&self, event: &str) -> String {
+    fn shell_hook_command(&self, event: &str) -> String {
         let arguments: Vec<String> = self
-            .arguments(event)
+            .hook_arguments(event)
             .iter()
-            .map(|word| quoted(word))
+            .map(|word| quote_shell_word(word))
             .collect();
         let arguments = arguments.join(" ");
-        let program = quoted(self.program);
+        let program = quote_shell_word(self.program);
         match (self.scope, event) {
-            (Scope::Shared, _) => format!("sh -c {}", quoted(&self.script(event))),
+            (InstallScope::Shared, _) => format!(
+                "sh -c {}",
+                quote_shell_word(&self.committed_hook_script(event))
+            ),
             (_, "PreToolUse") => {
                 // This agent has no word for "block if it fails": the shell says it.
                 let script = format!("{REFUSE_IF_MISSING}{arguments}");
-                let gone = format!("Nothing judges this call. {}", self.way_out());
-                format!("sh -c {} {program} {}", quoted(&script), quoted(&gone))
+                let gone = format!(
+                    "Nothing judges this call. {}",
+                    self.missing_checkrein_hint()
+                );
+                format!(
+                    "sh -c {} {program} {}",
+                    quote_shell_word(&script),
+                    quote_shell_word(&gone)
+                )
             }
             _ => format!("{program} {arguments}"),
         }
@@ -208,8 +225,8 @@ impl Plan<'_> {
 
     /// What is committed: where Checkrein is not installed the agent goes on, and a person is
     /// told once a session.
-    fn script(&self, event: &str) -> String {
-        let call = format!("checkrein {}", self.arguments(event).join(" "));
+    fn committed_hook_script(&self, event: &str) -> String {
+        let call = format!("checkrein {}", self.hook_arguments(event).join(" "));
         let told = (event == "SessionStart").then(|| {
             missing_checkrein_warning_script(&format!(
                 "checkrein is not installed here: nothing checks what the agent calls done in this repo. Its hooks are in {}.",

@@ -13,21 +13,21 @@ use ignore::gitignore::{GitignoreBuilder, gitconfig_excludes_path};
 use crate::ui::errors::CommandError;
 
 /// Longest reading of an index.
-const LONGEST: Duration = Duration::from_secs(20);
+const INDEX_READ_LIMIT: Duration = Duration::from_secs(20);
 
 /// The repository; `None` also for one that cannot be read.
-fn repository(folder: &Path) -> Option<GitRepository> {
+fn open_repository(folder: &Path) -> Option<GitRepository> {
     GitRepository::discover(folder).ok()?
 }
 
 /// The top of the worktree.
-pub(super) fn root(here: &Path) -> Option<PathBuf> {
-    Some(repository(here)?.worktree)
+pub(super) fn worktree_root(here: &Path) -> Option<PathBuf> {
+    Some(open_repository(here)?.worktree)
 }
 
 /// The top of the worktree that the repo was made with.
 pub(super) fn main_worktree(root: &Path) -> Option<PathBuf> {
-    repository(root)?.main_worktree()
+    open_repository(root)?.main_worktree()
 }
 
 /// Whether the file is committed, or about to be.
@@ -36,14 +36,18 @@ pub(super) fn is_tracked(root: &Path, file: &Path) -> Result<bool, CommandError>
         return Ok(false);
     };
     let name = name.as_os_str().as_encoded_bytes();
-    read_tracked_paths(root, &GitEnvironment::default(), Instant::now() + LONGEST)
-        .map(|tracked| tracked.files.contains(name))
-        .map_err(unknown)
+    read_tracked_paths(
+        root,
+        &GitEnvironment::default(),
+        Instant::now() + INDEX_READ_LIMIT,
+    )
+    .map(|tracked| tracked.files.contains(name))
+    .map_err(git_tracking_unknown_error)
 }
 
-fn unknown(error: GitReadError) -> CommandError {
+fn git_tracking_unknown_error(error: GitReadError) -> CommandError {
     let source = error.source().map(|source| format!(": {source}"));
-    CommandError::usage(
+    CommandError::usage_error(
         format!(
             "it is not known which files git tracks, so your own could be committed: {error}{}",
             source.unwrap_or_default()
@@ -55,7 +59,7 @@ fn unknown(error: GitReadError) -> CommandError {
 /// Whether an ignore file has git pass the file over: those of the folders above it, the
 /// person's own of this repo, or the one for all their repos.
 pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
-    let Some(repository) = repository(root) else {
+    let Some(repository) = open_repository(root) else {
         return false;
     };
     let top = &repository.worktree;
@@ -74,8 +78,8 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
     let mut sources: Vec<(PathBuf, PathBuf)> = above
         .map(|folder| (folder.to_owned(), folder.join(".gitignore")))
         .collect();
-    sources.push((top.clone(), exclude_file(&repository)));
-    sources.extend(person_excludes().map(|excludes| (top.clone(), excludes)));
+    sources.push((top.clone(), exclude_file_path(&repository)));
+    sources.extend(global_excludes_file().map(|excludes| (top.clone(), excludes)));
     // What is nearest decides; a folder that is ignored takes all in it along.
     let parts: Vec<&Path> = file.ancestors().take_while(|part| part != top).collect();
     parts.iter().rev().any(|part| {
@@ -83,7 +87,7 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
         let verdicts = sources
             .iter()
             .filter(|(folder, _)| part.starts_with(folder) && part != folder)
-            .map(|(folder, source)| matched(folder, source, part, is_folder));
+            .map(|(folder, source)| match_ignore_file(folder, source, part, is_folder));
         verdicts
             .into_iter()
             .find(|verdict| !verdict.is_none())
@@ -91,7 +95,7 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
     })
 }
 
-fn matched(folder: &Path, source: &Path, part: &Path, is_folder: bool) -> Match<()> {
+fn match_ignore_file(folder: &Path, source: &Path, part: &Path, is_folder: bool) -> Match<()> {
     // A pipe in its place would keep us waiting.
     if regular::open_regular_file(source).is_err() {
         return Match::None;
@@ -106,7 +110,7 @@ fn matched(folder: &Path, source: &Path, part: &Path, is_folder: bool) -> Match<
 }
 
 /// The patterns of this person for all repos.
-fn person_excludes() -> Option<PathBuf> {
+fn global_excludes_file() -> Option<PathBuf> {
     let home = std::env::home_dir()?;
     let configs = std::env::var_os("XDG_CONFIG_HOME")
         .filter(|folder| !folder.is_empty())
@@ -120,11 +124,11 @@ fn person_excludes() -> Option<PathBuf> {
 }
 
 /// The file of patterns that are this person's own.
-pub(super) fn exclude(root: &Path) -> Result<Option<PathBuf>, CommandError> {
-    let repository = GitRepository::discover(root).map_err(unknown)?;
-    Ok(repository.as_ref().map(exclude_file))
+pub(super) fn repo_exclude_file(root: &Path) -> Result<Option<PathBuf>, CommandError> {
+    let repository = GitRepository::discover(root).map_err(git_tracking_unknown_error)?;
+    Ok(repository.as_ref().map(exclude_file_path))
 }
 
-fn exclude_file(repository: &GitRepository) -> PathBuf {
+fn exclude_file_path(repository: &GitRepository) -> PathBuf {
     repository.common_dir.join("info/exclude")
 }

@@ -6,20 +6,20 @@ use std::path::{Path, PathBuf};
 use checkrein_adapters::settings::{ParsedHookSettings, SettingsLostByFault};
 use checkrein_core::policy::Policy;
 
-use super::agents::Agent;
-use super::entries::{self, Plan};
+use super::agents::InitAgent;
+use super::entries::{self, HookEntryParameters};
 use super::git;
-use super::write::{Pen, line};
-use crate::programs::on_path;
-use crate::settings::record::{Scope, What, Written};
-use crate::settings::{file, json, with_line, without_ours};
+use super::write::{InitWriter, print_written_file_line};
+use crate::programs::find_program_on_path;
+use crate::settings::record::{InitWrittenFile, InitWrittenFileKind, InstallScope};
+use crate::settings::{append_settings_line, file, json, remove_checkrein_entries};
 use crate::ui;
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
+use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 
 /// What came of an agent's hooks.
-pub(super) struct Put {
+pub(super) struct HookInstallResult {
     /// The agent will call them, as far as its settings go.
     pub(super) in_force: bool,
     /// Hooks in this file that a person has to review.
@@ -27,104 +27,114 @@ pub(super) struct Put {
 }
 
 /// What is to be written into an agent's file.
-struct Ready {
+struct PreparedHooks {
     path: PathBuf,
     now: Option<String>,
     before: Option<String>,
-    edited: crate::settings::Edited,
+    edited: crate::settings::EditedSettingsText,
     reading: ParsedHookSettings,
     entries: usize,
     /// A stop is given less time than a check may take.
-    cut: bool,
+    stop_is_cut: bool,
 }
 
 /// Finds out whether everything can be written, before anything is: half an installation
 /// would be neither.
-pub(super) fn look_first(pen: &Pen<'_>, agents: &[&'static Agent]) -> Result<(), CommandError> {
+pub(super) fn ensure_hook_files_writable(
+    pen: &InitWriter<'_>,
+    agents: &[&'static InitAgent],
+) -> Result<(), CommandError> {
     for agent in agents {
-        if let Some(ready) = ready(pen, agent, None)? {
-            file::writable(&ready.path)?;
+        if let Some(ready) = plan_hook_installation(pen, agent, None)? {
+            file::ensure_settings_file_writable(&ready.path)?;
         }
         if agent.name == "codex"
-            && let Some(home) = agent.home()
+            && let Some(home) = agent.agent_home_folder()
         {
-            file::read(&file::resolve(&home.join("config.toml"), None)?)?;
+            file::read_text_if_present(&file::resolve_settings_path(
+                &home.join("config.toml"),
+                None,
+            )?)?;
         }
     }
-    if pen.site.scope == Scope::Person
-        && let Some(exclude) = git::exclude(&pen.site.root)?
+    if pen.site.scope == InstallScope::Person
+        && let Some(exclude) = git::repo_exclude_file(&pen.site.root)?
     {
-        file::read(&exclude)?;
+        file::read_text_if_present(&exclude)?;
     }
     Ok(())
 }
 
 /// What is to be written, after a look at what the agent would make of it. `None` if its hooks
 /// are in another file.
-fn ready(
-    pen: &Pen<'_>,
-    agent: &'static Agent,
+fn plan_hook_installation(
+    pen: &InitWriter<'_>,
+    agent: &'static InitAgent,
     policy: Option<&Policy>,
-) -> Result<Option<Ready>, CommandError> {
+) -> Result<Option<PreparedHooks>, CommandError> {
     let site = pen.site;
     let scope = site.scope;
-    let repo = agent.repo(site);
-    let place = agent.file(site, scope).ok_or_else(|| {
-        CommandError::usage(
+    let repo = agent.agent_settings_root(site);
+    let place = agent.settings_file(site, scope).ok_or_else(|| {
+        CommandError::usage_error(
             "no home folder is known",
             "set HOME, or name a repo's files with --shared",
         )
     })?;
-    let path = file::resolve(&place, (scope != Scope::User).then_some(repo.as_path()))?;
-    if elsewhere(pen, agent, &path)? {
+    let path = file::resolve_settings_path(
+        &place,
+        (scope != InstallScope::User).then_some(repo.as_path()),
+    )?;
+    if has_hooks_elsewhere(pen, agent, &path)? {
         return Ok(None);
     }
-    let now = file::read(&path)?;
-    let trouble = |trouble: crate::settings::Trouble| {
-        CommandError::usage(
+    let now = file::read_text_if_present(&path)?;
+    let trouble = |trouble: crate::settings::SettingsEditError| {
+        CommandError::usage_error(
             format!("{}: {}: {}", path.display(), trouble.place, trouble.what),
             "mend it, then run this again; nothing was changed in it",
         )
     };
     // What was there without us: a second `init` starts from it as the first did.
-    let before = match (pen.installed.of(&path).cloned(), &now) {
-        (Some(noted), _) => bare(Some(&noted), now.as_deref())?,
-        (None, Some(now)) => Some(json::remove(now, &[]).map_err(trouble)?),
+    let before = match (pen.installed.init_written_file_at(&path).cloned(), &now) {
+        (Some(noted), _) => text_without_checkrein_entries(Some(&noted), now.as_deref())?,
+        (None, Some(now)) => Some(json::remove_hook_entries(now, &[]).map_err(trouble)?),
         (None, None) => None,
     };
-    let (stop, cut) = entries::stop_seconds(policy);
-    let program = program()?;
-    let plan = Plan {
+    let (stop, cut) = entries::stop_timeout_seconds(policy);
+    let program = hook_program_path()?;
+    let plan = HookEntryParameters {
         agent,
         scope,
         program: &program,
         state: &site.state,
-        file: &site.shown(&path),
-        stop,
+        file: &site.path_text_from_root_or_home(&path),
+        stop_seconds: stop,
     };
-    let entries = plan.entries();
-    let edited = json::install(before.as_deref().unwrap_or_default(), &entries).map_err(trouble)?;
-    let reading = read(agent, &edited.text);
-    others_stay(agent, &path, before.as_deref(), &reading)?;
-    Ok(Some(Ready {
+    let entries = plan.planned_hook_entries();
+    let edited = json::install_hook_entries(before.as_deref().unwrap_or_default(), &entries)
+        .map_err(trouble)?;
+    let reading = parse_agent_settings(agent, &edited.text);
+    ensure_foreign_hooks_kept(agent, &path, before.as_deref(), &reading)?;
+    Ok(Some(PreparedHooks {
         path,
         now,
         before,
         edited,
         reading,
         entries: entries.len(),
-        cut,
+        stop_is_cut: cut,
     }))
 }
 
 /// Installs.
-pub(super) fn install(
-    pen: &mut Pen<'_>,
-    agent: &'static Agent,
+pub(super) fn install_hooks(
+    pen: &mut InitWriter<'_>,
+    agent: &'static InitAgent,
     policy: Option<&Policy>,
-) -> Result<Put, CommandError> {
-    let Some(ready) = ready(pen, agent, policy)? else {
-        return Ok(Put {
+) -> Result<HookInstallResult, CommandError> {
+    let Some(ready) = plan_hook_installation(pen, agent, policy)? else {
+        return Ok(HookInstallResult {
             in_force: true,
             to_review: None,
         });
@@ -134,12 +144,12 @@ pub(super) fn install(
         agent.title,
         ready.entries,
         match pen.site.scope {
-            Scope::Person => "for you, in this repo",
-            Scope::Shared => "for all who clone this repo, once it is committed",
-            Scope::User => "for you, in all repos",
+            InstallScope::Person => "for you, in this repo",
+            InstallScope::Shared => "for all who clone this repo, once it is committed",
+            InstallScope::User => "for you, in all repos",
         }
     );
-    pen.write(
+    pen.write_and_record_init_file(
         &ready.path,
         ready
             .now
@@ -147,32 +157,32 @@ pub(super) fn install(
             .map(|now| (now, ready.before.as_deref())),
         ready.edited.text,
         ready.edited.inserted,
-        What::Hooks,
+        InitWrittenFileKind::Hooks,
         Some(agent.name),
         &about,
     )?;
-    if ready.cut {
-        warn(
+    if ready.stop_is_cut {
+        print_warning(
             "a required check may take longer than the hour that an agent is made to wait at a stop; it would be cut",
         );
     }
-    let in_force = in_force(pen, agent, &ready.path, &ready.reading);
-    Ok(Put {
+    let in_force = warn_unless_hooks_active(pen, agent, &ready.path, &ready.reading);
+    Ok(HookInstallResult {
         in_force,
         to_review: (agent.name == "codex").then_some((ready.path, ready.reading)),
     })
 }
 
 /// A file's text without anything of ours: what `--undo` goes back to.
-pub(super) fn bare(
-    noted: Option<&Written>,
+pub(super) fn text_without_checkrein_entries(
+    noted: Option<&InitWrittenFile>,
     now: Option<&str>,
 ) -> Result<Option<String>, CommandError> {
     match (noted, now) {
         (_, None) => Ok(None),
         (None, Some(now)) => Ok(Some(now.to_owned())),
-        (Some(noted), Some(now)) => without_ours(noted, now).map_err(|trouble| {
-            CommandError::usage(
+        (Some(noted), Some(now)) => remove_checkrein_entries(noted, now).map_err(|trouble| {
+            CommandError::usage_error(
                 format!(
                     "{}: {}: {}",
                     noted.path.display(),
@@ -187,48 +197,54 @@ pub(super) fn bare(
 
 /// Two entries of one source count every event twice: whoever has hooks in another file of
 /// this repo needs no more.
-fn elsewhere(pen: &Pen<'_>, agent: &'static Agent, path: &Path) -> Result<bool, CommandError> {
+fn has_hooks_elsewhere(
+    pen: &InitWriter<'_>,
+    agent: &'static InitAgent,
+    path: &Path,
+) -> Result<bool, CommandError> {
     let site = pen.site;
-    if site.scope == Scope::User {
+    if site.scope == InstallScope::User {
         return Ok(false);
     }
     let other = match site.scope {
-        Scope::Person => Scope::Shared,
-        Scope::Shared | Scope::User => Scope::Person,
+        InstallScope::Person => InstallScope::Shared,
+        InstallScope::Shared | InstallScope::User => InstallScope::Person,
     };
-    let repo = agent.repo(site);
-    let tracked = site.scope == Scope::Person && git::is_tracked(&repo, path)?;
+    let repo = agent.agent_settings_root(site);
+    let tracked = site.scope == InstallScope::Person && git::is_tracked(&repo, path)?;
     let noted = pen
         .installed
-        .of(path)
+        .init_written_file_at(path)
         .is_some_and(|known| known.scope == other);
-    let beside = agent.file(site, other).filter(|file| file != path);
-    let holds =
-        |file: &Path| file::read(file).map(|text| text.is_some_and(|text| json::holds_ours(&text)));
+    let beside = agent.settings_file(site, other).filter(|file| file != path);
+    let holds = |file: &Path| {
+        file::read_text_if_present(file)
+            .map(|text| text.is_some_and(|text| json::has_checkrein_entries(&text)))
+    };
     let taken = match &beside {
         Some(beside) => holds(beside)?,
         None => tracked && holds(path)?,
     };
     match site.scope {
-        Scope::Person if taken => {
+        InstallScope::Person if taken => {
             let file = beside.as_deref().unwrap_or(path);
-            pen.kept(
+            pen.print_file_left_unchanged(
                 file,
                 "Checkrein's hooks are in it already, for all who clone this repo",
             );
             Ok(true)
         }
-        Scope::Person if tracked => Err(CommandError::usage(
+        InstallScope::Person if tracked => Err(CommandError::usage_error(
             format!(
                 "{} is committed in this repo, and not for one person to change",
-                site.shown(path)
+                site.path_text_from_root_or_home(path)
             ),
             format!(
                 "for everybody: checkrein init --agent {0} --shared; for you in all repos: checkrein init --agent {0} --user",
                 agent.name
             ),
         )),
-        Scope::Shared if taken || noted => Err(CommandError::usage(
+        InstallScope::Shared if taken || noted => Err(CommandError::usage_error(
             format!(
                 "hooks of your own are installed for {} in this repo, and both would count everything twice",
                 agent.title
@@ -241,15 +257,15 @@ fn elsewhere(pen: &Pen<'_>, agent: &'static Agent, path: &Path) -> Result<bool, 
 
 /// The path that agents are to start us by: the one on PATH if that is us, because it stays
 /// when we are updated.
-fn program() -> Result<String, CommandError> {
+fn hook_program_path() -> Result<String, CommandError> {
     let own = std::env::current_exe()?;
     let own = own.canonicalize().unwrap_or(own);
-    let named = on_path("checkrein")
+    let named = find_program_on_path("checkrein")
         .filter(|named| named.canonicalize().is_ok_and(|real| real == own))
         .and_then(|named| std::path::absolute(named).ok());
     let program = named.unwrap_or(own);
     program.to_str().map(str::to_owned).ok_or_else(|| {
-        CommandError::usage(
+        CommandError::usage_error(
             format!(
                 "{} is no UTF-8, which settings have to be",
                 program.display()
@@ -259,7 +275,7 @@ fn program() -> Result<String, CommandError> {
     })
 }
 
-fn read(agent: &Agent, text: &str) -> ParsedHookSettings {
+fn parse_agent_settings(agent: &InitAgent, text: &str) -> ParsedHookSettings {
     let adapter = checkrein_adapters::find_adapter(agent.name);
     adapter
         .and_then(|adapter| adapter.parse_hook_settings(text.as_bytes()))
@@ -267,8 +283,8 @@ fn read(agent: &Agent, text: &str) -> ParsedHookSettings {
 }
 
 /// Nothing is written that would cost anybody else's hook.
-fn others_stay(
-    agent: &Agent,
+fn ensure_foreign_hooks_kept(
+    agent: &InitAgent,
     path: &Path,
     before: Option<&str>,
     after: &ParsedHookSettings,
@@ -282,36 +298,41 @@ fn others_stay(
             .map(|hook| format!("{} {:?} {:?}", hook.event, hook.matcher, hook.call))
             .collect()
     };
-    let before = read(agent, before);
+    let before = parse_agent_settings(agent, before);
     if others(&before) == others(after)
         && (before.agent_ignores_settings_file() || !after.agent_ignores_settings_file())
     {
         return Ok(());
     }
-    Err(CommandError::failed(format!(
+    Err(CommandError::command_failed_error(format!(
         "{}: with our entries in it the agent would read other people's hooks differently; nothing was changed. Please report this",
         path.display()
     )))
 }
 
 /// Says what keeps the agent from calling the hooks that are in the file.
-fn in_force(pen: &Pen<'_>, agent: &Agent, path: &Path, reading: &ParsedHookSettings) -> bool {
+fn warn_unless_hooks_active(
+    pen: &InitWriter<'_>,
+    agent: &InitAgent,
+    path: &Path,
+    reading: &ParsedHookSettings,
+) -> bool {
     let mut fine = true;
-    let shown = pen.site.shown(path);
+    let shown = pen.site.path_text_from_root_or_home(path);
     for fault in reading
         .faults
         .iter()
         .filter(|fault| fault.effect >= SettingsLostByFault::Hooks)
     {
         fine = false;
-        warn(&format!(
+        print_warning(&format!(
             "{} calls none of these hooks: {shown}, {}: {}\n  to do: {}",
             agent.title, fault.place, fault.what, fault.fix
         ));
     }
-    if fine && let Some(off) = switched_off(pen, agent, path) {
+    if fine && let Some(off) = disabling_settings_file(pen, agent, path) {
         fine = false;
-        warn(&format!(
+        print_warning(&format!(
             "{} calls no hooks at all: disableAllHooks is true in {off}\n  to do: take that line out",
             agent.title
         ));
@@ -321,19 +342,23 @@ fn in_force(pen: &Pen<'_>, agent: &Agent, path: &Path, reading: &ParsedHookSetti
 
 /// The file that switches all of Claude Code's hooks off: the most local one that says
 /// anything about it counts.
-fn switched_off(pen: &Pen<'_>, agent: &Agent, path: &Path) -> Option<String> {
+fn disabling_settings_file(pen: &InitWriter<'_>, agent: &InitAgent, path: &Path) -> Option<String> {
     if agent.name != "claude-code" {
         return None;
     }
-    let files = [Scope::Person, Scope::Shared, Scope::User]
-        .iter()
-        .filter_map(|scope| agent.file(pen.site, *scope));
+    let files = [
+        InstallScope::Person,
+        InstallScope::Shared,
+        InstallScope::User,
+    ]
+    .iter()
+    .filter_map(|scope| agent.settings_file(pen.site, *scope));
     for file in files {
-        let Ok(Some(text)) = file::read(&file) else {
+        let Ok(Some(text)) = file::read_text_if_present(&file) else {
             continue;
         };
-        match read(agent, &text).hooks_disabled {
-            Some(true) if file != path => return Some(pen.site.shown(&file)),
+        match parse_agent_settings(agent, &text).hooks_disabled {
+            Some(true) if file != path => return Some(pen.site.path_text_from_root_or_home(&file)),
             Some(_) => return None,
             None => {}
         }
@@ -342,22 +367,22 @@ fn switched_off(pen: &Pen<'_>, agent: &Agent, path: &Path) -> Option<String> {
 }
 
 /// One person's files are not to be committed by accident.
-pub(super) fn keep_out_of_git(
-    pen: &mut Pen<'_>,
-    agents: &[&'static Agent],
+pub(super) fn exclude_from_git(
+    pen: &mut InitWriter<'_>,
+    agents: &[&'static InitAgent],
 ) -> Result<(), CommandError> {
     let root = &pen.site.root;
-    let Some(exclude) = git::exclude(root)? else {
+    let Some(exclude) = git::repo_exclude_file(root)? else {
         return Ok(());
     };
-    let now = file::read(&exclude)?;
-    let noted = pen.installed.of(&exclude).cloned();
-    let before = bare(noted.as_ref(), now.as_deref())?;
+    let now = file::read_text_if_present(&exclude)?;
+    let noted = pen.installed.init_written_file_at(&exclude).cloned();
+    let before = text_without_checkrein_entries(noted.as_ref(), now.as_deref())?;
     let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();
     let mut text = now.clone().unwrap_or_default();
     for agent in agents {
-        let repo = agent.repo(pen.site);
-        let Some(path) = agent.file(pen.site, Scope::Person) else {
+        let repo = agent.agent_settings_root(pen.site);
+        let Some(path) = agent.settings_file(pen.site, InstallScope::Person) else {
             continue;
         };
         let Ok(inside) = path.strip_prefix(&repo) else {
@@ -366,7 +391,7 @@ pub(super) fn keep_out_of_git(
         let line = format!("/{}", inside.display());
         let there = text.lines().any(|other| other == line);
         if !there && !git::is_ignored(&repo, &path) && !git::is_tracked(&repo, &path)? {
-            let edited = with_line(&text, &line);
+            let edited = append_settings_line(&text, &line);
             inserted.extend(edited.inserted);
             text = edited.text;
         }
@@ -374,23 +399,23 @@ pub(super) fn keep_out_of_git(
     if text == now.clone().unwrap_or_default() {
         return Ok(());
     }
-    pen.write(
+    pen.write_and_record_init_file(
         &exclude,
         now.as_deref().map(|now| (now, before.as_deref())),
         text,
         inserted,
-        What::Lines,
+        InitWrittenFileKind::Lines,
         None,
         "keeps your own files out of commits",
     )
 }
 
-pub(super) fn warn(text: &str) {
-    let head = Line::painted(Paint::Warn, "checkrein:");
-    ui::say(head.with(" ").with(text));
+pub(super) fn print_warning(text: &str) {
+    let head = StyledLine::line_from_styled_text(Paint::Warn, "checkrein:");
+    ui::print_wrapped_to_stderr(head.append_plain_text(" ").append_plain_text(text));
 }
 
 /// Something that a person still has to do.
-pub(super) fn to_do(path: &str, about: &str) {
-    line(Paint::Warn, "to do", path, about);
+pub(super) fn print_to_do(path: &str, about: &str) {
+    print_written_file_line(Paint::Warn, "to do", path, about);
 }

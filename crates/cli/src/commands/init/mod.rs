@@ -15,37 +15,37 @@ use std::process::ExitCode;
 
 use checkrein_core::policy::Policy;
 
-use crate::args::Init;
-use crate::locate::{self, Located};
-use crate::settings::record::{Installed, Scope};
+use crate::args::InitArgs;
+use crate::locate::{self, ProjectLocation};
+use crate::settings::record::{InstallRecord, InstallScope};
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
+use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 use crate::{exit_code, signals, ui};
 
-use write::Pen;
+use write::InitWriter;
 
 /// Where everything is.
-struct Site {
-    located: Located,
+struct InitContext {
+    located: ProjectLocation,
     /// The repo, or the folder that we are in.
     root: PathBuf,
     /// The state folder of all repos.
     state: PathBuf,
-    scope: Scope,
+    scope: InstallScope,
 }
 
-impl Site {
+impl InitContext {
     /// The command that takes it all back.
-    fn undo(&self) -> &'static str {
+    fn init_undo_command(&self) -> &'static str {
         match self.scope {
-            Scope::User => "checkrein init --undo --user",
-            Scope::Person | Scope::Shared => "checkrein init --undo",
+            InstallScope::User => "checkrein init --undo --user",
+            InstallScope::Person | InstallScope::Shared => "checkrein init --undo",
         }
     }
 
     /// A path as people read it.
-    fn shown(&self, path: &Path) -> String {
+    fn path_text_from_root_or_home(&self, path: &Path) -> String {
         if let Ok(inside) = path.strip_prefix(&self.root) {
             return inside.display().to_string();
         }
@@ -57,53 +57,61 @@ impl Site {
     }
 }
 
-pub(crate) fn run(args: &Init) -> Result<ExitCode, CommandError> {
-    signals::listen();
+pub(crate) fn run_init_command(args: &InitArgs) -> Result<ExitCode, CommandError> {
+    signals::install_signal_handlers();
     let here = std::env::current_dir()?;
-    let located = locate::locate(&here, None);
-    let site = Site {
-        root: git::root(&here).unwrap_or_else(|| located.place.root.clone()),
+    let located = locate::locate_project(&here, None);
+    let site = InitContext {
+        root: git::worktree_root(&here).unwrap_or_else(|| located.place.root.clone()),
         located,
-        state: locate::usual_state_folder(),
+        state: locate::default_state_folder(),
         scope: match (args.user, args.shared) {
-            (true, _) => Scope::User,
-            (_, true) => Scope::Shared,
-            _ => Scope::Person,
+            (true, _) => InstallScope::User,
+            (_, true) => InstallScope::Shared,
+            _ => InstallScope::Person,
         },
     };
-    let mut installed = Installed::open(&site.state)?;
+    let mut installed = InstallRecord::open_or_create(&site.state)?;
     if args.undo {
-        return undo::run(&site, &mut installed, args);
+        return undo::undo_init(&site, &mut installed, args);
     }
-    let agents = agents::wanted(&args.agent, &site)?;
-    let mut pen = Pen::new(&site, &mut installed, args.dry_run);
-    hooks::look_first(&pen, &agents)?;
+    let agents = agents::select_agents(&args.agent, &site)?;
+    let mut pen = InitWriter::new(&site, &mut installed, args.dry_run);
+    hooks::ensure_hook_files_writable(&pen, &agents)?;
     let policy = match site.scope {
         // Hooks for all repos: what is checked there, each repo says for itself.
-        Scope::User => None,
-        Scope::Person | Scope::Shared => Some(checks::settle(&mut pen)?),
+        InstallScope::User => None,
+        InstallScope::Person | InstallScope::Shared => {
+            Some(checks::create_config_if_missing(&mut pen)?)
+        }
     };
     let mut all_in_force = true;
     let mut to_review = Vec::new();
     for agent in &agents {
-        let put = hooks::install(&mut pen, agent, policy.as_ref())?;
+        let put = hooks::install_hooks(&mut pen, agent, policy.as_ref())?;
         all_in_force &= put.in_force;
         to_review.extend(put.to_review.map(|review| (agent, review)));
     }
-    if site.scope == Scope::Person {
-        hooks::keep_out_of_git(&mut pen, &agents)?;
+    if site.scope == InstallScope::Person {
+        hooks::exclude_from_git(&mut pen, &agents)?;
     }
     // Last, because a person may leave at the question.
     let mut waiting = Vec::new();
     for (agent, (path, reading)) in &to_review {
-        if reviews::settle(&mut pen, agent, &agent.repo(&site), path, reading)? {
+        if reviews::review_codex_hooks(
+            &mut pen,
+            agent,
+            &agent.agent_settings_root(&site),
+            path,
+            reading,
+        )? {
             waiting.push(agent.title);
         }
     }
     if !args.dry_run {
-        farewell(&site, policy.as_ref(), all_in_force, &waiting);
+        print_next_steps(&site, policy.as_ref(), all_in_force, &waiting);
     }
-    Ok(exit_code::exit(if all_in_force {
+    Ok(exit_code::to_exit_code(if all_in_force {
         exit_code::YES
     } else {
         exit_code::USAGE
@@ -111,7 +119,12 @@ pub(crate) fn run(args: &Init) -> Result<ExitCode, CommandError> {
 }
 
 /// `waiting` are the agents that run no hook before the person has done something there.
-fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool, waiting: &[&str]) {
+fn print_next_steps(
+    site: &InitContext,
+    policy: Option<&Policy>,
+    all_in_force: bool,
+    waiting: &[&str],
+) {
     let required = policy.map_or(0, |policy| {
         let names = policy.verifiers.iter().map(|spec| &spec.name);
         names
@@ -122,7 +135,7 @@ fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool, waiting: &
         _ if !all_in_force => {
             "Not every agent is guarded yet: see what is to do above, then run this again."
         }
-        (Scope::User, _) => {
+        (InstallScope::User, _) => {
             "Use your agents as before. A repo's own checks run once you have looked at them there: checkrein trust"
         }
         (_, 0) => {
@@ -130,13 +143,16 @@ fn farewell(site: &Site, policy: Option<&Policy>, all_in_force: bool, waiting: &
         }
         _ => "Use your agents as before: \"done\" now means that these checks pass.",
     };
-    ui::answer("");
+    ui::print_output_line("");
     if all_in_force && !waiting.is_empty() {
         let agents = waiting.join(" and ");
         let first = format!("{agents} runs no hook yet: first do what is said above. Then:");
-        ui::answer_wrapped(Line::painted(Paint::Strong, &first), 0);
+        ui::print_output_wrapped(StyledLine::line_from_styled_text(Paint::Strong, &first), 0);
     }
-    ui::answer_wrapped(Line::painted(Paint::Strong, next), 0);
-    ui::answer_wrapped("Do the hooks fire?  checkrein doctor", 2);
-    ui::answer_wrapped(&format!("Take it all back:   {}", site.undo()), 2);
+    ui::print_output_wrapped(StyledLine::line_from_styled_text(Paint::Strong, next), 0);
+    ui::print_output_wrapped("Do the hooks fire?  checkrein doctor", 2);
+    ui::print_output_wrapped(
+        &format!("Take it all back:   {}", site.init_undo_command()),
+        2,
+    );
 }

@@ -8,49 +8,49 @@ use std::time::Duration;
 use checkrein_adapters::codex_trust::{self, HookTrust};
 use checkrein_adapters::settings::{HookHandler, ParsedHookSettings};
 
-use super::agents::Agent;
-use super::hooks::{bare, to_do};
-use super::write::Pen;
-use crate::settings::record::{Scope, What};
+use super::agents::InitAgent;
+use super::hooks::{print_to_do, text_without_checkrein_entries};
+use super::write::InitWriter;
+use crate::settings::record::{InitWrittenFileKind, InstallScope};
 use crate::settings::{file, toml};
 use crate::ui::errors::CommandError;
 use crate::{person, signals, ui};
 
 /// How often it is looked whether we are to go.
-const LOOK_AGAIN: Duration = Duration::from_millis(50);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Looks at what Codex thinks of the hooks in `path`, and asks. Says whether something is left
 /// for the person to do before it runs them.
-pub(super) fn settle(
-    pen: &mut Pen<'_>,
-    agent: &Agent,
+pub(super) fn review_codex_hooks(
+    pen: &mut InitWriter<'_>,
+    agent: &InitAgent,
     repo: &Path,
     path: &Path,
     reading: &ParsedHookSettings,
 ) -> Result<bool, CommandError> {
-    let Some(home) = agent.home() else {
+    let Some(home) = agent.agent_home_folder() else {
         return Ok(false);
     };
-    let config = file::resolve(&home.join("config.toml"), None)?;
-    let now = file::read(&config)?;
+    let config = file::resolve_settings_path(&home.join("config.toml"), None)?;
+    let now = file::read_text_if_present(&config)?;
     let text = now.as_deref().unwrap_or_default();
-    let shown = pen.site.shown(&config);
+    let shown = pen.site.path_text_from_root_or_home(&config);
     let known = match codex_trust::parse_codex_config(text) {
         Ok(known) => known,
         Err(what) => {
             let what = what.lines().next().unwrap_or_default().to_owned();
-            to_do(&shown, &format!("Codex cannot read it: {what}"));
+            print_to_do(&shown, &format!("Codex cannot read it: {what}"));
             return Ok(true);
         }
     };
     if !known.hooks_on {
-        to_do(
+        print_to_do(
             &shown,
             "hooks are switched off in [features]; take that line out",
         );
     }
-    let trusts =
-        pen.site.scope == Scope::User || known.codex_trusts_repo_hooks(&repo.to_string_lossy());
+    let trusts = pen.site.scope == InstallScope::User
+        || known.codex_trusts_repo_hooks(&repo.to_string_lossy());
     let path = path.to_string_lossy();
     let ours: Vec<&HookHandler> = reading
         .hooks
@@ -71,13 +71,13 @@ pub(super) fn settle(
             (false, true) => "say yes (trust this repo); until then it skips these hooks",
             (true, false) => "say yes (these hooks); until then it skips them",
         };
-        to_do(agent.title, &format!("start it here once and {once}"));
+        print_to_do(agent.title, &format!("start it here once and {once}"));
         true
     };
     if missing.is_empty() {
         return Ok(open(true));
     }
-    let reviews: Vec<toml::Review> = missing
+    let reviews: Vec<toml::ReviewedHookDigest> = missing
         .iter()
         .filter_map(|hook| {
             Some((
@@ -86,32 +86,32 @@ pub(super) fn settle(
             ))
         })
         .collect();
-    let edited = toml::install(text, &reviews).map_err(|trouble| {
-        CommandError::usage(
+    let edited = toml::write_codex_hook_reviews(text, &reviews).map_err(|trouble| {
+        CommandError::usage_error(
             format!("{}: {}", config.display(), trouble.what),
             "review the hooks in Codex instead: start it here, it asks",
         )
     })?;
     if pen.dry_run {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "Asked first, because it is a review in your name ({shown}):"
         ));
-    } else if person::required("init").is_err()
-        || !yes(
+    } else if person::require_person("init").is_err()
+        || !ask_yes_no(
             &format!(
                 "Codex runs only hooks that you have reviewed. Write your review of these {} into {shown}?",
                 reviews.len()
             ),
-            pen.site.undo(),
+            pen.site.init_undo_command(),
         )?
     {
         return Ok(open(false));
     }
     let left = open(true);
-    let noted = pen.installed.of(&config).cloned();
-    let before = bare(noted.as_ref(), now.as_deref())?;
+    let noted = pen.installed.init_written_file_at(&config).cloned();
+    let before = text_without_checkrein_entries(noted.as_ref(), now.as_deref())?;
     let mut keys = match noted.as_ref().map(|noted| &noted.what) {
-        Some(What::Reviews(keys)) => keys.clone(),
+        Some(InitWrittenFileKind::Reviews(keys)) => keys.clone(),
         _ => Vec::new(),
     };
     let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();
@@ -119,12 +119,12 @@ pub(super) fn settle(
     keys.extend(reviews.iter().map(|(key, _)| key.clone()));
     keys.sort();
     keys.dedup();
-    pen.write(
+    pen.write_and_record_init_file(
         &config,
         now.as_deref().map(|now| (now, before.as_deref())),
         edited.text,
         inserted,
-        What::Reviews(keys),
+        InitWrittenFileKind::Reviews(keys),
         Some(agent.name),
         "your review of these hooks",
     )?;
@@ -132,8 +132,8 @@ pub(super) fn settle(
 }
 
 /// Asks a person at the terminal; anything but yes is no.
-fn yes(question: &str, undo: &str) -> Result<bool, CommandError> {
-    ui::ask(&format!("{question} [y/N] "));
+fn ask_yes_no(question: &str, undo: &str) -> Result<bool, CommandError> {
+    ui::print_question(&format!("{question} [y/N] "));
     let (sender, receiver) = std::sync::mpsc::channel();
     // A signal does not end the reading of a line: somebody else has to wait for it.
     std::thread::spawn(move || {
@@ -143,12 +143,12 @@ fn yes(question: &str, undo: &str) -> Result<bool, CommandError> {
         let _ = sender.send(read.map(|_| answer));
     });
     loop {
-        match receiver.recv_timeout(LOOK_AGAIN) {
+        match receiver.recv_timeout(CANCEL_POLL_INTERVAL) {
             Ok(answer) => return Ok(matches!(answer?.trim(), "y" | "Y" | "yes")),
-            Err(RecvTimeoutError::Timeout) if !signals::cancelled() => {}
+            Err(RecvTimeoutError::Timeout) if !signals::is_interrupted_by_signal() => {}
             Err(_) => {
-                ui::say("");
-                return Err(CommandError::interrupted(format!(
+                ui::print_wrapped_to_stderr("");
+                return Err(CommandError::interrupted_error(format!(
                     "interrupted: the hooks are in, your review is not. Take it back: {undo}"
                 )));
             }

@@ -3,29 +3,31 @@
 
 use std::process::ExitCode;
 
-use super::Site;
+use super::InitContext;
 use super::agents::ALL;
-use super::write::line;
-use crate::args::Init;
-use crate::settings::record::{Installed, Scope, What, Written, digest};
-use crate::settings::{file, json, without_ours};
+use super::write::print_written_file_line;
+use crate::args::InitArgs;
+use crate::settings::record::{
+    InitWrittenFile, InitWrittenFileKind, InstallRecord, InstallScope, text_digest,
+};
+use crate::settings::{file, json, remove_checkrein_entries};
 use crate::ui::errors::{self, CommandError};
 use crate::ui::style::Paint;
 use crate::{exit_code, ui};
 
-pub(super) fn run(
-    site: &Site,
-    installed: &mut Installed,
-    args: &Init,
+pub(super) fn undo_init(
+    site: &InitContext,
+    installed: &mut InstallRecord,
+    args: &InitArgs,
 ) -> Result<ExitCode, CommandError> {
-    let chosen = |written: &Written| {
+    let chosen = |written: &InitWrittenFile| {
         let here = match site.scope {
-            Scope::User => written.scope == Scope::User,
-            Scope::Shared => {
-                written.scope == Scope::Shared && written.repo.as_ref() == Some(&site.root)
+            InstallScope::User => written.scope == InstallScope::User,
+            InstallScope::Shared => {
+                written.scope == InstallScope::Shared && written.repo.as_ref() == Some(&site.root)
             }
-            Scope::Person => {
-                written.scope != Scope::User && written.repo.as_ref() == Some(&site.root)
+            InstallScope::Person => {
+                written.scope != InstallScope::User && written.repo.as_ref() == Some(&site.root)
             }
         };
         let named = args.agent.is_empty()
@@ -35,7 +37,7 @@ pub(super) fn run(
                 .is_some_and(|agent| args.agent.contains(agent));
         here && named
     };
-    let files: Vec<Written> = installed
+    let files: Vec<InitWrittenFile> = installed
         .files
         .iter()
         .filter(|one| chosen(one))
@@ -43,144 +45,163 @@ pub(super) fn run(
         .cloned()
         .collect();
     if files.is_empty() {
-        return unrecorded(site, installed, args);
+        return undo_unrecorded_hooks(site, installed, args);
     }
     let mut code = exit_code::YES;
     for written in files {
-        match one(site, installed, &written, args.dry_run) {
+        match undo_init_file_change(site, installed, &written, args.dry_run) {
             Ok(()) if args.dry_run => {}
-            Ok(()) => installed.forget(&written.path)?,
+            Ok(()) => installed.forget_installed_file(&written.path)?,
             // One that cannot be mended by us keeps no other from it.
             Err(error) => {
-                errors::report(&error);
+                errors::report_command_error(&error);
                 code = exit_code::USAGE;
             }
         }
     }
-    Ok(exit_code::exit(code))
+    Ok(exit_code::to_exit_code(code))
 }
 
 /// What becomes of a file.
-enum End {
-    Text(String),
-    Gone,
+enum FileAfterHookRemoval {
+    Restore(String),
+    Remove,
     /// It stays as it is, and why.
-    Stays(&'static str),
+    Keep(&'static str),
 }
 
-fn one(
-    site: &Site,
-    installed: &Installed,
-    written: &Written,
+fn undo_init_file_change(
+    site: &InitContext,
+    installed: &InstallRecord,
+    written: &InitWrittenFile,
     dry_run: bool,
 ) -> Result<(), CommandError> {
     let path = &written.path;
-    let shown = site.shown(path);
-    if written.what == What::Reports {
+    let shown = site.path_text_from_root_or_home(path);
+    if written.what == InitWrittenFileKind::Reports {
         if path.is_dir() && !dry_run {
             std::fs::remove_dir_all(path)?;
-            line(Paint::Good, "removed", &shown, "reports of checks");
+            print_written_file_line(Paint::Good, "removed", &shown, "reports of checks");
         }
         return Ok(());
     }
-    let Some(now) = file::read(path)? else {
-        line(Paint::Dim, "gone", &shown, "somebody took it away already");
+    let Some(now) = file::read_text_if_present(path)? else {
+        print_written_file_line(Paint::Dim, "gone", &shown, "somebody took it away already");
         return Ok(());
     };
-    let untouched = digest(&now) == written.after;
+    let untouched = text_digest(&now) == written.after;
     let before = match &written.before {
-        Some(digest) => installed.kept(digest).ok(),
+        Some(digest) => installed.read_settings_backup(digest).ok(),
         None => None,
     };
     let (end, about) = match (untouched, &written.before, before) {
-        (true, None, _) => (End::Gone, "it was not there before"),
-        (true, Some(_), Some(before)) => (End::Text(before), "as it was, to the byte"),
-        _ if written.what == What::Config => (End::Stays("you have edited it: it is yours"), ""),
+        (true, None, _) => (FileAfterHookRemoval::Remove, "it was not there before"),
+        (true, Some(_), Some(before)) => (
+            FileAfterHookRemoval::Restore(before),
+            "as it was, to the byte",
+        ),
+        _ if written.what == InitWrittenFileKind::Config => (
+            FileAfterHookRemoval::Keep("you have edited it: it is yours"),
+            "",
+        ),
         _ => {
-            let left = without_ours(written, &now).map_err(|trouble| {
-                CommandError::usage(
+            let left = remove_checkrein_entries(written, &now).map_err(|trouble| {
+                CommandError::usage_error(
                     format!("{}: {}: {}", path.display(), trouble.place, trouble.what),
                     "mend it, or take our entries out by hand; nothing was changed in it",
                 )
             })?;
-            let end = left.map_or(End::Gone, End::Text);
+            let end = left.map_or(FileAfterHookRemoval::Remove, FileAfterHookRemoval::Restore);
             (end, "changed since: our entries are out, the rest stays")
         }
     };
-    let failed =
-        |error: std::io::Error| CommandError::failed(format!("{}: {error}", path.display()));
+    let failed = |error: std::io::Error| {
+        CommandError::command_failed_error(format!("{}: {error}", path.display()))
+    };
     let verb = |done: &str| match dry_run {
         true => format!("would be {done}"),
         false => done.to_owned(),
     };
     match end {
-        End::Text(text) if text == now => {
-            line(Paint::Dim, "kept", &shown, "nothing of ours is in it")
+        FileAfterHookRemoval::Restore(text) if text == now => {
+            print_written_file_line(Paint::Dim, "kept", &shown, "nothing of ours is in it")
         }
-        End::Text(text) => {
+        FileAfterHookRemoval::Restore(text) => {
             if !dry_run {
-                file::write(path, &text).map_err(failed)?;
+                file::write_atomically(path, &text).map_err(failed)?;
             }
-            line(Paint::Good, &verb("restored"), &shown, about);
+            print_written_file_line(Paint::Good, &verb("restored"), &shown, about);
         }
-        End::Gone => {
+        FileAfterHookRemoval::Remove => {
             if !dry_run {
-                file::remove(path, &written.folders).map_err(failed)?;
+                file::remove_with_folders(path, &written.folders).map_err(failed)?;
             }
-            line(Paint::Good, &verb("removed"), &shown, about);
+            print_written_file_line(Paint::Good, &verb("removed"), &shown, about);
         }
-        End::Stays(why) => line(Paint::Dim, "kept", &shown, why),
+        FileAfterHookRemoval::Keep(why) => print_written_file_line(Paint::Dim, "kept", &shown, why),
     }
     Ok(())
 }
 
 /// Nothing is noted: perhaps the state folder is new. Entries of ours are known by what they
 /// call.
-fn unrecorded(site: &Site, installed: &Installed, args: &Init) -> Result<ExitCode, CommandError> {
+fn undo_unrecorded_hooks(
+    site: &InitContext,
+    installed: &InstallRecord,
+    args: &InitArgs,
+) -> Result<ExitCode, CommandError> {
     let mut found = false;
-    let scopes: &[Scope] = match site.scope {
-        Scope::User => &[Scope::User],
-        Scope::Shared => &[Scope::Shared],
-        Scope::Person => &[Scope::Person],
+    let scopes: &[InstallScope] = match site.scope {
+        InstallScope::User => &[InstallScope::User],
+        InstallScope::Shared => &[InstallScope::Shared],
+        InstallScope::Person => &[InstallScope::Person],
     };
     for agent in ALL {
         if !args.agent.is_empty() && !args.agent.iter().any(|name| name == agent.name) {
             continue;
         }
-        for path in scopes.iter().filter_map(|scope| agent.file(site, *scope)) {
-            let Some(now) = file::read(&path)? else {
+        for path in scopes
+            .iter()
+            .filter_map(|scope| agent.settings_file(site, *scope))
+        {
+            let Some(now) = file::read_text_if_present(&path)? else {
                 continue;
             };
-            if !json::holds_ours(&now) {
+            if !json::has_checkrein_entries(&now) {
                 continue;
             }
             found = true;
-            let text = json::remove(&now, &[]).unwrap_or_else(|_| now.clone());
+            let text = json::remove_hook_entries(&now, &[]).unwrap_or_else(|_| now.clone());
             if !args.dry_run {
-                file::write(&path, &text)?;
+                file::write_atomically(&path, &text)?;
             }
             let verb = if args.dry_run {
                 "would restore"
             } else {
                 "restored"
             };
-            line(
+            print_written_file_line(
                 Paint::Good,
                 verb,
-                &site.shown(&path),
+                &site.path_text_from_root_or_home(&path),
                 "no note of what was there before: our entries are out",
             );
         }
     }
     if !found {
-        let user = installed.files.iter().any(|one| one.scope == Scope::User);
-        ui::answer(match site.scope {
-            Scope::User => "nothing of ours is installed for all repos",
+        let user = installed
+            .files
+            .iter()
+            .any(|one| one.scope == InstallScope::User);
+        ui::print_output_line(match site.scope {
+            InstallScope::User => "nothing of ours is installed for all repos",
             _ if user => {
                 "nothing of ours is installed in this repo; your own settings have it for all repos: checkrein init --undo --user"
             }
-            Scope::Person | Scope::Shared => "nothing of ours is installed in this repo",
+            InstallScope::Person | InstallScope::Shared => {
+                "nothing of ours is installed in this repo"
+            }
         });
     }
-    Ok(exit_code::exit(exit_code::YES))
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }

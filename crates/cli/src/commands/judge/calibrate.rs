@@ -15,37 +15,38 @@ use checkrein_verifiers::judge::{ConversationKind, JudgeDefinition, JudgeTrigger
 use serde_json::{Value, json};
 
 use super::{document, table};
-use crate::args::JudgeCalibrate;
+use crate::args::JudgeCalibrateArgs;
 use crate::locate::{self, CONFIG};
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::progress::Counted;
-use crate::ui::style::{Paint, counted};
+use crate::ui::line::StyledLine;
+use crate::ui::progress::CountProgressBar;
+use crate::ui::style::{Paint, count_with_noun};
 use crate::{exit_code, signals, ui};
 
 /// A longer file is not read.
-const LONGEST: u64 = 1 << 30;
+const MAX_FILE_SIZE: u64 = 1 << 30;
 /// The least score that passes and the time a question has where no config says otherwise; the
 /// same as of a judge in a config that says neither.
 const MIN_SCORE: u32 = 700;
-const PATIENCE: Duration = Duration::from_secs(30);
+const QUESTION_TIMEOUT: Duration = Duration::from_secs(30);
 
-const ABOUT: &str = "one JSON object a line; `checkrein judge calibrate --help` shows some";
+const LABEL_FILE_HINT: &str =
+    "one JSON object a line; `checkrein judge calibrate --help` shows some";
 
-pub(crate) fn run(args: &JudgeCalibrate) -> Result<ExitCode, CommandError> {
-    signals::listen();
+pub(crate) fn run_judge_calibration(args: &JudgeCalibrateArgs) -> Result<ExitCode, CommandError> {
+    signals::install_signal_handlers();
     let name = args.file.display().to_string();
-    let mut file = read(&args.file)?;
-    let judge = judge(args)?;
+    let mut file = read_label_file(&args.file)?;
+    let judge = choose_calibration_judge(args)?;
     let (_, missing) = file.labelled.count_present_and_due_replies();
     let asked = match (&judge, missing) {
         (_, 0) => None,
-        (Some(judge), _) => Some(ask(args, judge, &mut file)?),
+        (Some(judge), _) => Some(ask_judge_calibration_items(args, judge, &mut file)?),
         (None, missing) => {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 format!(
                     "{name}: {} not in it, and there is no judge to ask",
-                    replies(missing)
+                    missing_reply_count_text(missing)
                 ),
                 format!(
                     "name a model (--model provider/model), or a [[verifier]] of kind \"judge\" in {CONFIG} (--judge NAME)"
@@ -57,24 +58,29 @@ pub(crate) fn run(args: &JudgeCalibrate) -> Result<ExitCode, CommandError> {
     let measured = calibration::measure_judge_agreement(&file.labelled, min_score);
     let asked = asked.unwrap_or_default();
     if args.json {
-        let asked = of_asked(&asked);
-        ui::json(&document::document(&name, &measured, asked, &file.warnings));
+        let asked = judge_usage_json(&asked);
+        ui::print_json(&document::calibration_json(
+            &name,
+            &measured,
+            asked,
+            &file.warnings,
+        ));
     } else {
         for warning in &file.warnings {
-            ui::say(&format!("checkrein: {name}: {warning}"));
+            ui::print_wrapped_to_stderr(&format!("checkrein: {name}: {warning}"));
         }
-        for line in table::lines(&measured) {
-            ui::answer(line);
+        for line in table::calibration_lines(&measured) {
+            ui::print_output_line(line);
         }
-        for line in told(&asked) {
-            ui::say(Line::painted(Paint::Dim, &line));
+        for line in format_judge_model_usage(&asked) {
+            ui::print_wrapped_to_stderr(StyledLine::line_from_styled_text(Paint::Dim, &line));
         }
     }
-    Ok(exit_code::exit(code(&measured)))
+    Ok(exit_code::to_exit_code(calibration_exit_code(&measured)))
 }
 
 /// Too few labels say nothing either way.
-fn code(measured: &CalibrationResult) -> u8 {
+fn calibration_exit_code(measured: &CalibrationResult) -> u8 {
     let lacks = measured.calibration_shortfalls();
     let few = |lack: &CalibrationShortfall| matches!(lack, CalibrationShortfall::Labels(_));
     match lacks.is_empty() {
@@ -84,40 +90,45 @@ fn code(measured: &CalibrationResult) -> u8 {
     }
 }
 
-fn read(path: &Path) -> Result<LabelFile, CommandError> {
+fn read_label_file(path: &Path) -> Result<LabelFile, CommandError> {
     let name = path.display();
     let unread = |error: std::io::Error| {
-        CommandError::usage(
+        CommandError::usage_error(
             format!("{name}: {error}"),
-            format!("name a file of labels: {ABOUT}"),
+            format!("name a file of labels: {LABEL_FILE_HINT}"),
         )
     };
     let mut bytes = Vec::new();
     let opened = std::fs::File::open(path).map_err(unread)?;
     opened
-        .take(LONGEST)
+        .take(MAX_FILE_SIZE)
         .read_to_end(&mut bytes)
         .map_err(unread)?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        CommandError::usage(format!("{name}: not UTF-8 text (byte {at})"), ABOUT)
+        CommandError::usage_error(
+            format!("{name}: not UTF-8 text (byte {at})"),
+            LABEL_FILE_HINT,
+        )
     })?;
     calibration::parse_label_file(&text)
-        .map_err(|unfit| CommandError::usage(format!("{name}: {unfit}"), ABOUT))
+        .map_err(|unfit| CommandError::usage_error(format!("{name}: {unfit}"), LABEL_FILE_HINT))
 }
 
 /// A judge, and how long it may take.
-struct Chosen {
+struct JudgeWithTimeout {
     definition: JudgeDefinition,
-    patience: Duration,
+    timeout: Duration,
 }
 
 /// The judge that is named, or the only one of the config; `--model` without a name asks that model
 /// and no project's rules.
-fn judge(args: &JudgeCalibrate) -> Result<Option<Chosen>, CommandError> {
+fn choose_calibration_judge(
+    args: &JudgeCalibrateArgs,
+) -> Result<Option<JudgeWithTimeout>, CommandError> {
     if let (None, Some(model)) = (&args.judge, &args.model) {
-        checkrein_models::validate_model_name(model).map_err(|error| unnamed(&error))?;
-        return Ok(Some(Chosen {
+        checkrein_models::validate_model_name(model).map_err(|error| model_name_error(&error))?;
+        return Ok(Some(JudgeWithTimeout {
             definition: JudgeDefinition {
                 model: Some(model.clone()),
                 trigger: JudgeTriggerMode::Always,
@@ -128,11 +139,14 @@ fn judge(args: &JudgeCalibrate) -> Result<Option<Chosen>, CommandError> {
                 rubric: None,
                 rules: Vec::new(),
             },
-            patience: PATIENCE,
+            timeout: QUESTION_TIMEOUT,
         }));
     }
-    let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
-    let compiled = located.settled()?.compile(TaskDriver::Hook)?;
+    let located =
+        locate::locate_project_with_profile(&std::env::current_dir()?, args.profile.as_deref());
+    let compiled = located
+        .for_new_session()?
+        .compile_policy(TaskDriver::Hook)?;
     let judges = compiled.policy.verifiers.iter();
     let judges: Vec<_> = judges.filter(|spec| spec.kind == "judge").collect();
     let known = || {
@@ -148,76 +162,79 @@ fn judge(args: &JudgeCalibrate) -> Result<Option<Chosen>, CommandError> {
         (Some(name), all) => match all.iter().find(|spec| spec.name.as_str() == name) {
             Some(spec) => spec,
             None => {
-                return Err(CommandError::usage(
+                return Err(CommandError::usage_error(
                     format!("no judge is named '{name}'"),
                     known(),
                 ));
             }
         },
     };
-    let mut definition: JudgeDefinition = serde_json::from_str(&chosen.definition)
-        .map_err(|error| CommandError::failed(format!("judge '{}': {error}", chosen.name)))?;
+    let mut definition: JudgeDefinition =
+        serde_json::from_str(&chosen.definition).map_err(|error| {
+            CommandError::command_failed_error(format!("judge '{}': {error}", chosen.name))
+        })?;
     if let Some(model) = &args.model {
-        checkrein_models::validate_model_name(model).map_err(|error| unnamed(&error))?;
+        checkrein_models::validate_model_name(model).map_err(|error| model_name_error(&error))?;
         definition.model = Some(model.clone());
     }
-    Ok(Some(Chosen {
+    Ok(Some(JudgeWithTimeout {
         definition,
-        patience: Duration::from_millis(chosen.timeout_ms),
+        timeout: Duration::from_millis(chosen.timeout_ms),
     }))
 }
 
-fn unnamed(error: &ModelError) -> CommandError {
-    CommandError::usage(error.to_string(), "--model takes provider/model")
+fn model_name_error(error: &ModelError) -> CommandError {
+    CommandError::usage_error(error.to_string(), "--model takes provider/model")
 }
 
-fn ask(
-    args: &JudgeCalibrate,
-    judge: &Chosen,
+fn ask_judge_calibration_items(
+    args: &JudgeCalibrateArgs,
+    judge: &JudgeWithTimeout,
     file: &mut LabelFile,
 ) -> Result<CalibrationQuestionTotals, CommandError> {
     let (record, unread) = match &args.record {
         None => Default::default(),
         Some(path) => RecordedReplies::open_or_create(path).map_err(|error| {
             let what = format!("{}: {error}", path.display());
-            CommandError::usage(what, "--record names a file that can be written")
+            CommandError::usage_error(what, "--record names a file that can be written")
         })?,
     };
     if let (Some(path), 1..) = (&args.record, unread) {
         file.warnings.push(format!(
             "{}: {} cannot be read and says nothing",
             path.display(),
-            counted(unread as u64, "line")
+            count_with_noun(unread as u64, "line")
         ));
     }
     let env = std::env::vars_os().collect();
     let asking = JudgeCalibrationContext {
         judge: &judge.definition,
         env: &env,
-        timeout: judge.patience,
+        timeout: judge.timeout,
         cancelled: &signals::CANCELLED,
         record: &record,
     };
-    let shown = Counted::of("asked about");
-    let asked =
-        asking.fill_missing_judge_replies(&mut file.labelled, &|done, all| shown.show(done, all));
-    shown.clear();
+    let shown = CountProgressBar::start_labelled_spinner("asked about");
+    let asked = asking.fill_missing_judge_replies(&mut file.labelled, &|done, all| {
+        shown.show_progress_count(done, all)
+    });
+    shown.clear_progress_line();
     asked.map_err(|error| match error {
-        CalibrationError::Cancelled => CommandError::interrupted(match &args.record {
+        CalibrationError::Cancelled => CommandError::interrupted_error(match &args.record {
             Some(path) => format!("called off; what was answered is in {}", path.display()),
             None => "called off; with --record FILE nothing that is answered is lost".to_owned(),
         }),
         CalibrationError::Model(
             error @ (ModelError::NoKey { .. } | ModelError::InvalidName { .. }),
-        ) => CommandError::usage(error.to_string(), "nothing was measured"),
+        ) => CommandError::usage_error(error.to_string(), "nothing was measured"),
         CalibrationError::Model(_) | CalibrationError::Record(_) => {
-            CommandError::inconclusive(error.to_string(), "nothing was measured")
+            CommandError::inconclusive_error(error.to_string(), "nothing was measured")
         }
     })
 }
 
 /// Who was asked, and what it took.
-fn told(asked: &CalibrationQuestionTotals) -> Vec<String> {
+fn format_judge_model_usage(asked: &CalibrationQuestionTotals) -> Vec<String> {
     let mut lines = Vec::new();
     for (model, testimony) in &asked.by_model {
         let tokens =
@@ -227,7 +244,7 @@ fn told(asked: &CalibrationQuestionTotals) -> Vec<String> {
         });
         lines.push(format!(
             "{model}: {}, {} tokens read, {} written, {cost}",
-            counted(u64::from(testimony.asked), "question"),
+            count_with_noun(u64::from(testimony.asked), "question"),
             tokens(testimony.input),
             tokens(testimony.output)
         ));
@@ -235,19 +252,19 @@ fn told(asked: &CalibrationQuestionTotals) -> Vec<String> {
     if asked.from_record > 0 {
         lines.push(format!(
             "{} answered from the record",
-            counted(asked.from_record, "question")
+            count_with_noun(asked.from_record, "question")
         ));
     }
     if let Some((why, count)) = &asked.failed {
         lines.push(format!(
             "{} without an answer: {why}",
-            counted(*count, "question")
+            count_with_noun(*count, "question")
         ));
     }
     lines
 }
 
-fn of_asked(asked: &CalibrationQuestionTotals) -> Value {
+fn judge_usage_json(asked: &CalibrationQuestionTotals) -> Value {
     let models = asked.by_model.iter().map(|(model, testimony)| {
         json!({
             "model": model,
@@ -265,7 +282,7 @@ fn of_asked(asked: &CalibrationQuestionTotals) -> Value {
     })
 }
 
-fn replies(missing: usize) -> String {
+fn missing_reply_count_text(missing: usize) -> String {
     match missing {
         1 => "1 reply is".to_owned(),
         many => format!("{many} replies are"),

@@ -10,7 +10,7 @@ use checkrein_verifiers::judge::calibration::{
 use serde_json::{Map, Value, json};
 
 /// One document. `asked` says who was asked now.
-pub(super) fn document(
+pub(super) fn calibration_json(
     file: &str,
     measured: &CalibrationResult,
     asked: Value,
@@ -18,22 +18,22 @@ pub(super) fn document(
 ) -> Value {
     let lacks = measured.calibration_shortfalls();
     let (kind, found) = match measured {
-        CalibrationResult::Verdicts(verdicts) => ("verdicts", of_verdicts(verdicts)),
-        CalibrationResult::Pairs(pairs) => ("pairs", of_pairs(pairs)),
+        CalibrationResult::Verdicts(verdicts) => ("verdicts", verdict_statistics_json(verdicts)),
+        CalibrationResult::Pairs(pairs) => ("pairs", judge_pair_accuracy_json(pairs)),
     };
     json!({
         "schema": "checkrein/judge-calibrate/1",
         "file": file,
         "kind": kind,
         "enough": lacks.is_empty(),
-        "lacks": lacks.iter().copied().map(lack).collect::<Vec<_>>(),
+        "lacks": lacks.iter().copied().map(calibration_shortfall_json).collect::<Vec<_>>(),
         "measured": found,
         "asked": asked,
         "warnings": warnings,
     })
 }
 
-fn lack(lack: CalibrationShortfall) -> Value {
+fn calibration_shortfall_json(lack: CalibrationShortfall) -> Value {
     match lack {
         CalibrationShortfall::Labels(heard) => {
             json!({ "what": "labels", "have": heard, "need": MIN_LABELS })
@@ -45,11 +45,11 @@ fn lack(lack: CalibrationShortfall) -> Value {
     }
 }
 
-fn of_verdicts(verdicts: &JudgeVerdictStatistics) -> Value {
+fn verdict_statistics_json(verdicts: &JudgeVerdictStatistics) -> Value {
     let [passes, fails] = verdicts.label_counts();
     let row = |said: &[u64; 2], quiet: &BTreeMap<NoJudgeVerdictReason, u64>| {
         let [yes, no] = said;
-        json!({ "pass": yes, "fail": no, "none": silent(quiet) })
+        json!({ "pass": yes, "fail": no, "none": no_verdict_counts_json(quiet) })
     };
     let [said_of_passes, said_of_fails] = &verdicts.table;
     let [silent_passes, silent_fails] = &verdicts.silent;
@@ -64,21 +64,21 @@ fn of_verdicts(verdicts: &JudgeVerdictStatistics) -> Value {
             "pass": row(said_of_passes, silent_passes),
             "fail": row(said_of_fails, silent_fails),
         },
-        "agreement": share(verdicts.agreement),
-        "kappa": kappa(verdicts.kappa),
-        "precision": share(verdicts.precision),
-        "recall": share(verdicts.recall),
+        "agreement": proportion_json(verdicts.agreement),
+        "kappa": kappa_json(verdicts.kappa),
+        "precision": proportion_json(verdicts.precision),
+        "recall": proportion_json(verdicts.recall),
         "categories": categories,
     })
 }
 
-fn of_pairs(pairs: &PairStatistics) -> Value {
+fn judge_pair_accuracy_json(pairs: &PairStatistics) -> Value {
     let order = |order: &JudgeStatsForOneAnswerOrder| {
         json!({
-            "right": share(order.right),
-            "kappa": kappa(order.kappa),
-            "chose_first": share(order.first),
-            "none": silent(&order.silent),
+            "right": proportion_json(order.right),
+            "kappa": kappa_json(order.kappa),
+            "chose_first": proportion_json(order.first),
+            "none": no_verdict_counts_json(&order.silent),
         })
     };
     json!({
@@ -86,14 +86,14 @@ fn of_pairs(pairs: &PairStatistics) -> Value {
         "accuracy": pairs.pairwise_accuracy(),
         "ab": order(&pairs.a_first),
         "ba": order(&pairs.b_first),
-        "right_in_both": share(pairs.right_twice),
-        "same_in_both": share(pairs.consistent),
+        "right_in_both": proportion_json(pairs.right_twice),
+        "same_in_both": proportion_json(pairs.consistent),
         "none_in_both": pairs.silent_twice,
-        "kappa_of_orders": kappa(pairs.kappa),
+        "kappa_of_orders": kappa_json(pairs.kappa),
     })
 }
 
-fn share(proportion: Proportion) -> Value {
+fn proportion_json(proportion: Proportion) -> Value {
     let interval = proportion.confidence_interval();
     json!({
         "count": proportion.hits,
@@ -104,7 +104,7 @@ fn share(proportion: Proportion) -> Value {
     })
 }
 
-fn kappa(kappa: Option<CohenKappa>) -> Value {
+fn kappa_json(kappa: Option<CohenKappa>) -> Value {
     kappa.map_or(Value::Null, |kappa| {
         let interval = kappa.kappa_confidence_interval();
         json!({
@@ -116,7 +116,7 @@ fn kappa(kappa: Option<CohenKappa>) -> Value {
     })
 }
 
-fn silent(counts: &BTreeMap<NoJudgeVerdictReason, u64>) -> Value {
+fn no_verdict_counts_json(counts: &BTreeMap<NoJudgeVerdictReason, u64>) -> Value {
     let of = |silence: NoJudgeVerdictReason| {
         let count = counts.get(&silence).copied().unwrap_or(0);
         (silence.as_str().to_owned(), json!(count))

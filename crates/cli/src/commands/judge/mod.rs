@@ -6,11 +6,11 @@ mod table;
 
 use std::process::ExitCode;
 
-use crate::args::Judge;
+use crate::args::JudgeSubcommand;
 use crate::ui::errors::CommandError;
 
-pub(crate) fn run(args: &Judge) -> Result<ExitCode, CommandError> {
+pub(crate) fn run_judge_command(args: &JudgeSubcommand) -> Result<ExitCode, CommandError> {
     match args {
-        Judge::Calibrate(args) => calibrate::run(args),
+        JudgeSubcommand::Calibrate(args) => calibrate::run_judge_calibration(args),
     }
 }

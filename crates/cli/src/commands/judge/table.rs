@@ -8,41 +8,43 @@ use checkrein_verifiers::judge::calibration::{
     NoJudgeVerdictReason, PairStatistics, Proportion,
 };
 
-use crate::ui::line::Line;
-use crate::ui::style::{Paint, counted};
+use crate::ui::line::StyledLine;
+use crate::ui::style::{Paint, count_with_noun};
 
 /// Columns of what stands to the left.
-const LEFT: usize = 22;
+const LABEL_COLUMNS: usize = 22;
 /// Columns of a number in a table.
-const CELL: usize = 12;
+const CELL_COLUMNS: usize = 12;
 
 /// What was found.
-pub(super) fn lines(measured: &CalibrationResult) -> Vec<Line> {
+pub(super) fn calibration_lines(measured: &CalibrationResult) -> Vec<StyledLine> {
     let mut lines = match measured {
-        CalibrationResult::Verdicts(verdicts) => of_verdicts(verdicts),
-        CalibrationResult::Pairs(pairs) => of_pairs(pairs),
+        CalibrationResult::Verdicts(verdicts) => judge_verdict_statistics_lines(verdicts),
+        CalibrationResult::Pairs(pairs) => judge_pair_statistics_lines(pairs),
     };
     let lacks = measured.calibration_shortfalls();
     lines.push(match lacks.is_empty() {
-        true => Line::painted(Paint::Good, "enough evidence"),
-        false => Line::painted(Paint::Warn, "not enough evidence")
-            .with(": it stays in shadow (mode = \"shadow\")"),
+        true => StyledLine::line_from_styled_text(Paint::Good, "enough evidence"),
+        false => StyledLine::line_from_styled_text(Paint::Warn, "not enough evidence")
+            .append_plain_text(": it stays in shadow (mode = \"shadow\")"),
     });
-    let lacks = lacks.iter().map(|lack| format!("  {}", words(*lack)));
-    lines.extend(lacks.map(|lack| Line::from(&lack)));
+    let lacks = lacks
+        .iter()
+        .map(|lack| format!("  {}", calibration_shortfall_text(*lack)));
+    lines.extend(lacks.map(|lack| StyledLine::from(&lack)));
     lines
 }
 
-fn words(lack: CalibrationShortfall) -> String {
+fn calibration_shortfall_text(lack: CalibrationShortfall) -> String {
     match lack {
         CalibrationShortfall::Labels(heard) => {
-            let labels = counted(heard, "label");
+            let labels = count_with_noun(heard, "label");
             format!("{labels} with a verdict; {MIN_LABELS} are needed")
         }
         CalibrationShortfall::Agreement(low) => format!(
             "it may agree as little as {}; {} is needed: try another rubric or another model",
-            percent(low),
-            percent(MIN_AGREEMENT)
+            percent_text(low),
+            percent_text(MIN_AGREEMENT)
         ),
         CalibrationShortfall::Chance => {
             "it may agree no better than chance would (kappa); labels of both kinds show more"
@@ -51,84 +53,110 @@ fn words(lack: CalibrationShortfall) -> String {
     }
 }
 
-fn of_verdicts(verdicts: &JudgeVerdictStatistics) -> Vec<Line> {
+fn judge_verdict_statistics_lines(verdicts: &JudgeVerdictStatistics) -> Vec<StyledLine> {
     let [passes, fails] = verdicts.label_counts();
     let [said_of_passes, said_of_fails] = &verdicts.table;
     let [silent_passes, silent_fails] = &verdicts.silent;
     let row = |label: &str, said: &[u64; 2], silent: &BTreeMap<NoJudgeVerdictReason, u64>| {
         let [yes, no] = said;
         let silent: u64 = silent.values().sum();
-        Line::from(&format!(
-            "  {label:<w$}{yes:>CELL$}{no:>CELL$}{silent:>CELL$}",
-            w = LEFT - 2
+        StyledLine::from(&format!(
+            "  {label:<w$}{yes:>CELL_COLUMNS$}{no:>CELL_COLUMNS$}{silent:>CELL_COLUMNS$}",
+            w = LABEL_COLUMNS - 2
         ))
     };
     let mut lines = vec![
-        head(&format!(
+        table_heading_line(&format!(
             "{}: {passes} pass, {fails} fail",
-            counted(passes + fails, "label")
+            count_with_noun(passes + fails, "label")
         )),
-        Line::from(&format!(
-            "{:LEFT$}{:>CELL$}{:>CELL$}{:>CELL$}",
+        StyledLine::from(&format!(
+            "{:LABEL_COLUMNS$}{:>CELL_COLUMNS$}{:>CELL_COLUMNS$}{:>CELL_COLUMNS$}",
             "", "said pass", "said fail", "no verdict"
         )),
         row("labelled pass", said_of_passes, silent_passes),
         row("labelled fail", said_of_fails, silent_fails),
     ];
-    lines.extend(silences(&[silent_passes, silent_fails]));
-    lines.push(line("agreement", &share(verdicts.agreement)));
-    lines.push(line("kappa", &kappa(verdicts.kappa)));
-    lines.push(line("precision of fail", &share(verdicts.precision)));
-    lines.push(line("recall of fail", &share(verdicts.recall)));
+    lines.extend(no_verdict_counts_line(&[silent_passes, silent_fails]));
+    lines.push(labelled_line(
+        "agreement",
+        &proportion_text(verdicts.agreement),
+    ));
+    lines.push(labelled_line("kappa", &kappa_text(verdicts.kappa)));
+    lines.push(labelled_line(
+        "precision of fail",
+        &proportion_text(verdicts.precision),
+    ));
+    lines.push(labelled_line(
+        "recall of fail",
+        &proportion_text(verdicts.recall),
+    ));
     if !verdicts.categories.is_empty() {
-        lines.push(Line::from("what is wrong, by label, and what was said"));
+        lines.push(StyledLine::from(
+            "what is wrong, by label, and what was said",
+        ));
     }
     for (label, said) in &verdicts.categories {
         let mut said: Vec<_> = said.iter().collect();
         said.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
         let said = said.iter().map(|(word, count)| format!("{word} {count}"));
         let said = said.collect::<Vec<_>>().join(", ");
-        lines.push(line(&format!("  {}", label.as_str()), &said));
+        lines.push(labelled_line(&format!("  {}", label.as_str()), &said));
     }
     lines
 }
 
-fn of_pairs(pairs: &PairStatistics) -> Vec<Line> {
+fn judge_pair_statistics_lines(pairs: &PairStatistics) -> Vec<StyledLine> {
     let mut lines = vec![
-        head(&counted(pairs.labels, "labelled pair")),
-        line("accuracy", &mean(pairs.pairwise_accuracy())),
+        table_heading_line(&count_with_noun(pairs.labels, "labelled pair")),
+        labelled_line("accuracy", &mean_accuracy_text(pairs.pairwise_accuracy())),
     ];
     for (name, order) in [
         ("a shown first", &pairs.a_first),
         ("b shown first", &pairs.b_first),
     ] {
-        lines.push(line(&format!("  {name}"), &share(order.right)));
-        lines.push(line("    kappa", &kappa(order.kappa)));
+        lines.push(labelled_line(
+            &format!("  {name}"),
+            &proportion_text(order.right),
+        ));
+        lines.push(labelled_line("    kappa", &kappa_text(order.kappa)));
     }
-    lines.push(line("right in both orders", &share(pairs.right_twice)));
-    lines.push(line("same in both orders", &share(pairs.consistent)));
-    lines.push(line("  kappa", &kappa(pairs.kappa)));
+    lines.push(labelled_line(
+        "right in both orders",
+        &proportion_text(pairs.right_twice),
+    ));
+    lines.push(labelled_line(
+        "same in both orders",
+        &proportion_text(pairs.consistent),
+    ));
+    lines.push(labelled_line("  kappa", &kappa_text(pairs.kappa)));
     let both =
         |of: fn(&JudgeStatsForOneAnswerOrder) -> u64| of(&pairs.a_first) + of(&pairs.b_first);
     let first = both(|order| order.first.hits);
     let heard = both(|order| order.first.of);
-    let of = |share: f64| format!("{:>7}  ({first} of {heard} choices)", percent(share));
+    let of = |share: f64| format!("{:>7}  ({first} of {heard} choices)", percent_text(share));
     let chosen = (heard > 0).then(|| first as f64 / heard as f64);
-    lines.push(line("chose the first shown", &chosen.map_or_else(none, of)));
-    lines.extend(silences(&[&pairs.a_first.silent, &pairs.b_first.silent]));
+    lines.push(labelled_line(
+        "chose the first shown",
+        &chosen.map_or_else(none_table_cell, of),
+    ));
+    lines.extend(no_verdict_counts_line(&[
+        &pairs.a_first.silent,
+        &pairs.b_first.silent,
+    ]));
     lines
 }
 
-fn head(text: &str) -> Line {
-    Line::painted(Paint::Strong, text)
+fn table_heading_line(text: &str) -> StyledLine {
+    StyledLine::line_from_styled_text(Paint::Strong, text)
 }
 
-fn line(left: &str, right: &str) -> Line {
-    Line::from(&format!("{left:<LEFT$} {right}"))
+fn labelled_line(left: &str, right: &str) -> StyledLine {
+    StyledLine::from(&format!("{left:<LABEL_COLUMNS$} {right}"))
 }
 
 /// Those that said nothing that counts, by cause.
-fn silences(all: &[&BTreeMap<NoJudgeVerdictReason, u64>]) -> Option<Line> {
+fn no_verdict_counts_line(all: &[&BTreeMap<NoJudgeVerdictReason, u64>]) -> Option<StyledLine> {
     let count = |silence: NoJudgeVerdictReason| {
         let counts = all.iter().filter_map(|counts| counts.get(&silence));
         (counts.sum::<u64>(), silence)
@@ -140,7 +168,7 @@ fn silences(all: &[&BTreeMap<NoJudgeVerdictReason, u64>]) -> Option<Line> {
         .map(|(count, silence)| format!("{count} {}", silence.as_str()))
         .collect();
     (!said.is_empty()).then(|| {
-        line(
+        labelled_line(
             "without a verdict",
             &format!("{}; none of them agrees", said.join(", ")),
         )
@@ -148,34 +176,36 @@ fn silences(all: &[&BTreeMap<NoJudgeVerdictReason, u64>]) -> Option<Line> {
 }
 
 /// `88.3 %  (106 of 120; 81.4 % to 92.9 %)`
-fn share(proportion: Proportion) -> String {
+fn proportion_text(proportion: Proportion) -> String {
     let Proportion { hits, of } = proportion;
     match (proportion.ratio(), proportion.confidence_interval()) {
         (Some(share), Some(ConfidenceInterval { low, high })) => format!(
             "{:>7}  ({hits} of {of}; {} to {})",
-            percent(share),
-            percent(low),
-            percent(high)
+            percent_text(share),
+            percent_text(low),
+            percent_text(high)
         ),
-        _ => none(),
+        _ => none_table_cell(),
     }
 }
 
-fn mean(share: Option<f64>) -> String {
-    let said = |share| format!("{:>7}  (mean of both orders)", percent(share));
-    share.map_or_else(none, said)
+fn mean_accuracy_text(share: Option<f64>) -> String {
+    let said = |share| format!("{:>7}  (mean of both orders)", percent_text(share));
+    share.map_or_else(none_table_cell, said)
 }
 
-fn kappa(kappa: Option<CohenKappa>) -> String {
-    let Some(kappa) = kappa else { return none() };
+fn kappa_text(kappa: Option<CohenKappa>) -> String {
+    let Some(kappa) = kappa else {
+        return none_table_cell();
+    };
     let ConfidenceInterval { low, high } = kappa.kappa_confidence_interval();
     format!("{:>7.2}  ({low:.2} to {high:.2})", kappa.value)
 }
 
-fn none() -> String {
+fn none_table_cell() -> String {
     format!("{:>7}", "none")
 }
 
-fn percent(share: f64) -> String {
+fn percent_text(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }

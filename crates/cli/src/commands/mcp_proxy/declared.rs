@@ -11,101 +11,105 @@ use serde_json::{Map, Value, json};
 use crate::ui;
 
 /// How long the list may take; without it calls are judged by everything else.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TOOL_LIST_TIMEOUT: Duration = Duration::from_secs(10);
 /// Longer lists are not read to their end.
 const MAX_PAGES: usize = 100;
 
 /// What is known of them.
 #[derive(Default)]
-pub(super) struct Declared {
-    state: Mutex<State>,
+pub(super) struct ServerDeclaredTools {
+    state: Mutex<McpToolListState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct State {
+struct McpToolListState {
     tools: Option<Arc<ToolsPreparedForVeto>>,
     /// It was not to be had, and is not asked for again until the server speaks of it.
     refused: bool,
-    page: Option<Page>,
+    page: Option<ToolListPage>,
     asked: u64,
     gone: bool,
 }
 
 /// One page of the list.
-enum Page {
+enum ToolListPage {
     Tools(Value),
     Refused,
 }
 
-impl Declared {
-    fn state(&self) -> MutexGuard<'_, State> {
+impl ServerDeclaredTools {
+    fn lock_declared_tools(&self) -> MutexGuard<'_, McpToolListState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The server says that they are others now.
-    pub(super) fn forget(&self) {
-        let mut state = self.state();
+    pub(super) fn forget_declared_tools(&self) {
+        let mut state = self.lock_declared_tools();
         (state.tools, state.refused) = (None, false);
     }
 
     /// The server says nothing any more.
-    pub(super) fn gone(&self) {
-        self.state().gone = true;
+    pub(super) fn mark_server_gone(&self) {
+        self.lock_declared_tools().gone = true;
         self.changed.notify_all();
     }
 
     /// The request of this number was answered; one that nobody waits for any more is passed over.
-    pub(super) fn page(&self, asked: u64, answer: Result<Value, ()>) {
-        let mut state = self.state();
+    pub(super) fn receive_tool_page(&self, asked: u64, answer: Result<Value, ()>) {
+        let mut state = self.lock_declared_tools();
         if state.asked == asked {
-            state.page = Some(answer.map_or(Page::Refused, Page::Tools));
+            state.page = Some(answer.map_or(ToolListPage::Refused, ToolListPage::Tools));
             self.changed.notify_all();
         }
     }
 
     /// Why a call cannot be right, as far as the server's own list tells. `ask` sends a request for
     /// a page to it, under this number.
-    pub(super) fn misfit(
+    pub(super) fn check_against_declared_tools(
         &self,
         tool: &str,
         args: &Value,
         meta: &Value,
         ask: &dyn Fn(u64, Value),
     ) -> Option<InvalidToolCallError> {
-        let known = self.state().tools.clone();
+        let known = self.lock_declared_tools().tools.clone();
         let fresh = known.is_none();
-        let tools = known.or_else(|| self.fetch(meta, ask))?;
+        let tools = known.or_else(|| self.fetch_tools(meta, ask))?;
         let misfit = tools.check_tool_call_schema(tool, args).err()?;
         // Not every server says when its tools change.
         if !fresh && matches!(misfit, InvalidToolCallError::UnknownTool { .. }) {
-            self.forget();
+            self.forget_declared_tools();
             return self
-                .fetch(meta, ask)?
+                .fetch_tools(meta, ask)?
                 .check_tool_call_schema(tool, args)
                 .err();
         }
         Some(misfit)
     }
 
-    fn fetch(&self, meta: &Value, ask: &dyn Fn(u64, Value)) -> Option<Arc<ToolsPreparedForVeto>> {
-        if self.state().refused {
+    fn fetch_tools(
+        &self,
+        meta: &Value,
+        ask: &dyn Fn(u64, Value),
+    ) -> Option<Arc<ToolsPreparedForVeto>> {
+        if self.lock_declared_tools().refused {
             return None;
         }
-        let found = self.all(meta, ask);
-        let mut state = self.state();
+        let found = self.fetch_tool_pages(meta, ask);
+        let mut state = self.lock_declared_tools();
         match found {
             Ok(found) => {
                 let tools = Arc::new(ToolsPreparedForVeto::new(&found));
                 for doubt in tools.unusable_tool_schema_errors() {
-                    ui::say(&format!(
+                    ui::print_wrapped_to_stderr(&format!(
                         "checkrein mcp-proxy: arguments are not checked: {doubt}"
                     ));
                 }
                 state.tools = Some(tools);
             }
             Err(why) => {
-                ui::say(&format!(
+                ui::print_wrapped_to_stderr(&format!(
                     "checkrein mcp-proxy: arguments are not checked: {why}"
                 ));
                 state.refused = true;
@@ -114,13 +118,17 @@ impl Declared {
         state.tools.clone()
     }
 
-    fn all(&self, meta: &Value, ask: &dyn Fn(u64, Value)) -> Result<Vec<ToolDefinition>, String> {
+    fn fetch_tool_pages(
+        &self,
+        meta: &Value,
+        ask: &dyn Fn(u64, Value),
+    ) -> Result<Vec<ToolDefinition>, String> {
         let mut found = Vec::new();
         let mut cursor = Value::Null;
-        let until = Instant::now() + PATIENCE;
+        let until = Instant::now() + TOOL_LIST_TIMEOUT;
         for _ in 0..MAX_PAGES {
             let number = {
-                let mut state = self.state();
+                let mut state = self.lock_declared_tools();
                 state.asked += 1;
                 state.page = None;
                 state.asked
@@ -133,10 +141,10 @@ impl Declared {
                 params.insert("_meta".to_owned(), meta.clone());
             }
             ask(number, Value::Object(params));
-            let page = self.wait(until)?;
+            let page = self.wait_for_tool_page(until)?;
             let tools = page.get("tools").and_then(Value::as_array);
             let tools = tools.ok_or("its list of tools has none of the form that MCP knows")?;
-            found.extend(tools.iter().filter_map(declared));
+            found.extend(tools.iter().filter_map(parse_mcp_tool_definition));
             cursor = page.get("nextCursor").cloned().unwrap_or_default();
             if cursor.is_null() {
                 return Ok(found);
@@ -145,12 +153,12 @@ impl Declared {
         Err(format!("its list of tools has more than {MAX_PAGES} pages"))
     }
 
-    fn wait(&self, until: Instant) -> Result<Value, String> {
-        let mut state = self.state();
+    fn wait_for_tool_page(&self, until: Instant) -> Result<Value, String> {
+        let mut state = self.lock_declared_tools();
         loop {
             match state.page.take() {
-                Some(Page::Tools(page)) => return Ok(page),
-                Some(Page::Refused) => return Err("the server lists no tools".to_owned()),
+                Some(ToolListPage::Tools(page)) => return Ok(page),
+                Some(ToolListPage::Refused) => return Err("the server lists no tools".to_owned()),
                 None => {}
             }
             let left = until.saturating_duration_since(Instant::now());
@@ -166,7 +174,7 @@ impl Declared {
     }
 }
 
-fn declared(tool: &Value) -> Option<ToolDefinition> {
+fn parse_mcp_tool_definition(tool: &Value) -> Option<ToolDefinition> {
     let text = |field: &str| tool.get(field).and_then(Value::as_str).map(str::to_owned);
     let schema = tool.get("inputSchema").cloned();
     Some(ToolDefinition {

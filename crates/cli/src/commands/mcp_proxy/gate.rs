@@ -20,29 +20,29 @@ use checkrein_store::SqliteStore;
 use serde_json::Value;
 
 use crate::commands::engine;
-use crate::locate::Located;
+use crate::locate::ProjectLocation;
 use crate::{notify, off, signals, ui};
 
 /// A call waits so long for its judgement at most.
-const PATIENCE: Duration = Duration::from_secs(30);
+const CALL_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// What was decided of a call.
-pub(super) enum Judged {
+pub(super) enum ProxiedCallDecision {
     /// The server gets it; the answer with this advice behind it.
-    Runs(Passed),
+    Forward(ForwardedCall),
     /// It does not, and the model is told why.
     Refused(String),
 }
 
 /// A call that the server got.
-pub(super) struct Passed {
+pub(super) struct ForwardedCall {
     pub(super) call: mcp::McpToolCall,
     /// Its tool and arguments.
     pub(super) digest: EightByteDigest,
     pub(super) advice: Option<String>,
 }
 
-impl Passed {
+impl ForwardedCall {
     fn new(call: mcp::McpToolCall, advice: Option<String>) -> Self {
         Self {
             digest: call.call_digest(),
@@ -53,93 +53,102 @@ impl Passed {
 }
 
 /// Judges.
-pub(super) struct Gate {
+pub(super) struct ProxyGate {
     runtime: Runtime,
-    located: Located,
+    located: ProjectLocation,
     session: SessionId,
     calls: AtomicU64,
     /// Middleware looks at results.
-    rewrites: bool,
+    has_result_middleware: bool,
 }
 
-impl Gate {
+impl ProxyGate {
     /// Begins a session, sealed with the config of this folder.
-    pub(super) fn open(
-        located: Located,
+    pub(super) fn open_mcp_proxy_session(
+        located: ProjectLocation,
         store: Arc<SqliteStore>,
         session: SessionId,
     ) -> Result<Self, RuntimeError> {
         let mut gate = Self {
-            runtime: engine::proxy(&located, store),
+            runtime: engine::build_proxy_runtime(&located, store),
             located,
             session,
             calls: AtomicU64::new(0),
-            rewrites: true,
+            has_result_middleware: true,
         };
-        let started = gate.take(Input::SessionStarted(SessionStarted {
+        let started = gate.deliver_input_to_runtime(Input::SessionStarted(SessionStarted {
             agent: AgentName::new(mcp::AGENT),
             how: SessionStartKind::Startup,
             parent: None,
             tokens: None,
         }))?;
         for warning in &started.warnings {
-            ui::say(&format!("checkrein: {warning}"));
+            ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
         }
-        gate.rewrites = gate
+        gate.has_result_middleware = gate
             .runtime
             .has_layers_at_stages(&gate.session, &[MiddlewareStage::AfterTool])?;
         Ok(gate)
     }
 
     /// The next call of this connection.
-    pub(super) fn next_call(&self, server: &str, tool: &str, args: Value) -> mcp::McpToolCall {
+    pub(super) fn new_mcp_tool_call(
+        &self,
+        server: &str,
+        tool: &str,
+        args: Value,
+    ) -> mcp::McpToolCall {
         let nth = self.calls.fetch_add(1, Ordering::Relaxed) + 1;
         mcp::McpToolCall::new(server, tool, args, nth)
     }
 
     /// May it run? `against`: why it is not sent, whatever the policy says.
-    pub(super) fn judge(&self, call: mcp::McpToolCall, against: Option<String>) -> Judged {
-        if let Some(off) = off::in_force(&self.located.place.state) {
-            ui::say(&off.words());
+    pub(super) fn evaluate_mcp_tool_call(
+        &self,
+        call: mcp::McpToolCall,
+        against: Option<String>,
+    ) -> ProxiedCallDecision {
+        if let Some(off) = off::active_off_period(&self.located.place.state) {
+            ui::print_wrapped_to_stderr(&off.off_summary_line());
             if let Err(error) = self.runtime.record_call_while_switched_off(&self.session) {
-                ui::say(&format!(
+                ui::print_wrapped_to_stderr(&format!(
                     "checkrein: a call while switched off could not be recorded: {error}"
                 ));
             }
-            return Judged::Runs(Passed::new(call, None));
+            return ProxiedCallDecision::Forward(ForwardedCall::new(call, None));
         }
         // Also what cannot be right is counted, and looked at by the detectors.
-        let decided = match self.deliver(call.mcp_call_request_event(), None) {
+        let decided = match self.deliver_proxy_event(call.mcp_call_request_event(), None) {
             Ok(decided) => decided,
-            Err(error) => return self.by_stance(call, &error),
+            Err(error) => return self.decide_by_stance(call, &error),
         };
-        notify::parked(&self.located.place.state, &decided);
+        notify::notify_person_of_parked_approval(&self.located.place.state, &decided);
         let decision = match decided.decision {
             Decision::Tool(decision) => decision,
             // A request is always answered by a decision on it.
             Decision::Stop(_) | Decision::Noted => ToolDecision::Allow,
         };
         if let Some(refusal) = mcp::refused_call_message(&decision) {
-            return Judged::Refused(refusal);
+            return ProxiedCallDecision::Refused(refusal);
         }
         let advice = match decision {
             ToolDecision::Nudge { text } => Some(text),
             _ => None,
         };
         match against {
-            None => Judged::Runs(Passed::new(call, advice)),
+            None => ProxiedCallDecision::Forward(ForwardedCall::new(call, advice)),
             Some(against) => {
                 let said = format!("checkrein: {against}");
-                self.failed(&call, &said);
+                self.record_call_failure(&call, &said);
                 let advice = advice.map(|advice| format!("\n{advice}"));
-                Judged::Refused(said + &advice.unwrap_or_default())
+                ProxiedCallDecision::Refused(said + &advice.unwrap_or_default())
             }
         }
     }
 
     /// What the server answered, a result or an error; with what middleware makes of it, which is
     /// what the client gets instead.
-    pub(super) fn returned(
+    pub(super) fn record_mcp_call_result(
         &self,
         call: &mcp::McpToolCall,
         answer: Result<&Value, &Value>,
@@ -150,52 +159,56 @@ impl Gate {
             args: call.tool_call_arguments(),
             result,
         };
-        match self.deliver(call.mcp_call_result_event(answer), Some(returned)) {
+        match self.deliver_proxy_event(call.mcp_call_result_event(answer), Some(returned)) {
             Ok(decided) => decided.rewritten.for_agent,
             Err(error) => {
-                ui::say(&format!(
+                ui::print_wrapped_to_stderr(&format!(
                     "checkrein: a result could not be recorded: {error}"
                 ));
                 // Whoever had to look at it has not.
-                self.rewrites
+                self.has_result_middleware
                     .then(|| Value::String(format!("checkrein: this result is withheld: {error}")))
             }
         }
     }
 
     /// Whether middleware looks at results: none goes to the client that it has not seen.
-    pub(super) fn rewrites(&self) -> bool {
-        self.rewrites
+    pub(super) fn middleware_rewrites_results(&self) -> bool {
+        self.has_result_middleware
     }
 
     /// A call came to nothing.
-    pub(super) fn failed(&self, call: &mcp::McpToolCall, why: &str) {
-        self.note(call.failed_tool_call_event(why));
+    pub(super) fn record_call_failure(&self, call: &mcp::McpToolCall, why: &str) {
+        self.record_proxy_event_or_warn(call.failed_tool_call_event(why));
     }
 
     /// The connection is over.
-    pub(super) fn close(&self, why: &str) {
-        let ended = self.take(Input::SessionEnded(SessionEnded {
+    pub(super) fn end_proxied_session(&self, why: &str) {
+        let ended = self.deliver_input_to_runtime(Input::SessionEnded(SessionEnded {
             native_reason: why.to_owned(),
         }));
         if let Err(error) = ended {
-            ui::say(&format!("checkrein: {error}"));
+            ui::print_wrapped_to_stderr(&format!("checkrein: {error}"));
         }
     }
 
-    fn note(&self, news: McpInputAndAction) {
-        if let Err(error) = self.deliver(news, None) {
+    fn record_proxy_event_or_warn(&self, news: McpInputAndAction) {
+        if let Err(error) = self.deliver_proxy_event(news, None) {
             // The call has run: nothing is left to refuse.
-            ui::say(&format!(
+            ui::print_wrapped_to_stderr(&format!(
                 "checkrein: a result could not be recorded: {error}"
             ));
         }
     }
 
     /// Checkrein itself cannot judge.
-    fn by_stance(&self, call: mcp::McpToolCall, error: &RuntimeError) -> Judged {
+    fn decide_by_stance(
+        &self,
+        call: mcp::McpToolCall,
+        error: &RuntimeError,
+    ) -> ProxiedCallDecision {
         let why = error.to_string();
-        ui::say(&format!("checkrein: {why}"));
+        ui::print_wrapped_to_stderr(&format!("checkrein: {why}"));
         let sealed = match error {
             RuntimeError::Store(_) => None,
             _ => self
@@ -209,7 +222,7 @@ impl Gate {
             .tool;
         if !matches!(error, RuntimeError::Cancelled | RuntimeError::Store(_)) {
             // What cannot be written is said above.
-            let _ = self.take(Input::StanceUsed(StanceUsed {
+            let _ = self.deliver_input_to_runtime(Input::StanceUsed(StanceUsed {
                 scope: ScopeId::main_scope(),
                 at: StancePoint::Tool,
                 stance,
@@ -217,19 +230,19 @@ impl Gate {
             }));
         }
         match stance {
-            Stance::Allow => Judged::Runs(Passed::new(call, None)),
+            Stance::Allow => ProxiedCallDecision::Forward(ForwardedCall::new(call, None)),
             // There is nobody here to ask.
             Stance::Block | Stance::Ask => {
-                Judged::Refused(format!("checkrein could not judge: {why}"))
+                ProxiedCallDecision::Refused(format!("checkrein could not judge: {why}"))
             }
         }
     }
 
-    fn take(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
-        self.deliver(McpInputAndAction::mcp_event_from_input(input), None)
+    fn deliver_input_to_runtime(&self, input: Input) -> Result<DeliveryOutcome, RuntimeError> {
+        self.deliver_proxy_event(McpInputAndAction::mcp_event_from_input(input), None)
     }
 
-    fn deliver(
+    fn deliver_proxy_event(
         &self,
         news: McpInputAndAction,
         returned: Option<ToolResponse<'_>>,
@@ -240,7 +253,7 @@ impl Gate {
             key: news.key,
             input: news.input,
             facts: ToolFactsBuilder::new(&news.action),
-            working_folder: Some(&self.located.from),
+            working_folder: Some(&self.located.start_folder),
             usage: None,
             tool_response: returned,
             layers: Vec::new(),
@@ -248,7 +261,7 @@ impl Gate {
             required_runs: None,
         };
         let patience = Deadline {
-            due_at: Instant::now().checked_add(PATIENCE),
+            due_at: Instant::now().checked_add(CALL_TIMEOUT),
             cancelled: &signals::CANCELLED,
         };
         self.runtime.deliver_event(delivery, patience, &|_| {})

@@ -19,73 +19,79 @@ use checkrein_runtime::config::ConfigDuration;
 use checkrein_verifiers::process::{self, ProcessExit, ProcessTreeKillHandle};
 use checkrein_verifiers::withheld;
 
-use self::gate::Gate;
-use self::passing::{Passing, Stray, Strays, TOO_LONG};
-use self::wire::{Line, Lines};
+use self::gate::ProxyGate;
+use self::passing::{McpMessageForwarder, MessageOrStrayLine, StrayLineCounter, TOO_LONG_TEXT};
+use self::wire::{McpWireLine, WireLineReader};
 use super::engine;
-use super::run::{cannot_start, new_id};
-use crate::args::McpProxy;
-use crate::locate::{self, Given};
+use super::run::{new_unique_hex_id, start_failure_text};
+use crate::args::McpProxyArgs;
+use crate::locate::{self, StateAndProfileArgs};
 use crate::ui::errors::CommandError;
-use crate::ui::style::duration;
+use crate::ui::style::format_duration;
 use crate::{exit_code, home, signals};
 
 /// How often signals and deadlines are looked at.
 const TICK: Duration = Duration::from_millis(50);
 /// A server whose client has hung up is given this long to go.
-const GRACE: Duration = Duration::from_secs(3);
+const EXIT_GRACE: Duration = Duration::from_secs(3);
 
 /// What happened.
-enum News {
+enum ProxyEvent {
     /// The client sends nothing more.
     ClientGone,
     /// The server says nothing more; with a reason if we stopped listening.
-    Silent(Option<String>),
+    ServerSilent(Option<String>),
     /// Its process is gone, and all that it started.
-    Ended(ProcessExit),
+    ServerEnded(ProcessExit),
 }
 
-pub(crate) fn run(args: &McpProxy) -> Result<ExitCode, CommandError> {
-    signals::listen();
+pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, CommandError> {
+    signals::install_signal_handlers();
     let start = ConfigDuration::parse_time_span(&args.start).filter(|span| span.ms > 0);
     let start = start.ok_or_else(|| {
-        CommandError::usage(
+        CommandError::usage_error(
             format!("--start takes a span of time, not '{}'", args.start),
             "write it like 30s or 2m",
         )
     })?;
     let Some((program, words)) = args.command.split_first() else {
-        return Err(CommandError::usage(
+        return Err(CommandError::usage_error(
             "no server to start",
             "write checkrein mcp-proxy -- CMD ARGS...",
         ));
     };
-    let given = Given {
+    let given = StateAndProfileArgs {
         state: args.state.as_deref(),
         profile: args.profile.as_deref(),
         require_trust: false,
     };
-    let located =
-        locate::locate_given(&std::env::current_dir()?, given).map_err(CommandError::failed)?;
-    let session = SessionId::new(new_id());
-    let located = home::of_new(located, &session)?;
-    let store = engine::store(&located.place)?;
-    let gate = Gate::open(located, store, session)?;
+    let located = locate::locate_project_for_hook(&std::env::current_dir()?, given)
+        .map_err(CommandError::command_failed_error)?;
+    let session = SessionId::new(new_unique_hex_id());
+    let located = home::locate_new_session_folder(located, &session)?;
+    let store = engine::open_store(&located.place)?;
+    let gate = ProxyGate::open_mcp_proxy_session(located, store, session)?;
 
     let (stdin, down) = pipe()?;
     let (answers, stdout) = pipe()?;
     let mut command = Command::new(program);
-    let tag = new_id();
+    let tag = new_unique_hex_id();
     command
         .args(words)
         .env(withheld::CHECK_VARIABLE, &tag)
         .stdin(Stdio::from(stdin))
         .stdout(Stdio::from(stdout))
         .stderr(Stdio::inherit());
-    let (wait, kill) = process::spawn_killable_process_tree(command, &tag)
-        .map_err(|error| CommandError::failed(cannot_start(&program.to_string_lossy(), &error)))?;
-    let shown = file_name(program);
-    let passing = Arc::new(Passing::new(gate, down, args.name.clone(), shown.clone()));
+    let (wait, kill) = process::spawn_killable_process_tree(command, &tag).map_err(|error| {
+        CommandError::command_failed_error(start_failure_text(&program.to_string_lossy(), &error))
+    })?;
+    let shown = program_file_name(program);
+    let passing = Arc::new(McpMessageForwarder::new(
+        gate,
+        down,
+        args.name.clone(),
+        shown.clone(),
+    ));
     let (sender, news) = channel();
     let ended = sender.clone();
     std::thread::spawn(move || {
@@ -93,169 +99,182 @@ pub(crate) fn run(args: &McpProxy) -> Result<ExitCode, CommandError> {
             .wait_for_command_end()
             .map_or(ProcessExit::Lost, |(how, _)| how);
         // Nobody listens any more only if we are gone.
-        let _ = ended.send(News::Ended(how));
+        let _ = ended.send(ProxyEvent::ServerEnded(how));
     });
     listen_to_server(&passing, answers, sender.clone());
     listen_to_client(&passing, sender);
-    let over = Watch {
+    let over = ServerMonitor {
         passing: &passing,
         shown: &shown,
         start: Duration::from_millis(start.ms),
         kill: Some(kill),
     }
-    .until_over(&news);
+    .wait_for_connection_end(&news);
     match &over {
-        Over::HungUp => passing.gate.close("the client hung up"),
-        Over::Told => passing.gate.close("told to go"),
-        Over::Server(why) => {
-            passing.give_up(why);
-            passing.gate.close(why);
+        ConnectionEnd::ClientHungUp => passing.gate.end_proxied_session("the client hung up"),
+        ConnectionEnd::Terminated => passing.gate.end_proxied_session("told to go"),
+        ConnectionEnd::ServerFailed(why) => {
+            passing.answer_open_requests_with_error(why);
+            passing.gate.end_proxied_session(why);
         }
     }
     match over {
-        Over::HungUp => Ok(exit_code::exit(exit_code::YES)),
-        Over::Told => Ok(exit_code::exit(exit_code::INTERRUPTED)),
-        Over::Server(why) => Err(CommandError::failed(format!("mcp-proxy: {why}"))),
+        ConnectionEnd::ClientHungUp => Ok(exit_code::to_exit_code(exit_code::YES)),
+        ConnectionEnd::Terminated => Ok(exit_code::to_exit_code(exit_code::INTERRUPTED)),
+        ConnectionEnd::ServerFailed(why) => Err(CommandError::command_failed_error(format!(
+            "mcp-proxy: {why}"
+        ))),
     }
 }
 
-fn file_name(program: &OsStr) -> String {
+fn program_file_name(program: &OsStr) -> String {
     let name = Path::new(program).file_name().unwrap_or(program);
     name.to_string_lossy().into_owned()
 }
 
-fn listen_to_client(passing: &Arc<Passing>, news: Sender<News>) {
+fn listen_to_client(passing: &Arc<McpMessageForwarder>, news: Sender<ProxyEvent>) {
     let passing = Arc::clone(passing);
     std::thread::spawn(move || {
         let (calls, called) = channel();
         let judge = Arc::clone(&passing);
-        let judge = std::thread::spawn(move || called.iter().for_each(|call| judge.call(call)));
-        let mut lines = Lines::new(std::io::stdin());
+        let judge = std::thread::spawn(move || {
+            called
+                .iter()
+                .for_each(|call| judge.forward_call_if_allowed(call))
+        });
+        let mut lines = WireLineReader::new(std::io::stdin());
         loop {
-            match lines.next() {
-                Line::End => break,
-                line => passing.client_says(line, &calls),
+            match lines.read_next_mcp_line() {
+                McpWireLine::End => break,
+                line => passing.receive_from_client(line, &calls),
             }
         }
         // Who hangs up behind a call has made it all the same.
         drop(calls);
         let _ = judge.join();
-        let _ = news.send(News::ClientGone);
+        let _ = news.send(ProxyEvent::ClientGone);
     });
 }
 
-fn listen_to_server(passing: &Arc<Passing>, answers: PipeReader, news: Sender<News>) {
+fn listen_to_server(
+    passing: &Arc<McpMessageForwarder>,
+    answers: PipeReader,
+    news: Sender<ProxyEvent>,
+) {
     let passing = Arc::clone(passing);
     std::thread::spawn(move || {
-        let mut lines = Lines::new(answers);
-        let mut strays = Strays::default();
+        let mut lines = WireLineReader::new(answers);
+        let mut strays = StrayLineCounter::default();
         let why = loop {
-            let line = match lines.next() {
-                Line::End => break None,
-                Line::TooLong => {
+            let line = match lines.read_next_mcp_line() {
+                McpWireLine::End => break None,
+                McpWireLine::TooLong => {
                     break Some(format!(
-                        "sent a message that cannot be passed on: {TOO_LONG}"
+                        "sent a message that cannot be passed on: {TOO_LONG_TEXT}"
                     ));
                 }
-                Line::Whole(line) if line.trim().is_empty() => continue,
-                Line::Whole(line) => line,
-                Line::Bytes => "bytes that are no UTF-8".to_owned(),
+                McpWireLine::Text(line) if line.trim().is_empty() => continue,
+                McpWireLine::Text(line) => line,
+                McpWireLine::NotUtf8 => "bytes that are no UTF-8".to_owned(),
             };
-            match passing.server_says(&line) {
-                Stray::No => strays.none(),
-                Stray::Yes if strays.one(&line) => {
+            match passing.receive_from_server(&line) {
+                MessageOrStrayLine::Message => strays.reset_stray_count(),
+                MessageOrStrayLine::Stray if strays.count_stray_mcp_line(&line) => {
                     break Some("floods its stdout with what is no MCP message".to_owned());
                 }
-                Stray::Yes => {}
+                MessageOrStrayLine::Stray => {}
             }
         };
-        passing.silent();
-        let _ = news.send(News::Silent(why));
+        passing.mark_server_silent();
+        let _ = news.send(ProxyEvent::ServerSilent(why));
     });
 }
 
 /// How a connection came to its end.
-enum Over {
+enum ConnectionEnd {
     /// The client wants nothing more.
-    HungUp,
+    ClientHungUp,
     /// We are told to go.
-    Told,
+    Terminated,
     /// The server's fault.
-    Server(String),
+    ServerFailed(String),
 }
 
 /// Looks after the server's process.
-struct Watch<'a> {
-    passing: &'a Passing,
+struct ServerMonitor<'a> {
+    passing: &'a McpMessageForwarder,
     shown: &'a str,
     start: Duration,
     kill: Option<ProcessTreeKillHandle>,
 }
 
-impl Watch<'_> {
-    fn until_over(mut self, news: &Receiver<News>) -> Over {
-        let mut over: Option<Over> = None;
+impl ServerMonitor<'_> {
+    fn wait_for_connection_end(mut self, news: &Receiver<ProxyEvent>) -> ConnectionEnd {
+        let mut over: Option<ConnectionEnd> = None;
         let (mut silent, mut ended) = (false, None);
         let mut due: Option<Instant> = None;
         loop {
             match news.recv_timeout(TICK) {
-                Ok(News::ClientGone) => {
-                    over = over.or(Some(Over::HungUp));
-                    self.passing.hang_up();
-                    due = due.or(Instant::now().checked_add(GRACE));
+                Ok(ProxyEvent::ClientGone) => {
+                    over = over.or(Some(ConnectionEnd::ClientHungUp));
+                    self.passing.close_server_stdin();
+                    due = due.or(Instant::now().checked_add(EXIT_GRACE));
                 }
-                Ok(News::Silent(why)) => {
+                Ok(ProxyEvent::ServerSilent(why)) => {
                     silent = true;
                     if let Some(why) = why {
-                        over = Some(Over::Server(self.of_server(&why)));
-                        self.end();
+                        over = Some(ConnectionEnd::ServerFailed(self.server_error_text(&why)));
+                        self.kill_mcp_server();
                     }
                     // Who closes its stdout is on its way out.
-                    due = due.or(Instant::now().checked_add(GRACE));
+                    due = due.or(Instant::now().checked_add(EXIT_GRACE));
                 }
-                Ok(News::Ended(how)) => ended = Some(how),
+                Ok(ProxyEvent::ServerEnded(how)) => ended = Some(how),
                 Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => ended = ended.or(Some(ProcessExit::Lost)),
             }
             if let (true, Some(how)) = (silent, ended) {
-                return over.unwrap_or_else(|| Over::Server(self.of_server(&words(how))));
+                return over.unwrap_or_else(|| {
+                    ConnectionEnd::ServerFailed(self.server_error_text(&process_exit_text(how)))
+                });
             }
-            if signals::cancelled() && over.is_none() {
-                over = Some(Over::Told);
-                self.passing.hang_up();
-                due = due.or(Instant::now().checked_add(GRACE));
+            if signals::is_interrupted_by_signal() && over.is_none() {
+                over = Some(ConnectionEnd::Terminated);
+                self.passing.close_server_stdin();
+                due = due.or(Instant::now().checked_add(EXIT_GRACE));
             }
             let hangs = self.passing.answered.get().is_none()
                 && self
                     .passing
-                    .asked
+                    .first_request_at
                     .get()
                     .is_some_and(|asked| asked.elapsed() >= self.start);
             if hangs && over.is_none() {
-                let span = duration(u64::try_from(self.start.as_millis()).unwrap_or(u64::MAX));
-                over = Some(Over::Server(self.of_server(&format!(
-                    "has not answered within {span} (--start SPAN gives it longer)"
-                ))));
-                self.end();
+                let span =
+                    format_duration(u64::try_from(self.start.as_millis()).unwrap_or(u64::MAX));
+                over = Some(ConnectionEnd::ServerFailed(self.server_error_text(
+                    &format!("has not answered within {span} (--start SPAN gives it longer)"),
+                )));
+                self.kill_mcp_server();
             }
             if due.is_some_and(|due| Instant::now() >= due) {
-                self.end();
+                self.kill_mcp_server();
             }
         }
     }
 
-    fn of_server(&self, why: &str) -> String {
+    fn server_error_text(&self, why: &str) -> String {
         format!("the server '{}' {why}", self.shown)
     }
 
-    fn end(&mut self) {
+    fn kill_mcp_server(&mut self) {
         if let Some(kill) = self.kill.take() {
             kill.kill_process_tree();
         }
     }
 }
 
-fn words(how: ProcessExit) -> String {
+fn process_exit_text(how: ProcessExit) -> String {
     match how {
         ProcessExit::Exited(code) => format!("ended with exit status {code}"),
         ProcessExit::Signalled(signal) => format!("was ended by signal {signal}"),

@@ -11,157 +11,163 @@ use checkrein_adapters::mcp;
 use checkrein_runtime::tool_result_text;
 use serde_json::{Map, Value};
 
-use super::declared::Declared;
-use super::gate::{Gate, Judged, Passed};
-use super::wire::{INVALID, Line, Message, SERVER_FAILED, value};
+use super::declared::ServerDeclaredTools;
+use super::gate::{ForwardedCall, ProxiedCallDecision, ProxyGate};
+use super::wire::{
+    INVALID_REQUEST, JsonRpcMessage, McpWireLine, SERVER_FAILED, parse_raw_json_part,
+};
 use crate::ui;
-use crate::ui::printable::one_line;
+use crate::ui::printable::escape_to_one_line;
 
 /// Lines of a server in a row that are no messages: more are no slip.
 const MAX_STRAY: usize = 1_000;
 /// So many of them are shown.
 const SHOWN_STRAY: usize = 3;
 /// Bytes of one that are shown.
-const STRAY: usize = 200;
+const SHOWN_STRAY_BYTES: usize = 200;
 /// Requests that the server can owe an answer to.
 const MAX_OPEN: usize = 10_000;
 
 /// Calls of one tool with the same arguments that the server can owe an answer to.
-const MAX_ALIKE: usize = 20;
+const MAX_IDENTICAL_OPEN: usize = 20;
 
 /// Both directions.
-pub(super) struct Passing {
-    pub(super) gate: Gate,
+pub(super) struct McpMessageForwarder {
+    pub(super) gate: ProxyGate,
     /// What rules call the server; until then it is known by its program.
-    named: Option<String>,
-    name: OnceLock<String>,
+    given_name: Option<String>,
+    learned_name: OnceLock<String>,
     program: String,
-    declared: Declared,
-    open: Mutex<BTreeMap<String, Open>>,
-    down: Mutex<Option<PipeWriter>>,
+    declared_tools: ServerDeclaredTools,
+    open_requests: Mutex<BTreeMap<String, PendingMcpRequest>>,
+    server_stdin: Mutex<Option<PipeWriter>>,
     /// When the client asked for something first.
-    pub(super) asked: OnceLock<Instant>,
+    pub(super) first_request_at: OnceLock<Instant>,
     /// Whether the server has answered anything.
     pub(super) answered: OnceLock<()>,
     /// Whether it was said that it answers what nobody waits for.
-    unasked: OnceLock<()>,
+    warned_unsolicited: OnceLock<()>,
 }
 
 /// A call that is to be judged.
-pub(super) struct Called {
-    message: Message,
+pub(super) struct QueuedMcpToolCall {
+    message: JsonRpcMessage,
     params: Value,
     tool: String,
     id: Value,
 }
 
 /// What an answer is waited for.
-enum Open {
+enum PendingMcpRequest {
     /// A call that is being judged; the client's id of it.
-    Judged(Value),
+    Evaluating(Value),
     /// A call that was judged; the client's id of it.
-    Call(Value, Box<Passed>),
+    Forwarded(Value, Box<ForwardedCall>),
     /// The client's `initialize` or `server/discover`: the answer names the server.
-    Hello(Value),
+    Handshake(Value),
     /// Anything else of the client's.
     Other(Value),
     /// A list of tools for ourselves, by its number.
-    List(u64),
+    ToolList(u64),
 }
 
 /// What became of a line of the server's.
-pub(super) enum Stray {
+pub(super) enum MessageOrStrayLine {
     /// It was a message.
-    No,
+    Message,
     /// It was none.
-    Yes,
+    Stray,
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Passing {
+impl McpMessageForwarder {
     pub(super) fn new(
-        gate: Gate,
+        gate: ProxyGate,
         down: PipeWriter,
         named: Option<String>,
         program: String,
     ) -> Self {
         Self {
             gate,
-            named,
-            name: OnceLock::new(),
+            given_name: named,
+            learned_name: OnceLock::new(),
             program,
-            declared: Declared::default(),
-            open: Mutex::new(BTreeMap::new()),
-            down: Mutex::new(Some(down)),
-            asked: OnceLock::new(),
+            declared_tools: ServerDeclaredTools::default(),
+            open_requests: Mutex::new(BTreeMap::new()),
+            server_stdin: Mutex::new(Some(down)),
+            first_request_at: OnceLock::new(),
             answered: OnceLock::new(),
-            unasked: OnceLock::new(),
+            warned_unsolicited: OnceLock::new(),
         }
     }
 
-    fn server(&self) -> &str {
-        let named = self.named.as_ref().or_else(|| self.name.get());
+    fn proxied_server_name(&self) -> &str {
+        let named = self.given_name.as_ref().or_else(|| self.learned_name.get());
         named.unwrap_or(&self.program)
     }
 
     /// Nothing more goes to the server. Without waiting: who writes to a server that does not read
     /// holds the line.
-    pub(super) fn hang_up(&self) {
-        if let Ok(mut down) = self.down.try_lock() {
+    pub(super) fn close_server_stdin(&self) {
+        if let Ok(mut down) = self.server_stdin.try_lock() {
             down.take();
         }
     }
 
     /// The server says nothing more.
-    pub(super) fn silent(&self) {
-        self.declared.gone();
+    pub(super) fn mark_server_silent(&self) {
+        self.declared_tools.mark_server_gone();
     }
 
     /// What nobody answered is answered with this.
-    pub(super) fn give_up(&self, why: &str) {
-        for (_, open) in std::mem::take(&mut *lock(&self.open)) {
+    pub(super) fn answer_open_requests_with_error(&self, why: &str) {
+        for (_, open) in std::mem::take(&mut *lock_unpoisoned(&self.open_requests)) {
             let text = format!("checkrein mcp-proxy: {why}");
             match open {
-                Open::Call(id, passed) => {
-                    self.gate.failed(&passed.call, why);
-                    up(&Message::answer(
+                PendingMcpRequest::Forwarded(id, passed) => {
+                    self.gate.record_call_failure(&passed.call, why);
+                    send_to_client(&JsonRpcMessage::json_rpc_result_message(
                         id,
                         &mcp::refusal_result(&text, &Value::Null),
                     ));
                 }
-                Open::Judged(id) => {
-                    up(&Message::answer(
+                PendingMcpRequest::Evaluating(id) => {
+                    send_to_client(&JsonRpcMessage::json_rpc_result_message(
                         id,
                         &mcp::refusal_result(&text, &Value::Null),
                     ));
                 }
-                Open::Hello(id) | Open::Other(id) => {
-                    up(&Message::failure(id, SERVER_FAILED, &text));
+                PendingMcpRequest::Handshake(id) | PendingMcpRequest::Other(id) => {
+                    send_to_client(&JsonRpcMessage::new_json_rpc_error(
+                        id,
+                        SERVER_FAILED,
+                        &text,
+                    ));
                 }
-                Open::List(_) => {}
+                PendingMcpRequest::ToolList(_) => {}
             }
         }
     }
 
     /// A line of the client's. Calls go to who judges them, one after the other: that may take a
     /// while, and nothing else waits for it.
-    pub(super) fn client_says(&self, line: Line, calls: &Sender<Called>) {
+    pub(super) fn receive_from_client(&self, line: McpWireLine, calls: &Sender<QueuedMcpToolCall>) {
         let refused = |text: &str| {
-            up(&Message::failure(
+            send_to_client(&JsonRpcMessage::new_json_rpc_error(
                 Value::Null,
-                INVALID,
+                INVALID_REQUEST,
                 &format!("checkrein mcp-proxy: this message is not passed on: {text}"),
             ));
         };
         let message = match line {
-            Line::End => return,
-            Line::Whole(line) if line.trim().is_empty() => return,
-            Line::Whole(line) => Message::read(&line),
-            Line::Bytes => Err("it is not UTF-8".to_owned()),
-            Line::TooLong => Err(TOO_LONG.to_owned()),
+            McpWireLine::End => return,
+            McpWireLine::Text(line) if line.trim().is_empty() => return,
+            McpWireLine::Text(line) => JsonRpcMessage::parse_json_rpc_line(&line),
+            McpWireLine::NotUtf8 => Err("it is not UTF-8".to_owned()),
+            McpWireLine::TooLong => Err(TOO_LONG_TEXT.to_owned()),
         };
         let message = match message {
             Ok(message) => message,
@@ -172,57 +178,73 @@ impl Passing {
             (Some(method), Some(id)) => {
                 let key = id.to_string();
                 let taken = {
-                    let open = lock(&self.open);
+                    let open = lock_unpoisoned(&self.open_requests);
                     open.contains_key(&key) || open.len() >= MAX_OPEN
                 };
                 if taken {
                     let text =
                         "checkrein mcp-proxy: this id is in use, or too many requests are open";
-                    return up(&Message::failure(id, INVALID, text));
+                    return send_to_client(&JsonRpcMessage::new_json_rpc_error(
+                        id,
+                        INVALID_REQUEST,
+                        text,
+                    ));
                 }
-                if self.asked.get().is_none() {
-                    let _ = self.asked.set(Instant::now());
+                if self.first_request_at.get().is_none() {
+                    let _ = self.first_request_at.set(Instant::now());
                 }
                 if method == "tools/call" {
-                    match called(message, id.clone()) {
+                    match parse_mcp_tool_call(message, id.clone()) {
                         Ok(call) => {
-                            lock(&self.open).insert(key, Open::Judged(id));
+                            lock_unpoisoned(&self.open_requests)
+                                .insert(key, PendingMcpRequest::Evaluating(id));
                             // Who judges them goes after us.
                             let _ = calls.send(call);
                         }
-                        Err(text) => up(&Message::failure(id, INVALID, text)),
+                        Err(text) => send_to_client(&JsonRpcMessage::new_json_rpc_error(
+                            id,
+                            INVALID_REQUEST,
+                            text,
+                        )),
                     }
                     return;
                 }
                 let open = match method {
-                    "initialize" | "server/discover" => Open::Hello(id),
-                    _ => Open::Other(id),
+                    "initialize" | "server/discover" => PendingMcpRequest::Handshake(id),
+                    _ => PendingMcpRequest::Other(id),
                 };
-                lock(&self.open).insert(key, open);
-                self.down(&message);
+                lock_unpoisoned(&self.open_requests).insert(key, open);
+                self.send_to_server(&message);
             }
             (Some("tools/call"), None) => {
                 refused("a call of a tool needs an id, so that it can be answered");
             }
             (Some("notifications/cancelled"), None) => {
-                let params = value(message.params.as_deref());
+                let params = parse_raw_json_part(message.params.as_deref());
                 let key = params.get("requestId").map(Value::to_string);
-                let open = key.and_then(|key| lock(&self.open).remove(&key));
+                let open = key.and_then(|key| lock_unpoisoned(&self.open_requests).remove(&key));
                 match open {
                     // The server does not know of it yet, and will not.
-                    Some(Open::Judged(_)) => return,
-                    Some(Open::Call(_, passed)) => self.gate.failed(&passed.call, CANCELLED),
-                    Some(Open::Hello(_) | Open::Other(_) | Open::List(_)) | None => {}
+                    Some(PendingMcpRequest::Evaluating(_)) => return,
+                    Some(PendingMcpRequest::Forwarded(_, passed)) => {
+                        self.gate.record_call_failure(&passed.call, CANCELLED)
+                    }
+                    Some(
+                        PendingMcpRequest::Handshake(_)
+                        | PendingMcpRequest::Other(_)
+                        | PendingMcpRequest::ToolList(_),
+                    )
+                    | None => {}
                 }
-                self.down(&message);
+                self.send_to_server(&message);
             }
-            (_, _) => self.down(&message),
+            (_, _) => self.send_to_server(&message),
         }
     }
 
     /// Judges a call, and sends it on or answers it.
-    pub(super) fn call(&self, call: Called) {
-        let Called {
+    pub(super) fn forward_call_if_allowed(&self, call: QueuedMcpToolCall) {
+        let QueuedMcpToolCall {
             message,
             params,
             tool,
@@ -235,48 +257,59 @@ impl Passing {
         let meta = params.get("_meta").cloned().unwrap_or_default();
         let ask = |number: u64, params: Value| {
             let id = format!("checkrein/tools/{number}");
-            let request = Message::request(&id, "tools/list", &params);
-            lock(&self.open).insert(Value::from(id).to_string(), Open::List(number));
-            self.down(&request);
+            let request = JsonRpcMessage::new_json_rpc_request(&id, "tools/list", &params);
+            lock_unpoisoned(&self.open_requests).insert(
+                Value::from(id).to_string(),
+                PendingMcpRequest::ToolList(number),
+            );
+            self.send_to_server(&request);
         };
-        let misfit = self
-            .declared
-            .misfit(&tool, &args, &of_protocol(&meta), &ask);
-        let call = self.gate.next_call(self.server(), &tool, args);
+        let misfit = self.declared_tools.check_against_declared_tools(
+            &tool,
+            &args,
+            &mcp_protocol_meta(&meta),
+            &ask,
+        );
+        let call = self
+            .gate
+            .new_mcp_tool_call(self.proxied_server_name(), &tool, args);
         let against = misfit.map(|misfit| misfit.to_string());
-        let against = against.or_else(|| self.refuse_one_more(&call));
-        let judged = self.gate.judge(call, against);
+        let against = against.or_else(|| self.identical_call_refusal(&call));
+        let judged = self.gate.evaluate_mcp_tool_call(call, against);
         let key = id.to_string();
-        let mut open = lock(&self.open);
-        let waits = matches!(open.get(&key), Some(Open::Judged(_)));
+        let mut open = lock_unpoisoned(&self.open_requests);
+        let waits = matches!(open.get(&key), Some(PendingMcpRequest::Evaluating(_)));
         match judged {
-            Judged::Refused(text) if waits => {
+            ProxiedCallDecision::Refused(text) if waits => {
                 open.remove(&key);
                 drop(open);
-                up(&Message::answer(id, &mcp::refusal_result(&text, &meta)));
+                send_to_client(&JsonRpcMessage::json_rpc_result_message(
+                    id,
+                    &mcp::refusal_result(&text, &meta),
+                ));
             }
-            Judged::Runs(passed) if waits => {
-                open.insert(key, Open::Call(id, Box::new(passed)));
+            ProxiedCallDecision::Forward(passed) if waits => {
+                open.insert(key, PendingMcpRequest::Forwarded(id, Box::new(passed)));
                 drop(open);
                 // What was judged is what is sent.
-                self.down(&message.with_params(&params));
+                self.send_to_server(&message.with_json_rpc_params(&params));
             }
-            Judged::Refused(_) => {}
-            Judged::Runs(passed) => {
+            ProxiedCallDecision::Refused(_) => {}
+            ProxiedCallDecision::Forward(passed) => {
                 drop(open);
-                self.gate.failed(&passed.call, CANCELLED);
+                self.gate.record_call_failure(&passed.call, CANCELLED);
             }
         }
     }
 
     /// Why this call is not sent, if the server owes answers to as many of exactly this kind as it
     /// may. Other calls between them hide none: a detector looks at the last thirty only.
-    fn refuse_one_more(&self, call: &mcp::McpToolCall) -> Option<String> {
+    fn identical_call_refusal(&self, call: &mcp::McpToolCall) -> Option<String> {
         let digest = call.call_digest();
-        let open = lock(&self.open);
-        let alike = |open: &&Open| matches!(open, Open::Call(_, passed) if passed.digest == digest);
+        let open = lock_unpoisoned(&self.open_requests);
+        let alike = |open: &&PendingMcpRequest| matches!(open, PendingMcpRequest::Forwarded(_, passed) if passed.digest == digest);
         let alike = open.values().filter(alike).count();
-        (alike >= MAX_ALIKE).then(|| {
+        (alike >= MAX_IDENTICAL_OPEN).then(|| {
             format!(
                 "{alike} calls exactly like this one have not come back; it is not sent before one of them has. Wait, or try something else"
             )
@@ -284,10 +317,10 @@ impl Passing {
     }
 
     /// To the server.
-    fn down(&self, message: &Message) {
-        let mut down = lock(&self.down);
+    fn send_to_server(&self, message: &JsonRpcMessage) {
+        let mut down = lock_unpoisoned(&self.server_stdin);
         if let Some(pipe) = down.as_mut()
-            && pipe.write_all(&message.line()).is_err()
+            && pipe.write_all(&message.to_json_rpc_line()).is_err()
         {
             // It is gone, or going: what is open is answered when that is known.
             down.take();
@@ -295,72 +328,85 @@ impl Passing {
     }
 
     /// A line of the server's.
-    pub(super) fn server_says(&self, line: &str) -> Stray {
-        let Ok(message) = Message::read(line) else {
-            return Stray::Yes;
+    pub(super) fn receive_from_server(&self, line: &str) -> MessageOrStrayLine {
+        let Ok(message) = JsonRpcMessage::parse_json_rpc_line(line) else {
+            return MessageOrStrayLine::Stray;
         };
         let _ = self.answered.set(());
         if message.method.as_deref() == Some("notifications/tools/list_changed") {
-            self.declared.forget();
+            self.declared_tools.forget_declared_tools();
         }
-        let open = match (&message.method, message.key()) {
-            (None, Some(key)) => self.waits_for(&key),
+        let open = match (&message.method, message.correlation_key()) {
+            (None, Some(key)) => self.take_request_awaiting_reply(&key),
             _ => None,
         };
         // There are readers to whom a request with a result is an answer.
         let answers =
             message.method.is_none() || message.result.is_some() || message.error.is_some();
-        if open.is_none() && answers && self.gate.rewrites() {
-            self.is_unasked();
-            return Stray::No;
+        if open.is_none() && answers && self.gate.middleware_rewrites_results() {
+            self.warn_unsolicited_answer();
+            return MessageOrStrayLine::Message;
         }
         match open {
-            Some(Open::List(number)) => {
-                let page = value(message.result.as_deref());
-                self.learn_name(&page);
+            Some(PendingMcpRequest::ToolList(number)) => {
+                let page = parse_raw_json_part(message.result.as_deref());
+                self.learn_server_name(&page);
                 let answer = message.result.is_some().then_some(page);
-                self.declared.page(number, answer.ok_or(()));
-                return Stray::No;
+                self.declared_tools
+                    .receive_tool_page(number, answer.ok_or(()));
+                return MessageOrStrayLine::Message;
             }
-            Some(Open::Call(_, passed)) => return self.result(line, message, &passed),
-            Some(Open::Hello(_)) => self.learn_name(&value(message.result.as_deref())),
-            Some(Open::Judged(_) | Open::Other(_)) | None => {}
+            Some(PendingMcpRequest::Forwarded(_, passed)) => {
+                return self.forward_result(line, message, &passed);
+            }
+            Some(PendingMcpRequest::Handshake(_)) => {
+                self.learn_server_name(&parse_raw_json_part(message.result.as_deref()))
+            }
+            Some(PendingMcpRequest::Evaluating(_) | PendingMcpRequest::Other(_)) | None => {}
         }
-        up_as_it_is(line);
-        Stray::No
+        send_line_to_client(line);
+        MessageOrStrayLine::Message
     }
 
     /// Who waits for this answer.
-    fn waits_for(&self, key: &str) -> Option<Open> {
-        let mut open = lock(&self.open);
+    fn take_request_awaiting_reply(&self, key: &str) -> Option<PendingMcpRequest> {
+        let mut open = lock_unpoisoned(&self.open_requests);
         // The server has not heard of a call that is being judged.
-        let early = matches!(open.get(key), Some(Open::Judged(_)));
-        match early && self.gate.rewrites() {
+        let early = matches!(open.get(key), Some(PendingMcpRequest::Evaluating(_)));
+        match early && self.gate.middleware_rewrites_results() {
             true => None,
             false => open.remove(key),
         }
     }
 
     /// The server answers what nobody waits for, and middleware would not see it.
-    fn is_unasked(&self) {
-        if self.unasked.set(()).is_ok() {
-            ui::say(
+    fn warn_unsolicited_answer(&self) {
+        if self.warned_unsolicited.set(()).is_ok() {
+            ui::print_wrapped_to_stderr(
                 "checkrein mcp-proxy: the server sent an answer that nobody waits for; such answers are not passed on, as middleware looks at results",
             );
         }
     }
 
-    fn result(&self, line: &str, message: Message, passed: &Passed) -> Stray {
-        let error = message.error.as_deref().map(|error| value(Some(error)));
-        let mut result = value(message.result.as_deref());
+    fn forward_result(
+        &self,
+        line: &str,
+        message: JsonRpcMessage,
+        passed: &ForwardedCall,
+    ) -> MessageOrStrayLine {
+        let error = message
+            .error
+            .as_deref()
+            .map(|error| parse_raw_json_part(Some(error)));
+        let mut result = parse_raw_json_part(message.result.as_deref());
         let answer = match &error {
             Some(error) => Err(error),
             None => Ok(&result),
         };
-        let given = self.gate.returned(&passed.call, answer);
+        let given = self.gate.record_mcp_call_result(&passed.call, answer);
         if given.is_none() && passed.advice.is_none() {
-            up_as_it_is(line);
-            return Stray::No;
+            send_line_to_client(line);
+            return MessageOrStrayLine::Message;
         }
         let id = message.id.unwrap_or_default();
         match error {
@@ -371,7 +417,7 @@ impl Passing {
                 if let Some(advice) = &passed.advice {
                     mcp::append_nudge_to_tool_result(&mut result, advice);
                 }
-                up(&Message::answer(id, &result));
+                send_to_client(&JsonRpcMessage::json_rpc_result_message(id, &result));
             }
             Some(error) => {
                 let code = error.get("code").and_then(Value::as_i64);
@@ -379,14 +425,18 @@ impl Passing {
                 let said = tool_result_text(given.as_ref().unwrap_or(&error));
                 let advice = passed.advice.as_deref().map(|advice| format!("\n{advice}"));
                 let text = said + &advice.unwrap_or_default();
-                up(&Message::failure(id, code.unwrap_or(SERVER_FAILED), &text));
+                send_to_client(&JsonRpcMessage::new_json_rpc_error(
+                    id,
+                    code.unwrap_or(SERVER_FAILED),
+                    &text,
+                ));
             }
         }
-        Stray::No
+        MessageOrStrayLine::Message
     }
 
     /// The name that the server gives itself, the first time it does.
-    fn learn_name(&self, result: &Value) {
+    fn learn_server_name(&self, result: &Value) {
         let info = result.get("serverInfo").or_else(|| {
             result
                 .get("_meta")?
@@ -396,14 +446,17 @@ impl Passing {
             .and_then(|info| info.get("name"))
             .and_then(Value::as_str);
         if let Some(name) = name.filter(|name| !name.is_empty()) {
-            let _ = self.name.set(name.to_owned());
+            let _ = self.learned_name.set(name.to_owned());
         }
     }
 }
 
 /// A call, if it can be one; else what is wrong with it.
-fn called(message: Message, id: Value) -> Result<Called, &'static str> {
-    let params = value(message.params.as_deref());
+fn parse_mcp_tool_call(
+    message: JsonRpcMessage,
+    id: Value,
+) -> Result<QueuedMcpToolCall, &'static str> {
+    let params = parse_raw_json_part(message.params.as_deref());
     let tool = params.get("name").and_then(Value::as_str);
     let tool = tool
         .ok_or("checkrein mcp-proxy: a call of a tool names it in params.name")?
@@ -416,7 +469,7 @@ fn called(message: Message, id: Value) -> Result<Called, &'static str> {
     if double("name") || double("arguments") {
         return Err("checkrein mcp-proxy: params has two spellings of name or arguments");
     }
-    Ok(Called {
+    Ok(QueuedMcpToolCall {
         message,
         params,
         tool,
@@ -428,32 +481,32 @@ fn called(message: Message, id: Value) -> Result<Called, &'static str> {
 const CANCELLED: &str = "cancelled";
 
 /// What is said of a message that is too long.
-pub(super) const TOO_LONG: &str = "it is longer than 32 MiB";
+pub(super) const TOO_LONG_TEXT: &str = "it is longer than 32 MiB";
 
 /// Counts what a server prints that is no message.
 #[derive(Default)]
-pub(super) struct Strays {
+pub(super) struct StrayLineCounter {
     in_a_row: usize,
     shown: usize,
 }
 
-impl Strays {
+impl StrayLineCounter {
     /// It was one.
-    pub(super) fn none(&mut self) {
+    pub(super) fn reset_stray_count(&mut self) {
         self.in_a_row = 0;
     }
 
     /// It was none; whether that is too much.
-    pub(super) fn one(&mut self, line: &str) -> bool {
+    pub(super) fn count_stray_mcp_line(&mut self, line: &str) -> bool {
         self.in_a_row += 1;
         if self.shown < SHOWN_STRAY {
             self.shown += 1;
             let head = line
-                .get(..line.floor_char_boundary(STRAY))
+                .get(..line.floor_char_boundary(SHOWN_STRAY_BYTES))
                 .unwrap_or_default();
-            ui::say(&format!(
+            ui::print_wrapped_to_stderr(&format!(
                 "checkrein mcp-proxy: the server printed something that is no message, and it is not passed on: {}",
-                one_line(head)
+                escape_to_one_line(head)
             ));
         }
         self.in_a_row > MAX_STRAY
@@ -461,7 +514,7 @@ impl Strays {
 }
 
 /// What each request says of the protocol since 2026-07-28: ours says the same as the client's.
-fn of_protocol(meta: &Value) -> Value {
+fn mcp_protocol_meta(meta: &Value) -> Value {
     let Value::Object(meta) = meta else {
         return Value::Null;
     };
@@ -478,10 +531,10 @@ fn of_protocol(meta: &Value) -> Value {
 }
 
 /// To the client.
-fn up(message: &Message) {
-    ui::answer_bytes(&message.line());
+fn send_to_client(message: &JsonRpcMessage) {
+    ui::write_stdout_bytes(&message.to_json_rpc_line());
 }
 
-fn up_as_it_is(line: &str) {
-    ui::answer_bytes(format!("{line}\n").as_bytes());
+fn send_line_to_client(line: &str) {
+    ui::write_stdout_bytes(format!("{line}\n").as_bytes());
 }

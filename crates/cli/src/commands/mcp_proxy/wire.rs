@@ -11,17 +11,17 @@ use serde_json::value::RawValue;
 pub(super) const MAX_LINE: usize = 32 << 20;
 
 /// What JSON-RPC calls a message that is none.
-pub(super) const INVALID: i64 = -32600;
+pub(super) const INVALID_REQUEST: i64 = -32600;
 /// For what the server is to blame for.
 pub(super) const SERVER_FAILED: i64 = -32000;
 
 /// What was read.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line {
+pub(super) enum McpWireLine {
     /// Without its newline.
-    Whole(String),
+    Text(String),
     /// No text.
-    Bytes,
+    NotUtf8,
     /// What is left of it is passed over with the next reading.
     TooLong,
     /// Nothing more comes.
@@ -29,26 +29,26 @@ pub(super) enum Line {
 }
 
 /// Lines of a stream.
-pub(super) struct Lines<R> {
+pub(super) struct WireLineReader<R> {
     from: BufReader<R>,
     /// The rest of a line that was too long is to come.
-    skips: bool,
+    skipping_rest: bool,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> WireLineReader<R> {
     pub(super) fn new(from: R) -> Self {
         Self {
             from: BufReader::with_capacity(64 << 10, from),
-            skips: false,
+            skipping_rest: false,
         }
     }
 
     /// The next one. Whoever cannot be read has nothing more to say.
-    pub(super) fn next(&mut self) -> Line {
+    pub(super) fn read_next_mcp_line(&mut self) -> McpWireLine {
         let mut line = Vec::new();
         loop {
             let Ok(bytes) = self.from.fill_buf() else {
-                return Line::End;
+                return McpWireLine::End;
             };
             let newline = bytes.iter().position(|byte| *byte == b'\n');
             let (part, used) = match newline {
@@ -56,19 +56,21 @@ impl<R: Read> Lines<R> {
                 None => (bytes, bytes.len()),
             };
             let too_long = line.len() + part.len() > MAX_LINE;
-            if !self.skips && !too_long {
+            if !self.skipping_rest && !too_long {
                 line.extend_from_slice(part);
             }
             self.from.consume(used);
-            match (newline.is_some() || used == 0, self.skips) {
+            match (newline.is_some() || used == 0, self.skipping_rest) {
                 _ if too_long => {
-                    self.skips = newline.is_none();
-                    return Line::TooLong;
+                    self.skipping_rest = newline.is_none();
+                    return McpWireLine::TooLong;
                 }
                 (false, _) => {}
-                (true, true) if used > 0 => self.skips = false,
-                (true, _) if used == 0 && line.is_empty() => return Line::End,
-                (true, _) => return String::from_utf8(line).map_or(Line::Bytes, Line::Whole),
+                (true, true) if used > 0 => self.skipping_rest = false,
+                (true, _) if used == 0 && line.is_empty() => return McpWireLine::End,
+                (true, _) => {
+                    return String::from_utf8(line).map_or(McpWireLine::NotUtf8, McpWireLine::Text);
+                }
             }
         }
     }
@@ -77,8 +79,8 @@ impl<R: Read> Lines<R> {
 /// A message, its parts as they were written. A part that is there twice makes it unreadable: two
 /// readers could take two different ones.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Message {
-    jsonrpc: Version,
+pub(super) struct JsonRpcMessage {
+    jsonrpc: JsonRpcVersion,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) id: Option<Value>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,14 +94,14 @@ pub(super) struct Message {
 }
 
 #[derive(Debug, Deserialize, Serialize)]
-enum Version {
+enum JsonRpcVersion {
     #[serde(rename = "2.0")]
     Two,
 }
 
-impl Message {
+impl JsonRpcMessage {
     /// Reads one; else what is wrong with it.
-    pub(super) fn read(line: &str) -> Result<Self, String> {
+    pub(super) fn parse_json_rpc_line(line: &str) -> Result<Self, String> {
         match line.trim_start().chars().next() {
             Some('{') => serde_json::from_str(line).map_err(|error| error.to_string()),
             Some('[') => Err(
@@ -110,9 +112,9 @@ impl Message {
         }
     }
 
-    pub(super) fn request(id: &str, method: &str, params: &Value) -> Self {
+    pub(super) fn new_json_rpc_request(id: &str, method: &str, params: &Value) -> Self {
         Self {
-            jsonrpc: Version::Two,
+            jsonrpc: JsonRpcVersion::Two,
             id: Some(Value::from(id)),
             method: Some(method.to_owned()),
             params: serde_json::value::to_raw_value(params).ok(),
@@ -121,9 +123,9 @@ impl Message {
         }
     }
 
-    pub(super) fn answer(id: Value, result: &Value) -> Self {
+    pub(super) fn json_rpc_result_message(id: Value, result: &Value) -> Self {
         Self {
-            jsonrpc: Version::Two,
+            jsonrpc: JsonRpcVersion::Two,
             id: Some(id),
             method: None,
             params: None,
@@ -132,10 +134,10 @@ impl Message {
         }
     }
 
-    pub(super) fn failure(id: Value, code: i64, text: &str) -> Self {
+    pub(super) fn new_json_rpc_error(id: Value, code: i64, text: &str) -> Self {
         let error = serde_json::json!({ "code": code, "message": text });
         Self {
-            jsonrpc: Version::Two,
+            jsonrpc: JsonRpcVersion::Two,
             id: Some(id),
             method: None,
             params: None,
@@ -145,13 +147,13 @@ impl Message {
     }
 
     /// The same with other parameters.
-    pub(super) fn with_params(mut self, params: &Value) -> Self {
+    pub(super) fn with_json_rpc_params(mut self, params: &Value) -> Self {
         self.params = serde_json::value::to_raw_value(params).ok();
         self
     }
 
     /// As a line of its own.
-    pub(super) fn line(&self) -> Vec<u8> {
+    pub(super) fn to_json_rpc_line(&self) -> Vec<u8> {
         // Texts and JSON values can be written as JSON.
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');
@@ -159,13 +161,13 @@ impl Message {
     }
 
     /// What the answer to it is known by; `None` for what is not answered.
-    pub(super) fn key(&self) -> Option<String> {
+    pub(super) fn correlation_key(&self) -> Option<String> {
         self.id.as_ref().map(Value::to_string)
     }
 }
 
 /// The value of a part; null if it is missing.
-pub(super) fn value(part: Option<&RawValue>) -> Value {
+pub(super) fn parse_raw_json_part(part: Option<&RawValue>) -> Value {
     part.and_then(|part| serde_json::from_str(part.get()).ok())
         .unwrap_or_default()
 }
@@ -181,26 +183,27 @@ mod tests {
         let mut text = b"a\n\n\xff\n".to_vec();
         text.extend(long);
         text.extend(b"last");
-        let mut lines = Lines::new(text.as_slice());
-        let whole = |text: &str| Line::Whole(text.to_owned());
+        let mut lines = WireLineReader::new(text.as_slice());
+        let whole = |text: &str| McpWireLine::Text(text.to_owned());
         for expected in [
             whole("a"),
             whole(""),
-            Line::Bytes,
-            Line::TooLong,
+            McpWireLine::NotUtf8,
+            McpWireLine::TooLong,
             whole("c"),
             whole("last"),
-            Line::End,
+            McpWireLine::End,
         ] {
-            assert_eq!(lines.next(), expected);
+            assert_eq!(lines.read_next_mcp_line(), expected);
         }
     }
 
     #[test]
     fn a_message_has_one_reading() {
         let check = |line: &str, expected: Option<&str>| {
-            let read = Message::read(line).ok();
-            let written = read.map(|message| String::from_utf8(message.line()).unwrap());
+            let read = JsonRpcMessage::parse_json_rpc_line(line).ok();
+            let written =
+                read.map(|message| String::from_utf8(message.to_json_rpc_line()).unwrap());
             assert_eq!(written.as_deref().map(str::trim_end), expected, "{line}");
         };
         check(

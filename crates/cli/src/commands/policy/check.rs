@@ -10,36 +10,36 @@ use checkrein_execpolicy::{
 use checkrein_runtime::config::TaskDriver;
 use serde_json::{Value, json};
 
-use super::{paint, word};
-use crate::args::PolicyCheck;
+use super::{rule_decision_name, rule_decision_paint};
+use crate::args::PolicyCheckArgs;
 use crate::locate::{self, CONFIG};
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
+use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 use crate::{exit_code, ui};
 
 /// A command is shown at least so wide.
-const LEAST_COMMAND: usize = 16;
+const MIN_COMMAND_COLUMNS: usize = 16;
 /// Where nobody's terminal says how wide it is.
-const WIDE: usize = 200;
+const DEFAULT_WIDTH: usize = 200;
 
-pub(super) fn run(args: &PolicyCheck) -> Result<ExitCode, CommandError> {
-    let rules = rules(args)?;
+pub(super) fn run_policy_check(args: &PolicyCheckArgs) -> Result<ExitCode, CommandError> {
+    let rules = load_rules(args)?;
     let facts = match &args.script {
         Some(script) => evaluate_script(&rules, script),
         None => evaluate_argv(&rules, &args.command),
     };
-    let judged: Vec<Judged<'_>> = facts
+    let judged: Vec<MatchedCommand<'_>> = facts
         .commands
         .iter()
-        .map(|fact| Judged::of(fact, &rules))
+        .map(|fact| MatchedCommand::match_command_to_rules(fact, &rules))
         .collect();
     if args.json {
-        ui::json(&document(&facts, &judged, args.script.is_some()));
+        ui::print_json(&policy_check_json(&facts, &judged, args.script.is_some()));
     } else {
-        print(&facts, &judged);
+        print_policy_check(&facts, &judged);
     }
-    Ok(exit_code::exit(match facts.rule {
+    Ok(exit_code::to_exit_code(match facts.rule {
         None | Some(RuleDecision::Allow) => exit_code::YES,
         Some(RuleDecision::Prompt) => exit_code::INCONCLUSIVE,
         Some(RuleDecision::Forbidden) => exit_code::FORBIDDEN,
@@ -47,24 +47,25 @@ pub(super) fn run(args: &PolicyCheck) -> Result<ExitCode, CommandError> {
 }
 
 /// Those that were named, else what a session beginning here is sealed with.
-fn rules(args: &PolicyCheck) -> Result<RuleSet, CommandError> {
+fn load_rules(args: &PolicyCheckArgs) -> Result<RuleSet, CommandError> {
     if !args.rules.is_empty() {
-        let files = super::read_all(&args.rules)?;
-        let here = super::here()?;
+        let files = super::read_rules_files(&args.rules)?;
+        let here = super::program_path_base_of_current_dir()?;
         return Ok(checkrein_execpolicy::compile_rules_with_base_folder(
-            &super::borrowed(&files),
+            &super::as_str_pairs(&files),
             &here,
         )?);
     }
-    let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
-    let compiled = located.compile(TaskDriver::Hook)?;
+    let located =
+        locate::locate_project_with_profile(&std::env::current_dir()?, args.profile.as_deref());
+    let compiled = located.compile_policy(TaskDriver::Hook)?;
     for warning in &compiled.warnings {
-        ui::say(&format!("checkrein: {warning}"));
+        ui::print_wrapped_to_stderr(&format!("checkrein: {warning}"));
     }
     let rules = RuleSet::deserialize_rule_set(&compiled.policy.rules)
-        .map_err(|error| CommandError::failed(error.to_string()))?;
+        .map_err(|error| CommandError::command_failed_error(error.to_string()))?;
     if rules.is_empty() && !rules.asks_person_on_hazardous_commands() {
-        ui::say(&format!(
+        ui::print_wrapped_to_stderr(&format!(
             "checkrein: no rules are loaded; name files with --rules, or in {CONFIG}: [policy] rules = [\"rules/*.rules\"]"
         ));
     }
@@ -72,13 +73,13 @@ fn rules(args: &PolicyCheck) -> Result<RuleSet, CommandError> {
 }
 
 /// A command with the rules that hold for it.
-struct Judged<'f> {
+struct MatchedCommand<'f> {
     fact: &'f CommandWithRuleDecision,
     matches: Vec<MatchedRule>,
 }
 
-impl<'f> Judged<'f> {
-    fn of(fact: &'f CommandWithRuleDecision, rules: &RuleSet) -> Self {
+impl<'f> MatchedCommand<'f> {
+    fn match_command_to_rules(fact: &'f CommandWithRuleDecision, rules: &RuleSet) -> Self {
         // A word that is not known is no word of a rule, however it is written.
         let matches = match fact.rule {
             None => Vec::new(),
@@ -87,16 +88,16 @@ impl<'f> Judged<'f> {
         Self { fact, matches }
     }
 
-    fn json(&self) -> Value {
+    fn to_json(&self) -> Value {
         json!({
             "argv": self.fact.argv,
             "decision": self.fact.rule,
-            "matchedRules": self.rules(),
+            "matchedRules": self.rule_matches_in_codex_format(),
         })
     }
 
     /// In the shape of Codex.
-    fn rules(&self) -> Vec<CodexFormatRuleMatch<'_>> {
+    fn rule_matches_in_codex_format(&self) -> Vec<CodexFormatRuleMatch<'_>> {
         let program = self.fact.argv.first().map(String::as_str);
         self.matches
             .iter()
@@ -111,16 +112,20 @@ impl<'f> Judged<'f> {
     }
 
     /// The rule that decides.
-    fn decisive(&self) -> Option<&MatchedRule> {
+    fn deciding_rule_match(&self) -> Option<&MatchedRule> {
         let weight = |hit: &&MatchedRule| (hit.decision, hit.matched_prefix.len());
         self.matches.iter().max_by_key(weight)
     }
 }
 
-fn document(facts: &ToolRequestFacts, judged: &[Judged<'_>], script: bool) -> Value {
+fn policy_check_json(
+    facts: &ToolRequestFacts,
+    judged: &[MatchedCommand<'_>],
+    script: bool,
+) -> Value {
     let mut document = json!({
         "schema": "checkrein/policy-check/1",
-        "commands": judged.iter().map(Judged::json).collect::<Vec<_>>(),
+        "commands": judged.iter().map(MatchedCommand::to_json).collect::<Vec<_>>(),
         "unresolved": facts.unresolved,
         "reason": facts.reason,
     });
@@ -130,47 +135,57 @@ fn document(facts: &ToolRequestFacts, judged: &[Judged<'_>], script: bool) -> Va
             fields.insert("decision".to_owned(), json!(facts.rule));
         }
         if !script {
-            let all: Vec<CodexFormatRuleMatch<'_>> =
-                judged.iter().flat_map(Judged::rules).collect();
+            let all: Vec<CodexFormatRuleMatch<'_>> = judged
+                .iter()
+                .flat_map(MatchedCommand::rule_matches_in_codex_format)
+                .collect();
             fields.insert("matchedRules".to_owned(), json!(all));
         }
     }
     document
 }
 
-fn print(facts: &ToolRequestFacts, judged: &[Judged<'_>]) {
+fn print_policy_check(facts: &ToolRequestFacts, judged: &[MatchedCommand<'_>]) {
     let verdict = match facts.rule {
-        Some(decision) => Line::painted(paint(decision), word(decision)),
-        None => Line::painted(Paint::Strong, "no rule says anything"),
+        Some(decision) => StyledLine::line_from_styled_text(
+            rule_decision_paint(decision),
+            rule_decision_name(decision),
+        ),
+        None => StyledLine::line_from_styled_text(Paint::Strong, "no rule says anything"),
     };
-    ui::answer(match &facts.reason {
-        Some(reason) => verdict.with(": ").with(reason),
+    ui::print_output_line(match &facts.reason {
+        Some(reason) => verdict.append_plain_text(": ").append_plain_text(reason),
         None => verdict,
     });
     if judged.len() > 1 || judged.iter().any(|one| !one.matches.is_empty()) {
-        ui::answer("");
-        for line in table(judged, ui::width()) {
-            ui::answer(line);
+        ui::print_output_line("");
+        for line in command_decision_table(judged, ui::stdout_width()) {
+            ui::print_output_line(line);
         }
     }
     for piece in &facts.unresolved {
-        let line = format!("cannot be read beforehand: {}", one_line(piece));
-        ui::answer(Line::painted(Paint::Warn, &line));
+        let line = format!(
+            "cannot be read beforehand: {}",
+            control_chars_to_spaces(piece)
+        );
+        ui::print_output_line(StyledLine::line_from_styled_text(Paint::Warn, &line));
     }
 }
 
 /// What each command is answered, by which rule and why.
-fn table(judged: &[Judged<'_>], width: Option<usize>) -> Vec<Line> {
+fn command_decision_table(judged: &[MatchedCommand<'_>], width: Option<usize>) -> Vec<StyledLine> {
     let rows: Vec<[String; 4]> = judged
         .iter()
         .map(|one| {
-            let hit = one.decisive();
+            let hit = one.deciding_rule_match();
             [
-                one_line(&quoted(&one.fact.argv)),
-                one.fact.rule.map_or("-", word).to_owned(),
-                hit.map_or_else(String::new, |hit| one_line(&quoted(&hit.matched_prefix))),
+                control_chars_to_spaces(&quote_command_words(&one.fact.argv)),
+                one.fact.rule.map_or("-", rule_decision_name).to_owned(),
+                hit.map_or_else(String::new, |hit| {
+                    control_chars_to_spaces(&quote_command_words(&hit.matched_prefix))
+                }),
                 hit.and_then(|hit| hit.justification.as_deref())
-                    .map_or_else(String::new, one_line),
+                    .map_or_else(String::new, control_chars_to_spaces),
             ]
         })
         .collect();
@@ -179,15 +194,15 @@ fn table(judged: &[Judged<'_>], width: Option<usize>) -> Vec<Line> {
         std::iter::once(&heads)
             .chain(&rows)
             .filter_map(|row| row.get(column))
-            .map(|cell| Line::from(cell).columns())
+            .map(|cell| StyledLine::from(cell).line_display_width())
             .max()
             .unwrap_or(0)
     };
-    let width = width.unwrap_or(WIDE);
+    let width = width.unwrap_or(DEFAULT_WIDTH);
     let (answer, rule) = (widest(1), widest(2).min(width / 4));
     // The command gives way first, then the reason.
     let rest = width.saturating_sub(answer + rule + 6);
-    let command = widest(0).min((rest / 2).max(LEAST_COMMAND));
+    let command = widest(0).min((rest / 2).max(MIN_COMMAND_COLUMNS));
     let why = rest.saturating_sub(command);
     let mut lines = Vec::new();
     for (at, row) in std::iter::once(&heads).chain(&rows).enumerate() {
@@ -197,20 +212,22 @@ fn table(judged: &[Judged<'_>], width: Option<usize>) -> Vec<Line> {
             .and_then(|one| one.fact.rule);
         let [command_cell, answer_cell, rule_cell, why_cell] = row;
         let answer_cell = match decision {
-            Some(decision) => Line::painted(paint(decision), answer_cell),
-            None => Line::from(answer_cell),
+            Some(decision) => {
+                StyledLine::line_from_styled_text(rule_decision_paint(decision), answer_cell)
+            }
+            None => StyledLine::from(answer_cell),
         };
-        let line = Line::from(command_cell)
-            .padded(command)
-            .with("  ")
-            .then(answer_cell.padded(answer))
-            .with("  ")
-            .then(Line::from(rule_cell).padded(rule))
-            .with("  ")
-            .then(Line::from(why_cell).cut(why))
-            .trimmed();
+        let line = StyledLine::from(command_cell)
+            .pad_or_cut_to_width(command)
+            .append_plain_text("  ")
+            .append_styled(answer_cell.pad_or_cut_to_width(answer))
+            .append_plain_text("  ")
+            .append_styled(StyledLine::from(rule_cell).pad_or_cut_to_width(rule))
+            .append_plain_text("  ")
+            .append_styled(StyledLine::from(why_cell).truncated_to_width(why))
+            .without_trailing_blanks();
         lines.push(match at {
-            0 => Line::painted(Paint::Dim, &line.plain()),
+            0 => StyledLine::line_from_styled_text(Paint::Dim, &line.text_without_styling()),
             _ => line,
         });
     }
@@ -218,7 +235,7 @@ fn table(judged: &[Judged<'_>], width: Option<usize>) -> Vec<Line> {
 }
 
 /// Words as they would be typed; what is not known of one (`$X`) stays as it was written.
-fn quoted(words: &[String]) -> String {
+fn quote_command_words(words: &[String]) -> String {
     let quoted = |word: &String| {
         let plain = !word.is_empty() && !word.contains([' ', '\t', '\n', '\'', '"', ';', '&', '|']);
         match shlex::try_quote(word) {
@@ -229,7 +246,7 @@ fn quoted(words: &[String]) -> String {
     words.iter().map(quoted).collect::<Vec<_>>().join(" ")
 }
 
-fn one_line(text: &str) -> String {
+fn control_chars_to_spaces(text: &str) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(plain).collect()
 }

@@ -6,17 +6,19 @@ use std::process::ExitCode;
 
 use checkrein_execpolicy::compile_rules_with_base_folder;
 
-use crate::args::PolicyCheck;
+use crate::args::PolicyCheckArgs;
 use crate::ui::errors::CommandError;
 use crate::{exit_code, ui};
 
-pub(super) fn run(args: &PolicyCheck) -> Result<ExitCode, CommandError> {
-    let here = super::here()?;
+pub(super) fn run_codex_style_policy_check(
+    args: &PolicyCheckArgs,
+) -> Result<ExitCode, CommandError> {
+    let here = super::program_path_base_of_current_dir()?;
     let mut files = Vec::new();
     let mut unread = None;
     for path in &args.rules {
         let name = path.display().to_string();
-        match super::read(path) {
+        match super::read_bounded_file(path) {
             Ok(text) => files.push((name, text)),
             Err(error) => {
                 unread = Some((name, error.to_string()));
@@ -25,32 +27,36 @@ pub(super) fn run(args: &PolicyCheck) -> Result<ExitCode, CommandError> {
         }
     }
     // One file after the other: what is wrong in an earlier one is said first.
-    let rules = match compile_rules_with_base_folder(&super::borrowed(&files), &here) {
+    let rules = match compile_rules_with_base_folder(&super::as_str_pairs(&files), &here) {
         Ok(rules) => rules,
         Err(error) => {
             let file = error.rules_file_with_error().unwrap_or_default();
-            return Ok(refused("parse", file, &error.error_in_codex_words()));
+            return Ok(print_codex_style_error(
+                "parse",
+                file,
+                &error.error_in_codex_words(),
+            ));
         }
     };
     if let Some((name, why)) = unread {
-        return Ok(refused("read", &name, &why));
+        return Ok(print_codex_style_error("read", &name, &why));
     }
     let resolve = args.resolve_host_executables.then_some(&here);
     // Theirs to the byte, whatever the command holds.
     let document = rules
         .check_like_codex_execpolicy(&args.command, resolve)
         .to_codex_check_json();
-    ui::answer_bytes(format!("{document}\n").as_bytes());
-    Ok(exit_code::exit(exit_code::YES))
+    ui::write_stdout_bytes(format!("{document}\n").as_bytes());
+    Ok(exit_code::to_exit_code(exit_code::YES))
 }
 
-fn refused(what: &str, file: &str, cause: &str) -> ExitCode {
+fn print_codex_style_error(what: &str, file: &str, cause: &str) -> ExitCode {
     let cause = cause.replace('\n', "\n    ");
     let text = format!("Error: failed to {what} policy at {file}\n\nCaused by:\n    {cause}");
     // Who compares gets it as it is; a terminal gets nothing that steers it.
     match std::io::stderr().is_terminal() {
-        true => ui::say(&text),
-        false => ui::say_bytes((text + "\n").as_bytes()),
+        true => ui::print_wrapped_to_stderr(&text),
+        false => ui::write_stderr_bytes((text + "\n").as_bytes()),
     }
-    exit_code::exit(exit_code::NO)
+    exit_code::to_exit_code(exit_code::NO)
 }

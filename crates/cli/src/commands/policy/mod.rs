@@ -13,24 +13,26 @@ use std::process::ExitCode;
 use checkrein_core::input::RuleDecision;
 use checkrein_execpolicy::{ProgramPathResolutionBase, RulesCompileError};
 
-use crate::args::Policy;
+use crate::args::PolicySubcommand;
 use crate::ui::errors::CommandError;
 use crate::ui::style::Paint;
 
 /// One file more than this is none.
 const MAX_FILE: u64 = 8 << 20;
 
-pub(crate) fn run(args: &Policy) -> Result<ExitCode, CommandError> {
+pub(crate) fn run_policy_command(args: &PolicySubcommand) -> Result<ExitCode, CommandError> {
     match args {
-        Policy::Check(args) if args.codex_exit => codex::run(args),
-        Policy::Check(args) => check::run(args),
-        Policy::Test(args) => test::run(args),
-        Policy::Import(args) => import::run(args),
+        PolicySubcommand::Check(args) if args.codex_exit => {
+            codex::run_codex_style_policy_check(args)
+        }
+        PolicySubcommand::Check(args) => check::run_policy_check(args),
+        PolicySubcommand::Test(args) => test::run_policy_test(args),
+        PolicySubcommand::Import(args) => import::run_policy_import(args),
     }
 }
 
 /// Where relative programs begin for whoever types a command here.
-fn here() -> std::io::Result<ProgramPathResolutionBase> {
+fn program_path_base_of_current_dir() -> std::io::Result<ProgramPathResolutionBase> {
     let home = std::env::home_dir().unwrap_or_else(|| PathBuf::from("/"));
     Ok(ProgramPathResolutionBase {
         folder: std::env::current_dir()?.to_string_lossy().into_owned(),
@@ -39,7 +41,7 @@ fn here() -> std::io::Result<ProgramPathResolutionBase> {
 }
 
 /// A file that was named on the command line, a pipe too.
-fn read(path: &Path) -> std::io::Result<String> {
+fn read_bounded_file(path: &Path) -> std::io::Result<String> {
     let mut text = String::new();
     let file = std::fs::File::open(path)?;
     file.take(MAX_FILE).read_to_string(&mut text)?;
@@ -47,12 +49,12 @@ fn read(path: &Path) -> std::io::Result<String> {
 }
 
 /// Rules files that were named, in that order: name and text.
-fn read_all(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandError> {
+fn read_rules_files(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandError> {
     let read = |path: &PathBuf| {
         let name = path.display().to_string();
-        let text = read(path).map_err(|error| {
+        let text = read_bounded_file(path).map_err(|error| {
             let what = format!("{name}: cannot be read: {error}");
-            CommandError::usage(
+            CommandError::usage_error(
                 what,
                 "--rules names files in the language of docs/policy.md",
             )
@@ -62,7 +64,7 @@ fn read_all(paths: &[PathBuf]) -> Result<Vec<(String, String)>, CommandError> {
     paths.iter().map(read).collect()
 }
 
-fn borrowed(files: &[(String, String)]) -> Vec<(&str, &str)> {
+fn as_str_pairs(files: &[(String, String)]) -> Vec<(&str, &str)> {
     files
         .iter()
         .map(|(name, text)| (name.as_str(), text.as_str()))
@@ -71,14 +73,14 @@ fn borrowed(files: &[(String, String)]) -> Vec<(&str, &str)> {
 
 impl From<RulesCompileError> for CommandError {
     fn from(error: RulesCompileError) -> Self {
-        Self::usage(
+        Self::usage_error(
             error.to_string(),
             "nothing was judged: mend the file, then `checkrein policy test` tries its examples",
         )
     }
 }
 
-fn word(decision: RuleDecision) -> &'static str {
+fn rule_decision_name(decision: RuleDecision) -> &'static str {
     match decision {
         RuleDecision::Allow => "allow",
         RuleDecision::Prompt => "prompt",
@@ -86,7 +88,7 @@ fn word(decision: RuleDecision) -> &'static str {
     }
 }
 
-fn paint(decision: RuleDecision) -> Paint {
+fn rule_decision_paint(decision: RuleDecision) -> Paint {
     match decision {
         RuleDecision::Allow => Paint::Good,
         RuleDecision::Prompt => Paint::Warn,

@@ -11,27 +11,30 @@ use checkrein_execpolicy::{
 use checkrein_runtime::config::{PolicySources, TaskDriver};
 use serde_json::{Value, json};
 
-use super::{paint, word};
-use crate::args::PolicyTest;
-use crate::locate::{self, CONFIG, Located};
+use super::{rule_decision_name, rule_decision_paint};
+use crate::args::PolicyTestArgs;
+use crate::locate::{self, CONFIG, ProjectLocation};
 use crate::sources;
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::style::{Paint, counted};
+use crate::ui::line::StyledLine;
+use crate::ui::style::{Paint, count_with_noun};
 use crate::{exit_code, ui};
 
 /// As a config names it.
-const SHIPPED: &str = "builtin:default";
+const SHIPPED_POLICY: &str = "builtin:default";
 
-pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
-    let here = super::here()?;
-    let tested = tested(args)?;
-    let (rules, listings) = compile_and_list_rules(&super::borrowed(&tested.files), &here)?;
-    let failing = examples(&listings).filter(|one| !one.holds).count();
+pub(super) fn run_policy_test(args: &PolicyTestArgs) -> Result<ExitCode, CommandError> {
+    let here = super::program_path_base_of_current_dir()?;
+    let tested = collect_rules_files(args)?;
+    let (rules, listings) = compile_and_list_rules(&super::as_str_pairs(&tested.files), &here)?;
+    let failing = rule_examples(&listings).filter(|one| !one.holds).count();
     // What is sealed is more than the files: the config's other keys of [policy].
     let text = match &tested.config {
         Some((located, sources)) if failing == 0 => {
-            located.unguarded(sources, TaskDriver::Hook)?.policy.rules
+            located
+                .compile_policy_sans_local_paths(sources, TaskDriver::Hook)?
+                .policy
+                .rules
         }
         Some(_) => rules.rules_to_json(),
         // As a config that names these files and says nothing else.
@@ -44,64 +47,68 @@ pub(super) fn run(args: &PolicyTest) -> Result<ExitCode, CommandError> {
     };
     let digest = Digest::hash_bytes(text.as_bytes());
     if args.json {
-        ui::json(&document(&listings, digest, failing));
+        ui::print_json(&policy_test_json(&listings, digest, failing));
     } else {
         if tested.shipped {
-            ui::answer(Line::painted(Paint::Strong, SHIPPED));
-            ui::answer("        judges commands by what they do");
+            ui::print_output_line(StyledLine::line_from_styled_text(
+                Paint::Strong,
+                SHIPPED_POLICY,
+            ));
+            ui::print_output_line("        judges commands by what they do");
         }
-        print(&listings, digest, failing);
+        print_rules_listings(&listings, digest, failing);
     }
-    Ok(exit_code::exit(match failing {
+    Ok(exit_code::to_exit_code(match failing {
         0 => exit_code::YES,
         _ => exit_code::NO,
     }))
 }
 
 /// Where the files come from.
-struct Tested {
+struct TestedRules {
     /// Name and text.
     files: Vec<(String, String)>,
     /// The config that names them, if none was named.
-    config: Option<(Located, PolicySources)>,
+    config: Option<(ProjectLocation, PolicySources)>,
     /// Whether the config names the policy that is shipped, which has no file.
     shipped: bool,
 }
 
-fn tested(args: &PolicyTest) -> Result<Tested, CommandError> {
+fn collect_rules_files(args: &PolicyTestArgs) -> Result<TestedRules, CommandError> {
     if !args.rules.is_empty() {
-        let files = super::read_all(&args.rules)?;
-        return Ok(Tested {
+        let files = super::read_rules_files(&args.rules)?;
+        return Ok(TestedRules {
             files,
             config: None,
             shipped: false,
         });
     }
-    let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
-    let sources = sources::in_force(&located)?;
+    let located =
+        locate::locate_project_with_profile(&std::env::current_dir()?, args.profile.as_deref());
+    let sources = sources::effective_policy_sources(&located)?;
     for note in &sources.notes {
-        ui::say(&format!("checkrein: {note}"));
+        ui::print_wrapped_to_stderr(&format!("checkrein: {note}"));
     }
-    let files = located.rules_files(&sources.sources)?;
-    let policy = located.unguarded(&sources.sources, TaskDriver::Hook);
+    let files = located.rules_files_to_compile(&sources.sources)?;
+    let policy = located.compile_policy_sans_local_paths(&sources.sources, TaskDriver::Hook);
     let sealed = policy.map(|compiled| RuleSet::deserialize_rule_set(&compiled.policy.rules));
     let shipped = matches!(sealed, Ok(Ok(rules)) if rules.asks_person_on_hazardous_commands());
     if files.is_empty() && !shipped {
-        return Err(CommandError::usage(
+        return Err(CommandError::usage_error(
             "no rules file is configured here",
             format!(
                 "name files with --rules, or in {CONFIG}:\n    [policy]\n    rules = [\"rules/*.rules\"]"
             ),
         ));
     }
-    Ok(Tested {
+    Ok(TestedRules {
         files,
         config: Some((located, sources.sources)),
         shipped,
     })
 }
 
-fn examples(listings: &[ListedRulesFile]) -> impl Iterator<Item = &RuleExample> {
+fn rule_examples(listings: &[ListedRulesFile]) -> impl Iterator<Item = &RuleExample> {
     let entries = listings.iter().flat_map(|file| &file.entries);
     entries.flat_map(|entry| match &entry.rule {
         ListedRule::Prefix { examples, .. } => examples.as_slice(),
@@ -109,36 +116,38 @@ fn examples(listings: &[ListedRulesFile]) -> impl Iterator<Item = &RuleExample> 
     })
 }
 
-fn print(listings: &[ListedRulesFile], digest: Digest, failing: usize) {
+fn print_rules_listings(listings: &[ListedRulesFile], digest: Digest, failing: usize) {
     for file in listings {
-        ui::answer(Line::painted(Paint::Strong, &file.file));
+        ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, &file.file));
         for entry in &file.entries {
-            for line in lines(entry) {
-                ui::answer(line);
+            for line in rule_entry_lines(entry) {
+                ui::print_output_line(line);
             }
         }
         if file.entries.is_empty() {
-            ui::answer("        nothing");
+            ui::print_output_line("        nothing");
         }
     }
     let rules: u64 = listings.iter().map(|file| file.entries.len() as u64).sum();
-    let tried = examples(listings).count();
+    let tried = rule_examples(listings).count();
     let verdict = match (tried, failing) {
-        (0, _) => Line::from("no examples"),
-        (_, 0) => Line::painted(Paint::Good, "all hold"),
-        (_, failing) => Line::painted(Paint::Bad, &format!("{failing} do not hold")),
+        (0, _) => StyledLine::from("no examples"),
+        (_, 0) => StyledLine::line_from_styled_text(Paint::Good, "all hold"),
+        (_, failing) => {
+            StyledLine::line_from_styled_text(Paint::Bad, &format!("{failing} do not hold"))
+        }
     };
     let counts = format!(
         "{}, {}: ",
-        counted(rules, "rule"),
-        counted(tried as u64, "example")
+        count_with_noun(rules, "rule"),
+        count_with_noun(tried as u64, "example")
     );
-    ui::answer(Line::from(&counts).then(verdict));
-    ui::answer(&format!("digest {digest}"));
+    ui::print_output_line(StyledLine::from(&counts).append_styled(verdict));
+    ui::print_output_line(&format!("digest {digest}"));
 }
 
 /// A rule, and each of its examples that is not true.
-fn lines(entry: &RulesListingEntry) -> Vec<Line> {
+fn rule_entry_lines(entry: &RulesListingEntry) -> Vec<StyledLine> {
     let at = format!("{:>6}  ", entry.line);
     match &entry.rule {
         ListedRule::Prefix {
@@ -148,21 +157,21 @@ fn lines(entry: &RulesListingEntry) -> Vec<Line> {
             canonical,
             examples,
         } => {
-            let decision_word = format!("{:<9}", word(*decision));
-            let mut line = Line::from(&at)
-                .with_painted(paint(*decision), &decision_word)
-                .with("  ")
-                .with(&shown(pattern));
+            let decision_word = format!("{:<9}", rule_decision_name(*decision));
+            let mut line = StyledLine::from(&at)
+                .with_painted_suffix(rule_decision_paint(*decision), &decision_word)
+                .append_plain_text("  ")
+                .append_plain_text(&rule_pattern_text(pattern));
             if *canonical {
-                line = line.with(" (in any letter case)");
+                line = line.append_plain_text(" (in any letter case)");
             }
             if !examples.is_empty() {
-                let count = counted(examples.len() as u64, "example");
-                line = line.with("  ").with(&count);
+                let count = count_with_noun(examples.len() as u64, "example");
+                line = line.append_plain_text("  ").append_plain_text(&count);
             }
             if let Some(why) = justification {
                 let why = why.split_whitespace().collect::<Vec<_>>().join(" ");
-                line = line.with_painted(Paint::Dim, &format!("  {why}"));
+                line = line.with_painted_suffix(Paint::Dim, &format!("  {why}"));
             }
             let wrong = examples.iter().filter(|one| !one.holds).map(|one| {
                 let what = match one.matches {
@@ -170,7 +179,7 @@ fn lines(entry: &RulesListingEntry) -> Vec<Line> {
                     false => "matches, and should not",
                 };
                 let text = format!("{:>8}✗ {what}: {}", "", one.command);
-                Line::painted(Paint::Bad, &text)
+                StyledLine::line_from_styled_text(Paint::Bad, &text)
             });
             std::iter::once(line).chain(wrong).collect()
         }
@@ -179,28 +188,31 @@ fn lines(entry: &RulesListingEntry) -> Vec<Line> {
                 true => "no path".to_owned(),
                 false => paths.join(", "),
             };
-            vec![Line::from(&format!(
+            vec![StyledLine::from(&format!(
                 "{at}{:<9}  {name} may be {paths}",
                 "host"
             ))]
         }
-        ListedRule::Network(rule) => vec![network(&at, rule)],
+        ListedRule::Network(rule) => vec![network_rule_line(&at, rule)],
     }
 }
 
-fn network(at: &str, rule: &NetworkRule) -> Line {
+fn network_rule_line(at: &str, rule: &NetworkRule) -> StyledLine {
     let (protocol, host) = (rule.protocol.as_str(), &rule.host);
-    Line::from(at)
-        .with_painted(paint(rule.decision), &format!("{:<9}", word(rule.decision)))
-        .with(&format!("  {protocol} to {host}  "))
-        .with_painted(
+    StyledLine::from(at)
+        .with_painted_suffix(
+            rule_decision_paint(rule.decision),
+            &format!("{:<9}", rule_decision_name(rule.decision)),
+        )
+        .append_plain_text(&format!("  {protocol} to {host}  "))
+        .with_painted_suffix(
             Paint::Dim,
             "(for Codex's proxy; commands are not judged by it)",
         )
 }
 
 /// `git push|pull`
-fn shown(pattern: &[Vec<String>]) -> String {
+fn rule_pattern_text(pattern: &[Vec<String>]) -> String {
     let quoted = |word: &String| {
         shlex::try_quote(word).map_or_else(|_| word.clone(), std::borrow::Cow::into_owned)
     };
@@ -211,11 +223,11 @@ fn shown(pattern: &[Vec<String>]) -> String {
     positions.collect::<Vec<_>>().join(" ")
 }
 
-fn document(listings: &[ListedRulesFile], digest: Digest, failing: usize) -> Value {
+fn policy_test_json(listings: &[ListedRulesFile], digest: Digest, failing: usize) -> Value {
     let files: Vec<Value> = listings
         .iter()
         .map(|file| {
-            let rules: Vec<Value> = file.entries.iter().map(rule).collect();
+            let rules: Vec<Value> = file.entries.iter().map(rule_json).collect();
             json!({ "file": file.file, "rules": rules })
         })
         .collect();
@@ -223,12 +235,12 @@ fn document(listings: &[ListedRulesFile], digest: Digest, failing: usize) -> Val
         "schema": "checkrein/policy-test/1",
         "digest": digest,
         "files": files,
-        "examples": examples(listings).count(),
+        "examples": rule_examples(listings).count(),
         "failing": failing,
     })
 }
 
-fn rule(entry: &RulesListingEntry) -> Value {
+fn rule_json(entry: &RulesListingEntry) -> Value {
     match &entry.rule {
         ListedRule::Prefix {
             pattern,

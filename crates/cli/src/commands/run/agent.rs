@@ -21,27 +21,33 @@ use checkrein_store::{SqliteStore, Store as _};
 use checkrein_verifiers::private_file::{create_private_temp_folder, write_private_file};
 use checkrein_verifiers::process::ProcessExit;
 
-use super::live::Live;
-use super::program::Program;
-use super::seat::{Eye, Look, Watched, watch};
-use super::tally::Tally;
-use super::{Outcome, cannot_start, level, new_id, state_root, task};
-use crate::args::Run;
+use super::live::LiveAgentProgressDisplay;
+use super::program::AgentProcess;
+use super::seat::{
+    KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor, wait_or_kill_process,
+};
+use super::tally::AgentRunUsageTotals;
+use super::{
+    AgentRunResult, new_unique_hex_id, read_task_text, run_protection_level, start_failure_text,
+    state_root,
+};
+use crate::args::RunArgs;
 use crate::commands::{engine, hook, lookup};
-use crate::confine::desk::Desk;
-use crate::confine::{self, Confinement};
-use crate::locate::Located;
+use crate::confine::desk::RelayServer;
+use crate::confine::{self, AgentConfinement};
+use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::progress::Checks;
+use crate::ui::line::StyledLine;
+use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
 use crate::{notify, off, programs, signals};
 
 /// What a person is told where the tree is not the one that was accepted.
-const LATE: &str = "checkrein: files changed after the agent's last stop; its work is judged again";
+const LATE_EDIT_NOTICE: &str =
+    "checkrein: files changed after the agent's last stop; its work is judged again";
 
 /// What to run and how.
-pub(super) struct Plan {
+pub(super) struct AgentRunPlan {
     adapter: &'static dyn Adapter,
     headless: &'static dyn HeadlessAgent,
     program: PathBuf,
@@ -53,26 +59,29 @@ pub(super) struct Plan {
 }
 
 /// What only a run of a real agent knows.
-pub(crate) struct Told {
+pub(crate) struct AgentRunDetails {
     pub(crate) agent: &'static str,
     pub(crate) hooks_fired: bool,
     pub(crate) message: Option<String>,
-    pub(crate) usage: Tally,
+    pub(crate) usage: AgentRunUsageTotals,
 }
 
-impl Plan {
-    pub(super) fn of(args: &Run, located: &Located) -> Result<Self, CommandError> {
+impl AgentRunPlan {
+    pub(super) fn agent_run_plan_from_args(
+        args: &RunArgs,
+        located: &ProjectLocation,
+    ) -> Result<Self, CommandError> {
         let earlier = args
             .resume
             .as_deref()
             .map(|id| {
                 let store = SqliteStore::open_store_read_only(&located.place.state)?;
-                lookup::task(&store, Some(id))
+                lookup::find_task(&store, Some(id))
             })
             .transpose()?;
         let name = match (&args.agent, &earlier) {
             (Some(name), Some(row)) if row.agent.as_str() != name => {
-                return Err(CommandError::usage(
+                return Err(CommandError::usage_error(
                     format!("that session is {}'s, not {name}'s", row.agent.as_str()),
                     "leave --agent out",
                 ));
@@ -84,10 +93,10 @@ impl Plan {
         let found = adapters::find_adapter(&name)
             .and_then(|found| Some((found, found.headless_agent_if_supported()?)));
         let Some((adapter, headless)) = found else {
-            return Err(unknown(&name, earlier.is_some()));
+            return Err(unknown_agent_error(&name, earlier.is_some()));
         };
-        let Some(task) = task(args)? else {
-            return Err(CommandError::usage(
+        let Some(task) = read_task_text(args)? else {
+            return Err(CommandError::usage_error(
                 "there is no task",
                 format!("checkrein run --agent {name} \"fix the failing tests\""),
             ));
@@ -98,13 +107,13 @@ impl Plan {
             .map(|word| word.to_str().map(str::to_owned))
             .collect::<Option<Vec<_>>>()
             .ok_or_else(|| {
-                CommandError::usage(
+                CommandError::usage_error(
                     "an argument for the agent is not UTF-8",
                     "write it otherwise",
                 )
             })?;
         if let Some(word) = headless.argument_conflicting_with_run(&extra) {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 format!("'{word}' would get in the way of what run does with {name}"),
                 "take it out; --resume and --json are options of checkrein run itself",
             ));
@@ -112,7 +121,7 @@ impl Plan {
         Ok(Self {
             adapter,
             headless,
-            program: find(headless.agent_program_name())?,
+            program: find_agent_program(headless.agent_program_name())?,
             task,
             extra,
             attempts: args.attempts,
@@ -122,9 +131,9 @@ impl Plan {
     }
 }
 
-fn unknown(name: &str, resumed: bool) -> CommandError {
+fn unknown_agent_error(name: &str, resumed: bool) -> CommandError {
     if resumed {
-        return CommandError::usage(
+        return CommandError::usage_error(
             format!("a session of '{name}' cannot be taken up by run"),
             "start its command again, with what is left to do",
         );
@@ -134,16 +143,16 @@ fn unknown(name: &str, resumed: bool) -> CommandError {
         .filter(|adapter| adapter.headless_agent_if_supported().is_some())
         .map(|adapter| adapter.agent_name())
         .collect();
-    CommandError::usage(
+    CommandError::usage_error(
         format!("run cannot start '{name}'; it knows {}", known.join(", ")),
         "any other agent: checkrein run -- CMD",
     )
 }
 
 /// The program of this name on PATH.
-fn find(name: &str) -> Result<PathBuf, CommandError> {
-    programs::on_path(name).ok_or_else(|| {
-        CommandError::usage(
+fn find_agent_program(name: &str) -> Result<PathBuf, CommandError> {
+    programs::find_program_on_path(name).ok_or_else(|| {
+        CommandError::usage_error(
             format!("'{name}' is not on PATH"),
             "install the agent, or put its folder on PATH",
         )
@@ -151,96 +160,99 @@ fn find(name: &str) -> Result<PathBuf, CommandError> {
 }
 
 /// The loop: run the agent, look how its task stands, judge and send it back if it left.
-pub(super) fn drive(
-    located: &Located,
-    plan: &Plan,
-    confinement: Option<&Confinement>,
-    checks: &Arc<Checks>,
-) -> Result<Outcome, CommandError> {
-    let store = engine::store(&located.place)?;
+pub(super) fn run_agent_until_task_ends(
+    located: &ProjectLocation,
+    plan: &AgentRunPlan,
+    confinement: Option<&AgentConfinement>,
+    checks: &Arc<CheckProgressView>,
+) -> Result<AgentRunResult, CommandError> {
+    let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
-        Arc::new(move |news| show.show(news));
-    let engine = engine::run(
+        Arc::new(move |news| show.show_progress(news));
+    let engine = engine::build_run_engine(
         located,
         store.clone(),
-        engine::seal(located, plan.attempts),
-        level(confinement),
+        engine::policy_compiler_for_run(located, plan.attempts),
+        run_protection_level(confinement),
         show.clone(),
     );
     let desk = confinement
         .map(|confinement| {
-            let desk = Desk::new(located, store.clone(), plan.attempts, true, show);
-            desk.clone().open(confinement.desk()).map(|()| desk)
+            let desk = RelayServer::new(located, store.clone(), plan.attempts, true, show);
+            desk.clone()
+                .listen_in_folder(confinement.sandbox_relay_host_folder())
+                .map(|()| desk)
         })
         .transpose()?;
-    let mut course = Course {
+    let mut course = ActiveAgentRun {
         located,
         plan,
         confinement,
-        desk,
+        relay: desk,
         checks,
         engine: &engine,
         store: &store,
         session: None,
-        live: Live::new(checks, plan.adapter.agent_name()),
-        tally: plan.tally(),
+        view: LiveAgentProgressDisplay::new(checks, plan.adapter.agent_name()),
+        usage: plan.initial_usage(),
         calls: 0,
         hooks_fired: false,
-        silent: false,
+        silence_reported: false,
         message: None,
         scratch: create_private_temp_folder()?,
     };
-    let (transition, attempts) = course.go()?;
+    let (transition, attempts) = course.run_agent_to_end()?;
     let Some(session) = &course.session else {
-        return Err(CommandError::failed("the run has no session"));
+        return Err(CommandError::command_failed_error("the run has no session"));
     };
     let task = session
         .current_session_state()?
         .and_then(|(state, _)| state.task)
         .map_or(TaskId(1), |task| task.id);
-    Ok(Outcome {
+    Ok(AgentRunResult {
         session: session.session_id().clone(),
         task,
         transition,
         attempts,
         store: store.clone(),
-        agent: Some(Told {
+        agent: Some(AgentRunDetails {
             agent: plan.adapter.agent_name(),
             hooks_fired: course.hooks_fired,
             message: course.message,
-            usage: course.tally,
+            usage: course.usage,
         }),
         model: None,
     })
 }
 
-impl Plan {
+impl AgentRunPlan {
     /// An agent that tells sums is charged only for what it uses from here on.
-    fn tally(&self) -> Tally {
+    fn initial_usage(&self) -> AgentRunUsageTotals {
         let before = self
             .resume
             .as_ref()
-            .and_then(|id| transcript(self.headless, id.as_str()))
+            .and_then(|id| find_transcript(self.headless, id.as_str()))
             .and_then(|file| std::fs::read(file).ok())
             .and_then(|bytes| self.headless.prior_usage(&bytes));
-        before.map_or_else(Tally::default, |before: AgentTokensAndCost| {
-            Tally::since(before)
-        })
+        before.map_or_else(
+            AgentRunUsageTotals::default,
+            |before: AgentTokensAndCost| AgentRunUsageTotals::with_earlier_usage(before),
+        )
     }
 }
 
 /// Where the agent keeps this conversation.
-fn transcript(headless: &dyn HeadlessAgent, id: &str) -> Option<PathBuf> {
+fn find_transcript(headless: &dyn HeadlessAgent, id: &str) -> Option<PathBuf> {
     let kept = headless.agent_transcripts_folder()?;
     let home = std::env::var_os(kept.home_variable)
         .filter(|home| !home.is_empty())
         .map(PathBuf::from)
         .or_else(|| Some(std::env::home_dir()?.join(kept.default_home)))?;
-    within(&home.join(kept.subfolder), &format!("{id}.jsonl"), 4)
+    find_file_with_suffix(&home.join(kept.subfolder), &format!("{id}.jsonl"), 4)
 }
 
-fn within(folder: &Path, end: &str, depth: u32) -> Option<PathBuf> {
+fn find_file_with_suffix(folder: &Path, end: &str, depth: u32) -> Option<PathBuf> {
     let mut folders = Vec::new();
     for entry in std::fs::read_dir(folder).ok()?.filter_map(Result::ok) {
         let path = entry.path();
@@ -251,48 +263,53 @@ fn within(folder: &Path, end: &str, depth: u32) -> Option<PathBuf> {
         }
     }
     let depth = depth.checked_sub(1)?;
-    folders.iter().find_map(|folder| within(folder, end, depth))
+    folders
+        .iter()
+        .find_map(|folder| find_file_with_suffix(folder, end, depth))
 }
 
 /// One run on its way.
-struct Course<'a> {
-    located: &'a Located,
-    plan: &'a Plan,
-    confinement: Option<&'a Confinement>,
+struct ActiveAgentRun<'a> {
+    located: &'a ProjectLocation,
+    plan: &'a AgentRunPlan,
+    confinement: Option<&'a AgentConfinement>,
     /// Where its hooks are judged, if it is confined.
-    desk: Option<Arc<Desk>>,
-    checks: &'a Checks,
+    relay: Option<Arc<RelayServer>>,
+    checks: &'a CheckProgressView,
     engine: &'a Engine,
     store: &'a SqliteStore,
     session: Option<Session<'a>>,
-    live: Live<'a>,
-    tally: Tally,
+    view: LiveAgentProgressDisplay<'a>,
+    usage: AgentRunUsageTotals,
     /// Tool calls that the agent's output showed, over all its processes.
     calls: u64,
     hooks_fired: bool,
     /// It was said that they did not.
-    silent: bool,
+    silence_reported: bool,
     message: Option<String>,
     scratch: tempfile::TempDir,
 }
 
 /// How one process of the agent went.
-struct Went {
-    watched: Watched,
+struct AgentProcessOutcome {
+    watched: ProcessWatchResult,
     facts: AgentOutputSummary,
     stderr: String,
 }
 
-impl<'a> Course<'a> {
-    fn go(&mut self) -> Result<(Transition, u32), CommandError> {
+impl<'a> ActiveAgentRun<'a> {
+    fn run_agent_to_end(&mut self) -> Result<(Transition, u32), CommandError> {
         let plan = self.plan;
         match &plan.resume {
             Some(id) => {
-                self.take_up(id.clone(), SessionStartKind::Resume)?;
-                self.must_be_ours()?;
+                self.open_agent_session_and_task(id.clone(), SessionStartKind::Resume)?;
+                self.refuse_session_foreign_to_run()?;
             }
             None if plan.headless.agent_accepts_our_session_id() => {
-                self.take_up(SessionId::new(uuid()), SessionStartKind::Startup)?;
+                self.open_agent_session_and_task(
+                    SessionId::new(random_uuid()),
+                    SessionStartKind::Startup,
+                )?;
             }
             // It is known as soon as the agent says it.
             None => {}
@@ -302,19 +319,24 @@ impl<'a> Course<'a> {
         let mut attempts = 0;
         loop {
             attempts += 1;
-            let seen = self.last();
-            let went = match self.start(&words, taken_up)? {
-                Ok(program) => self.watch(program)?,
-                Err(what) => return Ok((self.fail(None, what, None)?, attempts)),
+            let seen = self.last_seq();
+            let went = match self.start_agent_process(&words, taken_up)? {
+                Ok(program) => self.watch_agent_process(program)?,
+                Err(what) => {
+                    return Ok((
+                        self.record_agent_program_failure(None, what, None)?,
+                        attempts,
+                    ));
+                }
             };
             self.calls += went.facts.calls;
-            self.tally.add(went.facts.usage);
+            self.usage.add_agent_process_usage(went.facts.usage);
             self.message = went.facts.message.clone().or(self.message.take());
-            let decided = self.judge(went, seen)?;
+            let decided = self.decide_after_agent_process(went, seen)?;
             match decided {
-                Step::Ended(transition) => return Ok((transition, attempts)),
-                Step::SentBack(text) => {
-                    self.checks.say(&text);
+                RunEndedOrSentBack::Ended(transition) => return Ok((transition, attempts)),
+                RunEndedOrSentBack::SentBack(text) => {
+                    self.checks.print_above_progress(&text);
                     words = text;
                     taken_up = true;
                 }
@@ -323,15 +345,20 @@ impl<'a> Course<'a> {
     }
 
     /// The session, as the agent identifies it, and its task.
-    fn take_up(&mut self, id: SessionId, how: SessionStartKind) -> Result<(), CommandError> {
-        if let Some(desk) = &self.desk {
-            desk.expect(&id);
+    fn open_agent_session_and_task(
+        &mut self,
+        id: SessionId,
+        how: SessionStartKind,
+    ) -> Result<(), CommandError> {
+        if let Some(desk) = &self.relay {
+            desk.allow_relay_session(&id);
         }
         let (session, warnings) =
             self.engine
                 .begin_or_resume_session_by_id(self.plan.adapter.agent_name(), id, how)?;
         for warning in &warnings {
-            self.checks.say(&format!("checkrein: {warning}"));
+            self.checks
+                .print_above_progress(&format!("checkrein: {warning}"));
         }
         session.prompt(&self.plan.task)?;
         self.session = Some(session);
@@ -339,9 +366,9 @@ impl<'a> Course<'a> {
     }
 
     /// A session that `run` did not begin would take our feedback for new tasks, and never end.
-    fn must_be_ours(&self) -> Result<(), CommandError> {
+    fn refuse_session_foreign_to_run(&self) -> Result<(), CommandError> {
         let policy = self
-            .session()
+            .session_of_agent_run()
             .ok()
             .map(Session::current_session_state)
             .transpose()?
@@ -349,33 +376,40 @@ impl<'a> Course<'a> {
         if policy.is_some_and(|(_, policy)| policy.single_task) {
             return Ok(());
         }
-        Err(CommandError::usage(
+        Err(CommandError::usage_error(
             "that session was not begun by checkrein run --agent",
             "go on with it in the agent itself; its hooks are at work there",
         ))
     }
 
-    fn session(&self) -> Result<&Session<'a>, CommandError> {
+    fn session_of_agent_run(&self) -> Result<&Session<'a>, CommandError> {
         self.session
             .as_ref()
-            .ok_or_else(|| CommandError::failed("the agent has not begun a session"))
+            .ok_or_else(|| CommandError::command_failed_error("the agent has not begun a session"))
     }
 
     /// Without an id from the agent one of our own has to do.
     fn ensure_session(&mut self, id: Option<&str>) -> Result<(), CommandError> {
         if self.session.is_none() {
-            let id = id.map_or_else(new_id, str::to_owned);
-            self.take_up(SessionId::new(id), SessionStartKind::Startup)?;
+            let id = id.map_or_else(new_unique_hex_id, str::to_owned);
+            self.open_agent_session_and_task(SessionId::new(id), SessionStartKind::Startup)?;
         }
         Ok(())
     }
 
     /// Starts the agent; the text says why it cannot be.
-    fn start(&self, words: &str, taken_up: bool) -> Result<Result<Program, String>, CommandError> {
+    fn start_agent_process(
+        &self,
+        words: &str,
+        taken_up: bool,
+    ) -> Result<Result<AgentProcess, String>, CommandError> {
         let plan = self.plan;
         // A folder for what the agent reads, as it is named here and as it is for the agent.
         let (folder, seen) = match self.confinement {
-            Some(confinement) => (confinement.desk(), confinement.inside()),
+            Some(confinement) => (
+                confinement.sandbox_relay_host_folder(),
+                confinement.relay_folder_in_sandbox(),
+            ),
             None => (self.scratch.path(), self.scratch.path()),
         };
         let settings = seen.join("settings.json");
@@ -391,7 +425,7 @@ impl<'a> Course<'a> {
         let state = state_root(self.located);
         let mut arguments = vec![
             "--source".to_owned(),
-            hook::RUN.to_owned(),
+            hook::RUN_SOURCE.to_owned(),
             "--state".to_owned(),
             state.to_string_lossy().into_owned(),
         ];
@@ -411,43 +445,59 @@ impl<'a> Course<'a> {
         if let Some(bytes) = &launched.settings {
             write_private_file(&folder.join("settings.json"), bytes)?;
         }
-        let mut command = confine::command(self.confinement, plan.program.as_os_str());
+        let mut command = confine::confined_command(self.confinement, plan.program.as_os_str());
         command
             .args(&launched.arguments)
             .env("CHECKREIN_STATE", &state)
-            .env(hook::UNDER_RUN, "1");
-        let started = Program::start(command, words, plan.headless.agent_output_reader());
-        Ok(started.map_err(|error| cannot_start(&plan.program.to_string_lossy(), &error)))
+            .env(hook::RUN_VARIABLE, "1");
+        let started = AgentProcess::spawn_with_task_on_stdin(
+            command,
+            words,
+            plan.headless.agent_output_reader(),
+        );
+        Ok(started.map_err(|error| start_failure_text(&plan.program.to_string_lossy(), &error)))
     }
 
-    fn watch(&mut self, mut program: Program) -> Result<Went, CommandError> {
-        let mut eye = Eye::default();
-        self.live.begin();
+    fn watch_agent_process(
+        &mut self,
+        mut program: AgentProcess,
+    ) -> Result<AgentProcessOutcome, CommandError> {
+        let mut eye = WrappedAgentSessionMonitor::default();
+        self.view.show_process_start();
         let ended = std::mem::replace(&mut program.ended, std::sync::mpsc::channel().1);
         let shared = std::cell::RefCell::new(&mut program);
-        let watched = watch(&ended, &mut || shared.borrow_mut().kill(), &mut || {
-            let (said, id) = {
-                let program = shared.borrow();
-                (program.said(), program.facts().session)
-            };
-            said.iter().for_each(|said| self.live.said(said));
-            if id.is_some() {
-                self.ensure_session(id.as_deref())?;
-            }
-            let Some(session) = &self.session else {
-                return Ok(Look::GoOn);
-            };
-            let (look, seen) = eye.look(session)?;
-            if let Some((state, _)) = &seen {
-                self.live.look(state);
-            }
-            Ok(look)
-        })?;
-        let (facts, said, stderr) = program.finish();
-        said.iter().for_each(|said| self.live.said(said));
-        self.live.end();
+        let watched = wait_or_kill_process(
+            &ended,
+            &mut || shared.borrow_mut().kill_process_tree(),
+            &mut || {
+                let (said, id) = {
+                    let program = shared.borrow();
+                    (
+                        program.take_agent_program_output(),
+                        program.agent_output_summary().session,
+                    )
+                };
+                said.iter()
+                    .for_each(|said| self.view.show_agent_output(said));
+                if id.is_some() {
+                    self.ensure_session(id.as_deref())?;
+                }
+                let Some(session) = &self.session else {
+                    return Ok(KeepOrKillAgentProcess::KeepRunning);
+                };
+                let (look, seen) = eye.check_whether_session_is_over(session)?;
+                if let Some((state, _)) = &seen {
+                    self.view.show_session_state(state);
+                }
+                Ok(look)
+            },
+        )?;
+        let (facts, said, stderr) = program.collect_final_agent_output();
+        said.iter()
+            .for_each(|said| self.view.show_agent_output(said));
+        self.view.clear_agent_progress_bar();
         self.ensure_session(facts.session.as_deref())?;
-        Ok(Went {
+        Ok(AgentProcessOutcome {
             watched,
             facts,
             stderr,
@@ -455,29 +505,38 @@ impl<'a> Course<'a> {
     }
 
     /// How the task stands after a process of the agent.
-    fn judge(&mut self, went: Went, seen: EventSeq) -> Result<Step, CommandError> {
-        let Went {
+    fn decide_after_agent_process(
+        &mut self,
+        went: AgentProcessOutcome,
+        seen: EventSeq,
+    ) -> Result<RunEndedOrSentBack, CommandError> {
+        let AgentProcessOutcome {
             watched,
             facts,
             stderr,
         } = went;
-        self.look_for_hooks(seen, &facts)?;
+        self.warn_if_hooks_never_fired(seen, &facts)?;
         let status = match watched {
-            Watched::Interrupted => return self.interrupted(),
-            Watched::Over(decided) => return Ok(Step::of(*decided)),
-            Watched::Lingered => ProcessExit::Exited(0),
-            Watched::Ended(status) => status,
+            ProcessWatchResult::Interrupted => return self.record_interrupt(),
+            ProcessWatchResult::TaskEnded(decided) => {
+                return Ok(RunEndedOrSentBack::step_from_decision(*decided));
+            }
+            ProcessWatchResult::Lingered => ProcessExit::Exited(0),
+            ProcessWatchResult::Ended(status) => status,
         };
-        let session = self.session()?;
+        let session = self.session_of_agent_run()?;
         let state = session.current_session_state()?.map(|(state, _)| state);
         if let Some(state) = &state {
             let ended = state.task.as_ref().and_then(|task| task.ended.clone());
             if let Some(transition) = ended {
                 let passed = transition.reason == Reason::TaskComplete;
-                if !passed || signals::cancelled() || session.is_acceptance_still_valid()? {
-                    return Ok(Step::Ended(transition));
+                if !passed
+                    || signals::is_interrupted_by_signal()
+                    || session.is_acceptance_still_valid()?
+                {
+                    return Ok(RunEndedOrSentBack::Ended(transition));
                 }
-                self.checks.say(LATE);
+                self.checks.print_above_progress(LATE_EDIT_NOTICE);
             }
         }
         if let Some(strange) = facts
@@ -486,10 +545,12 @@ impl<'a> Course<'a> {
             .filter(|id| *id != session.session_id().as_str())
         {
             let what = format!("the agent began another conversation, {strange}");
-            return Ok(Step::Ended(self.fail(None, what, None)?));
+            return Ok(RunEndedOrSentBack::Ended(
+                self.record_agent_program_failure(None, what, None)?,
+            ));
         }
         let over = match facts.ending {
-            Some(ReportedAgentEnding::Interrupted(_)) => return self.interrupted(),
+            Some(ReportedAgentEnding::Interrupted(_)) => return self.record_interrupt(),
             Some(ReportedAgentEnding::Claimed) => None,
             Some(ReportedAgentEnding::Final(transition)) => Some(transition),
             // It may work the next time if it got something done this time.
@@ -497,7 +558,7 @@ impl<'a> Course<'a> {
             Some(ReportedAgentEnding::Failed(transition)) => Some(transition),
             None if status == ProcessExit::Exited(0) || facts.calls > 0 => None,
             None => Some(Transition {
-                native_reason: Some(native(status)),
+                native_reason: Some(process_exit_text(status)),
                 ..Transition::new(Reason::Error, "agent")
             }),
         };
@@ -505,54 +566,62 @@ impl<'a> Course<'a> {
             && self.calls == 0
         {
             // It never came to work: nothing of it can be judged.
-            let what = self.why(status, over, &stderr);
+            let what = self.agent_failure_text(status, over, &stderr);
             let native = over.native_reason.clone();
-            return Ok(Step::Ended(self.fail(code(status), what, native)?));
+            return Ok(RunEndedOrSentBack::Ended(
+                self.record_agent_program_failure(process_exit_code(status), what, native)?,
+            ));
         }
-        if let Some(off) = off::in_force(&self.located.place.state) {
-            self.checks.say(&off.words());
-            let stand_in = off.stand_in(ScopeId::main_scope());
-            return Ok(Step::of(self.session()?.submit_agent_event(stand_in)?));
+        if let Some(off) = off::active_off_period(&self.located.place.state) {
+            self.checks.print_above_progress(&off.off_summary_line());
+            let stand_in = off.stance_used_input(ScopeId::main_scope());
+            return Ok(RunEndedOrSentBack::step_from_decision(
+                self.session_of_agent_run()?.submit_agent_event(stand_in)?,
+            ));
         }
         let message = facts.message.unwrap_or_default();
-        let answer = self.session()?.report_agent_exit(&message, over);
-        if answer.is_err() && signals::cancelled() {
-            return self.interrupted();
+        let answer = self
+            .session_of_agent_run()?
+            .report_agent_exit(&message, over);
+        if answer.is_err() && signals::is_interrupted_by_signal() {
+            return self.record_interrupt();
         }
         let (_, decided) = answer?;
-        notify::parked(&self.located.place.state, &decided);
-        self.live.told(&decided.state);
-        Ok(Step::of(decided))
+        notify::notify_person_of_parked_approval(&self.located.place.state, &decided);
+        self.view.mark_stop_refusals_shown(&decided.state);
+        Ok(RunEndedOrSentBack::step_from_decision(decided))
     }
 
-    fn interrupted(&self) -> Result<Step, CommandError> {
-        Ok(Step::of(
-            self.session()?.submit_agent_event(Input::Interrupted)?,
+    fn record_interrupt(&self) -> Result<RunEndedOrSentBack, CommandError> {
+        Ok(RunEndedOrSentBack::step_from_decision(
+            self.session_of_agent_run()?
+                .submit_agent_event(Input::Interrupted)?,
         ))
     }
 
     /// The agent's program failed.
-    fn fail(
+    fn record_agent_program_failure(
         &mut self,
         exit_code: Option<i32>,
         what: String,
         native_reason: Option<String>,
     ) -> Result<Transition, CommandError> {
         self.ensure_session(None)?;
-        self.checks.say(&format!("checkrein: {what}"));
+        self.checks
+            .print_above_progress(&format!("checkrein: {what}"));
         let failed = Input::ProcessFailed(AgentProcessFailed {
             exit_code,
             what,
             native_reason,
         });
-        let decided = self.session()?.submit_agent_event(failed)?;
+        let decided = self.session_of_agent_run()?.submit_agent_event(failed)?;
         Ok(decided
             .task_transition()
             .unwrap_or_else(|| Transition::new(Reason::Error, "agent")))
     }
 
     /// Why an agent that did nothing ended: its own last words are the best there is.
-    fn why(&self, status: ProcessExit, over: &Transition, stderr: &str) -> String {
+    fn agent_failure_text(&self, status: ProcessExit, over: &Transition, stderr: &str) -> String {
         let name = self.plan.headless.agent_program_name();
         let mut lines = stderr.lines().filter(|line| !line.trim().is_empty());
         let said = lines
@@ -561,13 +630,13 @@ impl<'a> Course<'a> {
             .or_else(|| lines.next_back());
         match (&over.native_reason, said) {
             (Some(native), None) => format!("{name} failed: {native}"),
-            (_, Some(said)) => format!("{name} failed ({}): {said}", native(status)),
-            (None, None) => format!("{name} failed: {}", native(status)),
+            (_, Some(said)) => format!("{name} failed ({}): {said}", process_exit_text(status)),
+            (None, None) => format!("{name} failed: {}", process_exit_text(status)),
         }
     }
 
     /// Where the log ends now.
-    fn last(&self) -> EventSeq {
+    fn last_seq(&self) -> EventSeq {
         let state = self
             .session
             .as_ref()
@@ -576,35 +645,36 @@ impl<'a> Course<'a> {
     }
 
     /// Hooks that never fire are said, loudly and in the log: then nobody judged a tool call.
-    fn look_for_hooks(
+    fn warn_if_hooks_never_fired(
         &mut self,
         seen: EventSeq,
         facts: &AgentOutputSummary,
     ) -> Result<(), CommandError> {
-        let session = self.session()?;
+        let session = self.session_of_agent_run()?;
         let fired = self
             .store
             .events_after(session.session_id(), seen)?
             .iter()
             .filter_map(|raw| event::decode_event(&raw.payload).ok())
             .any(|event| match event {
-                Event::Input(stamped) => stamped.source.as_str() == hook::RUN,
-                Event::Repeated { source, .. } => source.as_str() == hook::RUN,
+                Event::Input(stamped) => stamped.source.as_str() == hook::RUN_SOURCE,
+                Event::Repeated { source, .. } => source.as_str() == hook::RUN_SOURCE,
                 _ => false,
             });
         self.hooks_fired |= fired;
         // An agent that did not even begin had nothing to call hooks for.
-        if fired || self.silent || facts.session.is_none() {
+        if fired || self.silence_reported || facts.session.is_none() {
             return Ok(());
         }
-        self.silent = true;
+        self.silence_reported = true;
         let why = format!(
             "the hooks handed to {} never fired: no tool call was judged, and stops are judged by run only",
             self.plan.headless.agent_program_name()
         );
         let line = format!("checkrein: {why}. See which settings switch hooks off.");
-        self.checks.say(Line::painted(Paint::Bad, &line));
-        self.session()?
+        self.checks
+            .print_above_progress(StyledLine::line_from_styled_text(Paint::Bad, &line));
+        self.session_of_agent_run()?
             .submit_agent_event(Input::StanceUsed(StanceUsed {
                 scope: ScopeId::main_scope(),
                 at: StancePoint::Tool,
@@ -616,18 +686,18 @@ impl<'a> Course<'a> {
 }
 
 /// What is next.
-enum Step {
+enum RunEndedOrSentBack {
     Ended(Transition),
     SentBack(String),
 }
 
-impl Step {
-    fn of(decided: DeliveryOutcome) -> Self {
+impl RunEndedOrSentBack {
+    fn step_from_decision(decided: DeliveryOutcome) -> Self {
         match &decided.decision {
             Decision::Stop(StopDecision::Continue { .. }) => {
-                Step::SentBack(decided.feedback_text.unwrap_or_default())
+                RunEndedOrSentBack::SentBack(decided.feedback_text.unwrap_or_default())
             }
-            _ => Step::Ended(
+            _ => RunEndedOrSentBack::Ended(
                 decided
                     .task_transition()
                     .unwrap_or_else(|| Transition::new(Reason::Error, "checkrein")),
@@ -636,7 +706,7 @@ impl Step {
     }
 }
 
-fn native(status: ProcessExit) -> String {
+fn process_exit_text(status: ProcessExit) -> String {
     match status {
         ProcessExit::Exited(code) => format!("exit status {code}"),
         ProcessExit::Signalled(signal) => format!("signal {signal}"),
@@ -644,7 +714,7 @@ fn native(status: ProcessExit) -> String {
     }
 }
 
-fn code(status: ProcessExit) -> Option<i32> {
+fn process_exit_code(status: ProcessExit) -> Option<i32> {
     match status {
         ProcessExit::Exited(code) => Some(code),
         ProcessExit::Signalled(_) | ProcessExit::Lost => None,
@@ -652,8 +722,8 @@ fn code(status: ProcessExit) -> Option<i32> {
 }
 
 /// A random id in the form that Claude Code wants.
-fn uuid() -> String {
-    let hex: Vec<char> = new_id().chars().collect();
+fn random_uuid() -> String {
+    let hex: Vec<char> = new_unique_hex_id().chars().collect();
     let part = |from: usize, to: usize| hex.iter().take(to).skip(from).collect::<String>();
     format!(
         "{}-{}-4{}-8{}-{}",

@@ -17,7 +17,7 @@ use checkrein_store::{EffectClaim, SqliteStore, Store as _};
 use serde_json::{Value, json};
 
 use crate::commands::engine;
-use crate::locate::{self, Located};
+use crate::locate::{self, ProjectLocation};
 use crate::ui::errors::CommandError;
 use crate::{guarded, ui};
 
@@ -25,32 +25,32 @@ use crate::{guarded, ui};
 const LOOK_BACK: usize = 1000;
 
 /// See the module.
-pub(super) struct Autopilot {
+pub(super) struct AutopilotGoal {
     goal: Goal,
     file: PathBuf,
 }
 
 /// One criterion, and the evidence that it stands on.
-pub(crate) struct Criterion {
+pub(crate) struct GoalCriterionResult {
     name: String,
     what: String,
     /// The newest; `None` if it was never looked at.
-    found: Option<Found>,
+    evidence: Option<CriterionEvidence>,
 }
 
 /// The newest evidence of a criterion.
-struct Found {
+struct CriterionEvidence {
     verdict: Verdict,
     cause: Option<InconclusiveCause>,
     evidence: Digest,
     /// It is about the tree as it was accepted; else about what was looked at last.
-    stands: bool,
+    is_current: bool,
 }
 
-impl Autopilot {
-    pub(super) fn read(file: &Path) -> Result<Self, CommandError> {
-        let source = locate::read(file)?.ok_or_else(|| {
-            CommandError::usage(
+impl AutopilotGoal {
+    pub(super) fn read_goal_file(file: &Path) -> Result<Self, CommandError> {
+        let source = locate::read_config_source(file)?.ok_or_else(|| {
+            CommandError::usage_error(
                 format!("there is no file {}", file.display()),
                 "write one: goal = \"...\", model = \"PROVIDER/MODEL\", and a [[criterion]] as a [[verifier]]",
             )
@@ -61,47 +61,48 @@ impl Autopilot {
         })
     }
 
-    pub(super) fn model(&self) -> Option<&str> {
+    pub(super) fn model_named_by_goal(&self) -> Option<&str> {
         self.goal.model.as_deref()
     }
 
     /// What the model is asked for.
-    pub(super) fn task(&self) -> String {
+    pub(super) fn goal_task_prompt(&self) -> String {
         let mut text = format!(
             "{}\n\nThat is reached when all of this holds; Checkrein looks at it, nobody else:\n",
             self.goal.goal.trim()
         );
         for criterion in self.goal.criteria() {
             let name = criterion.name.as_str();
-            text.push_str(&format!("- {name}: {}\n", what(criterion)));
+            text.push_str(&format!("- {name}: {}\n", goal_criterion_text(criterion)));
         }
         text
     }
 
     /// Which goal a conversation is about: where its file is, and what it says.
-    pub(super) fn errand(&self) -> String {
+    pub(super) fn goal_identity_json(&self) -> String {
         json!({ "goal": self.file, "digest": self.goal.digest }).to_string()
     }
 
     /// The right to work for this goal in this tree, for one process at a time.
-    pub(super) fn alone(
+    pub(super) fn claim_goal_for_process(
         &self,
         store: &SqliteStore,
-        located: &Located,
+        located: &ProjectLocation,
     ) -> Result<EffectClaim, CommandError> {
         let root = located.place.root.as_os_str().as_encoded_bytes();
         let file = self.file.as_os_str().as_encoded_bytes();
         let claim = store.try_claim_effect(&Digest::hash_parts([&b"autopilot"[..], file, root]))?;
-        claim
-            .ok_or_else(|| CommandError::failed("that goal is at work already, in another process"))
+        claim.ok_or_else(|| {
+            CommandError::command_failed_error("that goal is at work already, in another process")
+        })
     }
 
     /// The session of this goal in this tree that is not over, or waits for a person. That of a goal
     /// which was another one before is not taken up, and that is said.
-    pub(super) fn earlier(
+    pub(super) fn resumable_goal_session(
         &self,
         store: &SqliteStore,
-        located: &Located,
+        located: &ProjectLocation,
         say: &dyn Fn(&str),
     ) -> Result<Option<SessionId>, CommandError> {
         let root = located.place.root.display().to_string();
@@ -120,7 +121,7 @@ impl Autopilot {
             let goes_on = [None, Some(Reason::AwaitingHuman.as_str())];
             let goes_on = goes_on.contains(&task.reason.as_deref());
             let session = task.session;
-            if errand != self.errand() {
+            if errand != self.goal_identity_json() {
                 say(&format!(
                     "checkrein: {} is not what it was in session {}: this is another goal, which begins anew",
                     self.file.display(),
@@ -140,10 +141,13 @@ impl Autopilot {
     }
 
     /// The guarded files of the place, and the goal with them: an edit is a finding.
-    pub(super) fn look(&self, located: &Located) -> Box<GuardedFilesReader> {
+    pub(super) fn guarded_files_reader(
+        &self,
+        located: &ProjectLocation,
+    ) -> Box<GuardedFilesReader> {
         let (located, file) = (located.clone(), self.file.clone());
         Box::new(move |root| {
-            let mut seen = guarded::look(&located, root);
+            let mut seen = guarded::read_guarded_files(&located, root);
             if let Ok(Some(bytes)) = whole::read_regular_file(&file, whole::MAX_CONFIG_BYTES) {
                 let name = file.strip_prefix(root).unwrap_or(&file);
                 let name = name.display().to_string();
@@ -154,13 +158,17 @@ impl Autopilot {
     }
 
     /// The policy of the place, under which the goal is required too; its file is nobody's to change.
-    pub(super) fn seal(&self, located: &Located, attempts: Option<u32>) -> Box<PolicyCompiler> {
+    pub(super) fn policy_compiler_for_goal(
+        &self,
+        located: &ProjectLocation,
+        attempts: Option<u32>,
+    ) -> Box<PolicyCompiler> {
         let (goal, located, file) = (self.goal.clone(), located.clone(), self.file.clone());
-        let before = engine::seal(&located, attempts);
+        let before = engine::policy_compiler_for_run(&located, attempts);
         Box::new(move || {
             let mut compiled = before()?;
             goal.add_to_policy(&mut compiled)?;
-            let mut protected = guarded::protected(&located, &compiled.sources);
+            let mut protected = guarded::protected_paths(&located, &compiled.sources);
             protected.extend(file.to_str().map(str::to_owned));
             config::protect_paths_in_policy(&mut compiled.policy, protected);
             Ok(compiled)
@@ -168,11 +176,11 @@ impl Autopilot {
     }
 
     /// What was found out about each criterion.
-    pub(super) fn found(
+    pub(super) fn goal_criterion_results(
         &self,
         store: &SqliteStore,
         result: &LoopResult,
-    ) -> Result<Vec<Criterion>, CommandError> {
+    ) -> Result<Vec<GoalCriterionResult>, CommandError> {
         let stands = result.transition.reason == Reason::TaskComplete;
         let mut facts = Vec::new();
         for raw in store.events_after(&result.session, EventSeq(0))? {
@@ -184,14 +192,14 @@ impl Autopilot {
         }
         let criteria = self.goal.criteria().iter().map(|criterion| {
             let newest = facts.iter().rfind(|fact| fact.verifier == criterion.name);
-            Criterion {
+            GoalCriterionResult {
                 name: criterion.name.as_str().to_owned(),
-                what: what(criterion),
-                found: newest.map(|fact| Found {
+                what: goal_criterion_text(criterion),
+                evidence: newest.map(|fact| CriterionEvidence {
                     verdict: fact.verdict,
                     cause: fact.cause,
                     evidence: fact.key,
-                    stands,
+                    is_current: stands,
                 }),
             }
         });
@@ -200,7 +208,7 @@ impl Autopilot {
 }
 
 /// A criterion in a few words: the command that it runs, what it asks, or its kind.
-fn what(criterion: &VerifierSpec) -> String {
+fn goal_criterion_text(criterion: &VerifierSpec) -> String {
     let definition: Value = serde_json::from_str(&criterion.definition).unwrap_or_default();
     let word = |key| definition.get(key).and_then(Value::as_str);
     let told = word("run").or(word("ask"));
@@ -208,10 +216,15 @@ fn what(criterion: &VerifierSpec) -> String {
 }
 
 /// Criterion and evidence, a line each.
-pub(super) fn show(criteria: &[Criterion]) {
+pub(super) fn print_criteria(criteria: &[GoalCriterionResult]) {
     let width = criteria.iter().map(|one| one.name.chars().count()).max();
     let width = width.unwrap_or_default();
-    for Criterion { name, what, found } in criteria {
+    for GoalCriterionResult {
+        name,
+        what,
+        evidence: found,
+    } in criteria
+    {
         let (mark, evidence) = match found {
             None => ("none", "never looked at".to_owned()),
             Some(found) => {
@@ -222,7 +235,7 @@ pub(super) fn show(criteria: &[Criterion]) {
                     Verdict::Fail => "FAIL",
                     Verdict::Inconclusive => "????",
                 };
-                let when = if found.stands {
+                let when = if found.is_current {
                     ""
                 } else {
                     ", when it was looked at last"
@@ -230,22 +243,28 @@ pub(super) fn show(criteria: &[Criterion]) {
                 (mark, format!("evidence {key}{when}"))
             }
         };
-        ui::answer(&format!("  {mark}  {name:<width$}  {evidence}  {what}"));
+        ui::print_output_line(&format!("  {mark}  {name:<width$}  {evidence}  {what}"));
     }
 }
 
 /// The same for machines.
-pub(super) fn document(criteria: &[Criterion]) -> Value {
-    let criteria = criteria.iter().map(|Criterion { name, what, found }| {
-        let found = found.as_ref();
-        json!({
-            "name": name,
-            "what": what,
-            "verdict": found.map(|found| found.verdict),
-            "cause": found.and_then(|found| found.cause),
-            "evidence": found.map(|found| found.evidence),
-            "stands": found.map(|found| found.stands),
-        })
-    });
+pub(super) fn criteria_json(criteria: &[GoalCriterionResult]) -> Value {
+    let criteria = criteria.iter().map(
+        |GoalCriterionResult {
+             name,
+             what,
+             evidence: found,
+         }| {
+            let found = found.as_ref();
+            json!({
+                "name": name,
+                "what": what,
+                "verdict": found.map(|found| found.verdict),
+                "cause": found.and_then(|found| found.cause),
+                "evidence": found.map(|found| found.evidence),
+                "stands": found.map(|found| found.is_current),
+            })
+        },
+    );
     criteria.collect()
 }

@@ -15,39 +15,41 @@ use checkrein_verifiers::private_file::{create_private_temp_folder, write_privat
 use checkrein_verifiers::process::{self, ProcessExit};
 use checkrein_verifiers::withheld;
 
-use super::seat::{Eye, Look, Watched, watch};
-use super::{Outcome, level, new_id, state_root};
-use crate::args::Run;
+use super::seat::{
+    KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor, wait_or_kill_process,
+};
+use super::{AgentRunResult, new_unique_hex_id, run_protection_level, state_root};
+use crate::args::RunArgs;
 use crate::commands::engine;
-use crate::confine::desk::Desk;
-use crate::confine::{self, Confinement};
-use crate::locate::Located;
+use crate::confine::desk::RelayServer;
+use crate::confine::{self, AgentConfinement};
+use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
 use crate::{notify, off, signals};
 
 /// What to run and how.
-pub(crate) struct Plan {
+pub(crate) struct CommandRunPlan {
     pub(crate) command: Vec<OsString>,
     pub(crate) task: String,
     pub(crate) any_exit: bool,
     pub(crate) attempts: Option<u32>,
     pub(crate) agent: &'static str,
     pub(crate) env: Vec<(OsString, OsString)>,
-    pub(crate) confinement: Option<Confinement>,
+    pub(crate) confinement: Option<AgentConfinement>,
 }
 
-impl Plan {
-    pub(super) fn of(args: &Run) -> Result<Self, CommandError> {
+impl CommandRunPlan {
+    pub(super) fn run_plan_from_args(args: &RunArgs) -> Result<Self, CommandError> {
         if let ([], Some(word)) = (args.command.as_slice(), &args.text)
             && !word.contains(char::is_whitespace)
         {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 format!("'{word}' was taken for the task"),
                 format!("to run it: checkrein run -- {word}"),
             ));
         }
         if args.command.is_empty() {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 "nothing to run",
                 "write checkrein run -- CMD ARGS..., or checkrein run --agent claude-code \"task\"",
             ));
@@ -70,53 +72,54 @@ impl Plan {
 }
 
 /// The loop: run the command, judge its claim, send it back with feedback.
-pub(crate) fn drive(
-    located: &Located,
-    plan: &Plan,
+pub(crate) fn drive_wrapped_command(
+    located: &ProjectLocation,
+    plan: &CommandRunPlan,
     say: &dyn Fn(&str),
     progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
-) -> Result<Outcome, CommandError> {
-    let store = engine::store(&located.place)?;
-    let engine = engine::run(
+) -> Result<AgentRunResult, CommandError> {
+    let store = engine::open_store(&located.place)?;
+    let engine = engine::build_run_engine(
         located,
         store.clone(),
-        engine::seal(located, plan.attempts),
-        level(plan.confinement.as_ref()),
+        engine::policy_compiler_for_run(located, plan.attempts),
+        run_protection_level(plan.confinement.as_ref()),
         progress.clone(),
     );
     let (session, warnings) = engine.session(plan.agent)?;
     if let Some(confinement) = &plan.confinement {
-        let desk = Desk::new(located, store.clone(), plan.attempts, false, progress);
-        desk.expect(session.session_id());
-        desk.open(confinement.desk())?;
+        let desk = RelayServer::new(located, store.clone(), plan.attempts, false, progress);
+        desk.allow_relay_session(session.session_id());
+        desk.listen_in_folder(confinement.sandbox_relay_host_folder())?;
     }
     for warning in &warnings {
         say(&format!("checkrein: {warning}"));
     }
     session.prompt(&plan.task)?;
-    let seat = Seat { session };
+    let seat = CommandRunSession { session };
 
     let scratch = create_private_temp_folder()?;
     let mut feedback = String::new();
     let mut attempt: u32 = 0;
     let transition = loop {
         attempt += 1;
-        let ended = seat.attempt(located, plan, attempt, &feedback, scratch.path())?;
+        let ended =
+            seat.run_wrapped_command_once(located, plan, attempt, &feedback, scratch.path())?;
         let decided = match ended {
-            AgentEnd::Claimed => match off::in_force(&located.place.state) {
+            AgentProcessEnd::Claimed => match off::active_off_period(&located.place.state) {
                 Some(off) => {
-                    say(&off.words());
+                    say(&off.off_summary_line());
                     seat.session
-                        .submit_agent_event(off.stand_in(ScopeId::main_scope()))?
+                        .submit_agent_event(off.stance_used_input(ScopeId::main_scope()))?
                 }
                 None => match seat.session.stop("exit status 0") {
-                    Err(_) if signals::cancelled() => {
+                    Err(_) if signals::is_interrupted_by_signal() => {
                         seat.session.submit_agent_event(Input::Interrupted)?
                     }
                     other => other?.1,
                 },
             },
-            AgentEnd::Failed(exit_code, what) => {
+            AgentProcessEnd::Failed(exit_code, what) => {
                 seat.session
                     .submit_agent_event(Input::ProcessFailed(AgentProcessFailed {
                         exit_code,
@@ -124,10 +127,10 @@ pub(crate) fn drive(
                         native_reason: None,
                     }))?
             }
-            AgentEnd::Interrupted => seat.session.submit_agent_event(Input::Interrupted)?,
-            AgentEnd::Over(decided) => *decided,
+            AgentProcessEnd::Interrupted => seat.session.submit_agent_event(Input::Interrupted)?,
+            AgentProcessEnd::TaskEnded(decided) => *decided,
         };
-        notify::parked(&located.place.state, &decided);
+        notify::notify_person_of_parked_approval(&located.place.state, &decided);
         match &decided.decision {
             Decision::Stop(StopDecision::Continue { .. }) => {
                 feedback = decided.feedback_text.unwrap_or_default();
@@ -140,7 +143,7 @@ pub(crate) fn drive(
             }
         }
     };
-    Ok(Outcome {
+    Ok(AgentRunResult {
         session: seat.session.session_id().clone(),
         task: TaskId(1),
         transition,
@@ -152,7 +155,7 @@ pub(crate) fn drive(
 }
 
 /// How the agent's process came to its end.
-enum AgentEnd {
+enum AgentProcessEnd {
     /// It says it is done.
     Claimed,
     /// It ended otherwise.
@@ -160,24 +163,24 @@ enum AgentEnd {
     /// A person pressed Ctrl-C.
     Interrupted,
     /// The task was ended while it worked: by a hook, or by a cap.
-    Over(Box<DeliveryOutcome>),
+    TaskEnded(Box<DeliveryOutcome>),
 }
 
 /// The one session of this run.
-struct Seat<'a> {
+struct CommandRunSession<'a> {
     session: Session<'a>,
 }
 
-impl Seat<'_> {
+impl CommandRunSession<'_> {
     /// Runs the command once.
-    fn attempt(
+    fn run_wrapped_command_once(
         &self,
-        located: &Located,
-        plan: &Plan,
+        located: &ProjectLocation,
+        plan: &CommandRunPlan,
         attempt: u32,
         feedback: &str,
         scratch: &std::path::Path,
-    ) -> Result<AgentEnd, CommandError> {
+    ) -> Result<AgentProcessEnd, CommandError> {
         let file = scratch.join("feedback.txt");
         write_private_file(&file, feedback.as_bytes())?;
         let text = if feedback.is_empty() {
@@ -199,9 +202,9 @@ impl Seat<'_> {
         let mut words = plan
             .command
             .iter()
-            .map(|word| fill(word, &fills, &mut filled));
+            .map(|word| fill_command_placeholders(word, &fills, &mut filled));
         let program = words.next().unwrap_or_default();
-        let mut command = confine::command(plan.confinement.as_ref(), &program);
+        let mut command = confine::confined_command(plan.confinement.as_ref(), &program);
         command.args(words.collect::<Vec<_>>());
         command
             .envs(plan.env.iter().map(|(name, value)| (name, value)))
@@ -220,12 +223,15 @@ impl Seat<'_> {
             Stdio::from(std::fs::File::open(&stdin)?)
         });
         let shown = program.to_string_lossy().into_owned();
-        let tag = new_id();
+        let tag = new_unique_hex_id();
         command.env(withheld::CHECK_VARIABLE, &tag);
         let (wait, kill) = match process::spawn_killable_process_tree(command, &tag) {
             Ok(started) => started,
             Err(error) => {
-                return Ok(AgentEnd::Failed(None, super::cannot_start(&shown, &error)));
+                return Ok(AgentProcessEnd::Failed(
+                    None,
+                    super::start_failure_text(&shown, &error),
+                ));
             }
         };
         let (sender, receiver) = channel();
@@ -239,36 +245,42 @@ impl Seat<'_> {
                 kill.kill_process_tree();
             }
         };
-        let mut eye = Eye::default();
-        let over = watch(&receiver, &mut kill, &mut || {
-            Ok(match eye.look(&self.session)?.0 {
+        let mut eye = WrappedAgentSessionMonitor::default();
+        let over = wait_or_kill_process(&receiver, &mut kill, &mut || {
+            Ok(match eye.check_whether_session_is_over(&self.session)?.0 {
                 // Whatever a hook accepted in its session, its exit is its claim.
-                Look::Lingers => Look::GoOn,
+                KeepOrKillAgentProcess::EndLingering => KeepOrKillAgentProcess::KeepRunning,
                 look => look,
             })
         })?;
         Ok(match over {
-            Watched::Ended(ProcessExit::Exited(0)) => AgentEnd::Claimed,
-            Watched::Ended(_) if plan.any_exit => AgentEnd::Claimed,
-            Watched::Ended(ProcessExit::Exited(code)) => AgentEnd::Failed(
+            ProcessWatchResult::Ended(ProcessExit::Exited(0)) => AgentProcessEnd::Claimed,
+            ProcessWatchResult::Ended(_) if plan.any_exit => AgentProcessEnd::Claimed,
+            ProcessWatchResult::Ended(ProcessExit::Exited(code)) => AgentProcessEnd::Failed(
                 Some(code),
                 format!(
                     "'{shown}' ended with exit status {code} (a claim of done is exit 0; --any-exit takes any)"
                 ),
             ),
-            Watched::Ended(ProcessExit::Signalled(signal)) => {
-                AgentEnd::Failed(None, format!("'{shown}' was ended by signal {signal}"))
+            ProcessWatchResult::Ended(ProcessExit::Signalled(signal)) => {
+                AgentProcessEnd::Failed(None, format!("'{shown}' was ended by signal {signal}"))
             }
-            Watched::Ended(ProcessExit::Lost) => {
-                AgentEnd::Failed(None, format!("'{shown}' was lost sight of"))
+            ProcessWatchResult::Ended(ProcessExit::Lost) => {
+                AgentProcessEnd::Failed(None, format!("'{shown}' was lost sight of"))
             }
-            Watched::Interrupted | Watched::Lingered => AgentEnd::Interrupted,
-            Watched::Over(decided) => AgentEnd::Over(decided),
+            ProcessWatchResult::Interrupted | ProcessWatchResult::Lingered => {
+                AgentProcessEnd::Interrupted
+            }
+            ProcessWatchResult::TaskEnded(decided) => AgentProcessEnd::TaskEnded(decided),
         })
     }
 }
 
-fn fill(word: &OsStr, fills: &[(&str, OsString)], filled: &mut bool) -> OsString {
+fn fill_command_placeholders(
+    word: &OsStr,
+    fills: &[(&str, OsString)],
+    filled: &mut bool,
+) -> OsString {
     let Some(text) = word.to_str() else {
         return word.to_owned();
     };

@@ -8,17 +8,17 @@ use checkrein_core::ids::ScopeId;
 use checkrein_core::state::SessionState;
 use indicatif::ProgressBar;
 
-use crate::ui::line::Line;
-use crate::ui::printable::printable;
-use crate::ui::progress::Checks;
+use crate::ui::line::StyledLine;
+use crate::ui::printable::escape_hidden_chars;
+use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
 
 /// A message of the agent is shown up to here.
 const SHOWN: usize = 160;
 
 /// See the module.
-pub(super) struct Live<'a> {
-    checks: &'a Checks,
+pub(super) struct LiveAgentProgressDisplay<'a> {
+    checks: &'a CheckProgressView,
     agent: &'static str,
     bar: Option<ProgressBar>,
     /// Continuations already spoken of.
@@ -27,8 +27,8 @@ pub(super) struct Live<'a> {
     doing: String,
 }
 
-impl<'a> Live<'a> {
-    pub(super) fn new(checks: &'a Checks, agent: &'static str) -> Self {
+impl<'a> LiveAgentProgressDisplay<'a> {
+    pub(super) fn new(checks: &'a CheckProgressView, agent: &'static str) -> Self {
         Self {
             checks,
             agent,
@@ -40,37 +40,38 @@ impl<'a> Live<'a> {
     }
 
     /// A process of the agent begins.
-    pub(super) fn begin(&mut self) {
-        self.bar = self.checks.spinner();
-        self.draw();
+    pub(super) fn show_process_start(&mut self) {
+        self.bar = self.checks.new_spinner();
+        self.redraw_progress_line();
     }
 
     /// It is over.
-    pub(super) fn end(&mut self) {
+    pub(super) fn clear_agent_progress_bar(&mut self) {
         if let Some(bar) = self.bar.take() {
             bar.finish_and_clear();
         }
     }
 
     /// Something that it printed.
-    pub(super) fn said(&mut self, said: &AgentOutputItem) {
+    pub(super) fn show_agent_output(&mut self, said: &AgentOutputItem) {
         match said {
             AgentOutputItem::Call(tool) => {
                 self.doing.clone_from(tool);
-                self.draw();
+                self.redraw_progress_line();
             }
             AgentOutputItem::Message(text) => {
                 let line = text.lines().find(|line| !line.trim().is_empty());
                 let line: String = line.unwrap_or_default().chars().take(SHOWN).collect();
                 let name = format!("{}:", self.agent);
-                let name = Line::from("  ").with_painted(Paint::Dim, &name);
-                self.checks.say(name.with(" ").with(&line));
+                let name = StyledLine::from("  ").with_painted_suffix(Paint::Dim, &name);
+                self.checks
+                    .print_above_progress(name.append_plain_text(" ").append_plain_text(&line));
             }
         }
     }
 
     /// The session as it is now; `ours` if what is refused is said by somebody else.
-    pub(super) fn look(&mut self, state: &SessionState) {
+    pub(super) fn show_session_state(&mut self, state: &SessionState) {
         let Some(task) = &state.task else { return };
         self.calls = task.totals.tool_calls;
         let waiting: Vec<&str> = state
@@ -101,22 +102,23 @@ impl<'a> Live<'a> {
             } else {
                 format!(": {}", names.join(", "))
             };
-            let mark = Line::from("  ").with_painted(Paint::Warn, "back");
-            self.checks
-                .say(mark.with(&format!("  not done yet, sent back ({given}){what}")));
+            let mark = StyledLine::from("  ").with_painted_suffix(Paint::Warn, "back");
+            self.checks.print_above_progress(
+                mark.append_plain_text(&format!("  not done yet, sent back ({given}){what}")),
+            );
         }
         self.refused = given;
-        self.draw();
+        self.redraw_progress_line();
     }
 
     /// Continuations that are said in full elsewhere.
-    pub(super) fn told(&mut self, state: &SessionState) {
+    pub(super) fn mark_stop_refusals_shown(&mut self, state: &SessionState) {
         if let Some(task) = &state.task {
             self.refused = task.totals.continues;
         }
     }
 
-    fn draw(&self) {
+    fn redraw_progress_line(&self) {
         let Some(bar) = &self.bar else { return };
         let mut line = format!("{}: {} tool calls", self.agent, self.calls);
         if self.refused > 0 {
@@ -125,7 +127,7 @@ impl<'a> Live<'a> {
         if !self.doing.is_empty() {
             line = format!("{line}, {}", self.doing);
         }
-        bar.set_message(printable(&line));
+        bar.set_message(escape_hidden_chars(&line));
         bar.enable_steady_tick(Duration::from_millis(120));
     }
 }

@@ -24,70 +24,71 @@ use checkrein_runtime::printed::publish_own_output_files;
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
-use crate::args::Run;
+use crate::args::RunArgs;
 use crate::commands::{check, lookup};
-use crate::confine::{self, Confinement, desk};
-use crate::locate::{self, Located};
+use crate::confine::{self, AgentConfinement, desk};
+use crate::locate::{self, ProjectLocation};
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
-use crate::ui::progress::Checks;
-use crate::ui::style::of_reason;
+use crate::ui::line::StyledLine;
+use crate::ui::progress::CheckProgressView;
+use crate::ui::style::reason_paint;
 use crate::ui::words;
 use crate::{exit_code, home, signals, ui};
 
 /// More of a task is not read from stdin.
 const MAX_TASK: u64 = 1024 * 1024;
 
-pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
-    signals::listen();
-    let located = locate::locate_under(&std::env::current_dir()?, args.profile.as_deref());
+pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> {
+    signals::install_signal_handlers();
+    let located =
+        locate::locate_project_with_profile(&std::env::current_dir()?, args.profile.as_deref());
     if args.attempts == Some(0) {
-        return Err(CommandError::usage(
+        return Err(CommandError::usage_error(
             "--attempts must be 1 or more",
             "leave it out for the config's",
         ));
     }
-    let located = home::of_new(located, &SessionId::new("run"))?;
+    let located = home::locate_new_session_folder(located, &SessionId::new("run"))?;
     let state = state_root(&located);
-    confine::mend(&state);
+    confine::clean_up_killed_sandbox_runs(&state);
     let _printed = publish_own_output_files(&located.place.state);
     // What is wrong with the config is said by whoever needs it.
-    let policy = located.compile(TaskDriver::Run).ok();
+    let policy = located.compile_policy(TaskDriver::Run).ok();
     let checks = policy.as_ref().map(|compiled| &compiled.policy);
     let capped = checks.is_some_and(|policy| policy.caps.cost.is_some());
-    let checks = Arc::new(Checks::of(checks));
-    if capped && !is_ours(args) && args.resume.is_none() {
-        checks.say("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
+    let checks = Arc::new(CheckProgressView::for_policy(checks));
+    if capped && !is_own_agent_loop_run(args) && args.resume.is_none() {
+        checks.print_above_progress("checkrein: caps.cost_usd is not applied here: nobody tells what this agent costs while it works");
     }
-    let outcome = driven(args, &located, &checks);
-    checks.clear();
+    let outcome = dispatch_run_command(args, &located, &checks);
+    checks.clear_progress_line();
     let outcome = outcome?;
     if args.json {
-        ui::json(&document(&outcome));
+        ui::print_json(&run_result_json(&outcome));
     } else {
         let ending = &outcome.transition;
-        ui::answer(Line::painted(
-            of_reason(ending.reason),
-            &words::transition(ending),
+        ui::print_output_line(StyledLine::line_from_styled_text(
+            reason_paint(ending.reason),
+            &words::transition_text(ending),
         ));
         if let Some(told) = &outcome.model {
-            autopilot::show(&told.criteria);
+            autopilot::print_criteria(&told.criteria);
         }
     }
     let large = located.place.files_too_large_to_read();
     if !large.is_empty() {
-        ui::say(&words::unread(&large));
+        ui::print_wrapped_to_stderr(&words::large_files_text(&large));
     }
     if outcome.transition.reason != Reason::TaskComplete {
-        let events = lookup::events(&outcome.store, &outcome.session, outcome.task)?;
-        ui::say(&words::ending_line(
+        let events = lookup::task_events(&outcome.store, &outcome.session, outcome.task)?;
+        ui::print_wrapped_to_stderr(&words::task_ending_line(
             &outcome.transition,
-            lookup::why(&events),
-            lookup::held_up_by(&events),
-            &lookup::short(&outcome.session, outcome.task),
+            lookup::task_end_reasons(&events),
+            lookup::held_up_cause(&events),
+            &lookup::short_task_id(&outcome.session, outcome.task),
         ));
     }
-    Ok(exit_code::exit(
+    Ok(exit_code::to_exit_code(
         outcome
             .transition
             .reason
@@ -96,55 +97,67 @@ pub(crate) fn run(args: &Run) -> Result<ExitCode, CommandError> {
     ))
 }
 
-fn driven(args: &Run, located: &Located, checks: &Arc<Checks>) -> Result<Outcome, CommandError> {
-    if (is_ours(args) || args.resume.is_some())
-        && let Some(plan) = model::Plan::of(args, located)?
+fn dispatch_run_command(
+    args: &RunArgs,
+    located: &ProjectLocation,
+    checks: &Arc<CheckProgressView>,
+) -> Result<AgentRunResult, CommandError> {
+    if (is_own_agent_loop_run(args) || args.resume.is_some())
+        && let Some(plan) = model::RunCommandModelPlan::plan_from_run_args(args, located)?
     {
-        model::drive(located, &plan, checks)
+        model::drive_model(located, &plan, checks)
     } else if args.agent.is_some() || args.resume.is_some() {
-        let plan = agent::Plan::of(args, located)?;
-        let confinement = confinement(args, located)?;
-        agent::drive(located, &plan, confinement.as_ref(), checks)
+        let plan = agent::AgentRunPlan::agent_run_plan_from_args(args, located)?;
+        let confinement = build_confinement(args, located)?;
+        agent::run_agent_until_task_ends(located, &plan, confinement.as_ref(), checks)
     } else {
-        let mut plan = command::Plan::of(args)?;
-        plan.confinement = confinement(args, located)?;
+        let mut plan = command::CommandRunPlan::run_plan_from_args(args)?;
+        plan.confinement = build_confinement(args, located)?;
         let show = checks.clone();
-        let show = Arc::new(move |progress| show.show(progress));
-        command::drive(located, &plan, &|line| checks.say(line), show)
+        let show = Arc::new(move |progress| show.show_progress(progress));
+        command::drive_wrapped_command(
+            located,
+            &plan,
+            &|line| checks.print_above_progress(line),
+            show,
+        )
     }
 }
 
 /// A run of our own loop, which knows what it costs.
-fn is_ours(args: &Run) -> bool {
+fn is_own_agent_loop_run(args: &RunArgs) -> bool {
     args.model.is_some() || args.autopilot.is_some()
 }
 
-fn confinement(args: &Run, located: &Located) -> Result<Option<Confinement>, CommandError> {
+fn build_confinement(
+    args: &RunArgs,
+    located: &ProjectLocation,
+) -> Result<Option<AgentConfinement>, CommandError> {
     args.confine
-        .then(|| Confinement::new(located, &state_root(located)))
+        .then(|| AgentConfinement::new(located, &state_root(located)))
         .transpose()
 }
 
 /// What is promised, with or without.
-fn level(confinement: Option<&Confinement>) -> &'static str {
-    confinement.map_or("L1", |_| desk::LEVEL)
+fn run_protection_level(confinement: Option<&AgentConfinement>) -> &'static str {
+    confinement.map_or("L1", |_| desk::CONFINED_LEVEL)
 }
 
 /// What came of it.
-pub(crate) struct Outcome {
+pub(crate) struct AgentRunResult {
     pub(crate) session: SessionId,
     pub(crate) task: TaskId,
     pub(crate) transition: Transition,
     pub(crate) attempts: u32,
     pub(crate) store: Arc<SqliteStore>,
     /// What only a run of a real agent knows.
-    pub(crate) agent: Option<agent::Told>,
+    pub(crate) agent: Option<agent::AgentRunDetails>,
     /// What only a run of a model knows.
-    pub(crate) model: Option<model::Told>,
+    pub(crate) model: Option<model::ModelRunDetails>,
 }
 
 /// The JSON document of `run` and `demo`.
-pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
+pub(crate) fn run_result_json(outcome: &AgentRunResult) -> serde_json::Value {
     let events = outcome
         .store
         .events_after(&outcome.session, checkrein_core::ids::EventSeq(0))
@@ -153,8 +166,8 @@ pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
         .iter()
         .map(|raw| json!({ "seq": raw.seq, "kind": raw.kind }))
         .collect();
-    let of_task = lookup::events(&outcome.store, &outcome.session, outcome.task);
-    let checks = of_task.map(|events| check::found_last(&outcome.store, &events));
+    let of_task = lookup::task_events(&outcome.store, &outcome.session, outcome.task);
+    let checks = of_task.map(|events| check::latest_evidence_json(&outcome.store, &events));
     let mut document = json!({
         "schema": "checkrein/run/1",
         "transition": outcome.transition,
@@ -168,7 +181,7 @@ pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
         fields.insert("agent".to_owned(), told.agent.into());
         fields.insert("hooks_fired".to_owned(), told.hooks_fired.into());
         fields.insert("message".to_owned(), told.message.clone().into());
-        fields.insert("usage".to_owned(), told.usage.document());
+        fields.insert("usage".to_owned(), told.usage.usage_to_json());
     }
     if let (Some(told), Some(fields)) = (&outcome.model, document.as_object_mut()) {
         fields.insert("model".to_owned(), told.model.clone().into());
@@ -184,14 +197,17 @@ pub(crate) fn document(outcome: &Outcome) -> serde_json::Value {
         let cost = told.cost.map(|cost| cost as f64 / 1e6);
         fields.insert("cost_usd".to_owned(), cost.into());
         if !told.criteria.is_empty() {
-            fields.insert("criteria".to_owned(), autopilot::document(&told.criteria));
+            fields.insert(
+                "criteria".to_owned(),
+                autopilot::criteria_json(&told.criteria),
+            );
         }
     }
     document
 }
 
 /// Why a program did not even begin.
-pub(super) fn cannot_start(program: &str, error: &std::io::Error) -> String {
+pub(super) fn start_failure_text(program: &str, error: &std::io::Error) -> String {
     let why = error.to_string();
     // The number says nothing that the words do not.
     let why = why.split(" (os error").next().unwrap_or_default();
@@ -204,7 +220,7 @@ pub(super) fn cannot_start(program: &str, error: &std::io::Error) -> String {
 }
 
 /// What is asked for: as an argument, or on stdin where there is no person.
-fn task(args: &Run) -> Result<Option<String>, CommandError> {
+fn read_task_text(args: &RunArgs) -> Result<Option<String>, CommandError> {
     if let Some(text) = args.task.as_ref().or(args.text.as_ref()) {
         return Ok(Some(text.clone()).filter(|text| !text.trim().is_empty()));
     }
@@ -218,7 +234,7 @@ fn task(args: &Run) -> Result<Option<String>, CommandError> {
 }
 
 /// The state folder under which hooks of this run find the same store.
-fn state_root(located: &Located) -> std::path::PathBuf {
+fn state_root(located: &ProjectLocation) -> std::path::PathBuf {
     located
         .place
         .state
@@ -226,7 +242,7 @@ fn state_root(located: &Located) -> std::path::PathBuf {
         .map_or_else(|| located.place.state.clone(), std::path::PathBuf::from)
 }
 
-pub(super) fn new_id() -> String {
+pub(super) fn new_unique_hex_id() -> String {
     let now = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .unwrap_or_default()

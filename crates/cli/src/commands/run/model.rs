@@ -16,100 +16,107 @@ use checkrein_core::ids::SessionId;
 use checkrein_runtime::{FrontEndMiddlewareStages, whole};
 use checkrein_store::SqliteStore;
 
-use super::autopilot::{Autopilot, Criterion};
-use super::talk::Talk;
-use super::{Outcome, level, task};
-use crate::args::Run;
+use super::autopilot::{AutopilotGoal, GoalCriterionResult};
+use super::talk::ModelProgressView;
+use super::{AgentRunResult, read_task_text, run_protection_level};
+use crate::args::RunArgs;
 use crate::commands::{engine, lookup};
-use crate::locate::Located;
+use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
-use crate::ui::progress::Checks;
+use crate::ui::progress::CheckProgressView;
 use crate::{notify, signals};
 
 /// More of a project's own instructions is not told.
-const MOST_RULES: usize = 32 * 1024;
+const MAX_INSTRUCTION_BYTES: usize = 32 * 1024;
 /// A longer file is none of instructions.
-const LONGEST: u64 = 1 << 20;
+const MAX_INSTRUCTION_FILE: u64 = 1 << 20;
 /// How long Ctrl-C may take to be noticed.
-const LOOK: Duration = Duration::from_millis(50);
+const CANCEL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Whom to ask for what.
-pub(super) struct Plan {
+pub(super) struct RunCommandModelPlan {
     model: RemoteModel,
     name: String,
     task: Option<String>,
     attempts: Option<u32>,
     resume: Option<SessionId>,
-    goal: Option<Autopilot>,
+    goal: Option<AutopilotGoal>,
 }
 
 /// What only a run of a model knows.
-pub(crate) struct Told {
+pub(crate) struct ModelRunDetails {
     pub(crate) model: String,
     pub(crate) message: String,
     pub(crate) rounds: u32,
     pub(crate) usage: AnswerTokenUsage,
     pub(crate) cost: Option<u64>,
     /// Of an autopilot: its criteria, with what was found out.
-    pub(crate) criteria: Vec<Criterion>,
+    pub(crate) criteria: Vec<GoalCriterionResult>,
 }
 
-impl Plan {
+impl RunCommandModelPlan {
     /// `None` if the session to be taken up is none of ours.
-    pub(super) fn of(args: &Run, located: &Located) -> Result<Option<Self>, CommandError> {
-        let goal = args.autopilot.as_deref().map(Autopilot::read).transpose()?;
+    pub(super) fn plan_from_run_args(
+        args: &RunArgs,
+        located: &ProjectLocation,
+    ) -> Result<Option<Self>, CommandError> {
+        let goal = args
+            .autopilot
+            .as_deref()
+            .map(AutopilotGoal::read_goal_file)
+            .transpose()?;
         let resume = args
             .resume
             .as_deref()
-            .map(|id| earlier(located, id))
+            .map(|id| session_and_model_to_resume(located, id))
             .transpose()?;
         let earlier = resume.as_ref().and_then(|(_, model)| model.clone());
         let of_goal = goal
             .as_ref()
-            .and_then(|goal| goal.model().map(str::to_owned));
+            .and_then(|goal| goal.model_named_by_goal().map(str::to_owned));
         let name = args.model.clone().or(of_goal).or(earlier);
         let name = match (name, &goal) {
             (Some(name), _) => name,
             (None, None) => return Ok(None),
             (None, Some(_)) => {
-                return Err(CommandError::usage(
+                return Err(CommandError::usage_error(
                     "nobody is named who works for that goal",
                     "write model = \"PROVIDER/MODEL\" into the file, or: --model PROVIDER/MODEL",
                 ));
             }
         };
         if let Some((session, None)) = &resume {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 format!("session {} is none of a model's", session.as_str()),
                 "leave --model out",
             ));
         }
         if !args.command.is_empty() {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 "--model takes no command: the model works with tools of our own",
                 format!("checkrein run --model {name} \"fix the failing tests\""),
             ));
         }
         if args.confine {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 "--confine cannot hold --model yet",
                 "leave it out; or run another agent under it",
             ));
         }
         let resume = resume.map(|(session, _)| session);
         let task = match (&goal, &args.task, &args.text, &resume) {
-            (Some(goal), ..) => Some(goal.task()),
+            (Some(goal), ..) => Some(goal.goal_task_prompt()),
             (None, None, None, Some(_)) => None,
-            _ => task(args)?,
+            _ => read_task_text(args)?,
         };
         if task.is_none() && resume.is_none() {
-            return Err(CommandError::usage(
+            return Err(CommandError::usage_error(
                 "there is no task",
                 format!("checkrein run --model {name} \"fix the failing tests\""),
             ));
         }
         Ok(Some(Self {
-            model: model(&name, located)?,
+            model: open_ready_model_client(&name, located)?,
             name,
             task,
             attempts: args.attempts,
@@ -120,15 +127,21 @@ impl Plan {
 }
 
 /// The session that a person means, with the model that it was had with.
-fn earlier(located: &Located, id: &str) -> Result<(SessionId, Option<String>), CommandError> {
+fn session_and_model_to_resume(
+    located: &ProjectLocation,
+    id: &str,
+) -> Result<(SessionId, Option<String>), CommandError> {
     let store = SqliteStore::open_store_read_only(&located.place.state)?;
-    let session = lookup::task(&store, Some(id))?.session;
+    let session = lookup::find_task(&store, Some(id))?.session;
     let model = conversation_model_and_errand(&store, &session)?.map(|of| of.model);
     Ok((session, model))
 }
 
 /// A model that can be asked: its name is one, and its key is there.
-fn model(name: &str, located: &Located) -> Result<RemoteModel, CommandError> {
+fn open_ready_model_client(
+    name: &str,
+    located: &ProjectLocation,
+) -> Result<RemoteModel, CommandError> {
     let model = RemoteModel::new(
         name,
         &located.place.model_environment(),
@@ -139,7 +152,7 @@ fn model(name: &str, located: &Located) -> Result<RemoteModel, CommandError> {
         Ok(model)
     });
     ready.map_err(|error: ModelError| {
-        CommandError::usage(
+        CommandError::usage_error(
             error.to_string(),
             "a model is named PROVIDER/MODEL: anthropic/..., openai/..., gemini/..., ollama/...",
         )
@@ -147,54 +160,62 @@ fn model(name: &str, located: &Located) -> Result<RemoteModel, CommandError> {
 }
 
 /// The loop, to its end.
-pub(super) fn drive(
-    located: &Located,
-    plan: &Plan,
-    checks: &Arc<Checks>,
-) -> Result<Outcome, CommandError> {
-    let store = engine::store(&located.place)?;
+pub(super) fn drive_model(
+    located: &ProjectLocation,
+    plan: &RunCommandModelPlan,
+    checks: &Arc<CheckProgressView>,
+) -> Result<AgentRunResult, CommandError> {
+    let store = engine::open_store(&located.place)?;
     let show = checks.clone();
     let show: Arc<dyn Fn(VerificationProgress) + Send + Sync> =
-        Arc::new(move |news| show.show(news));
+        Arc::new(move |news| show.show_progress(news));
     // Until the end: two flights of one goal would work in one tree.
     let _alone = plan
         .goal
         .as_ref()
-        .map(|goal| goal.alone(&store, located))
+        .map(|goal| goal.claim_goal_for_process(&store, located))
         .transpose()?;
     let resume = match (&plan.resume, &plan.goal) {
-        (None, Some(goal)) => goal.earlier(&store, located, &|line| checks.say(line))?,
+        (None, Some(goal)) => {
+            goal.resumable_goal_session(&store, located, &|line| checks.print_above_progress(line))?
+        }
         (resume, _) => resume.clone(),
     };
     if resume.is_some() && plan.attempts.is_some() {
-        checks.say("checkrein: --attempts counts for a session that begins; this one keeps what it began with");
+        checks.print_above_progress("checkrein: --attempts counts for a session that begins; this one keeps what it began with");
     }
     let seal = match &plan.goal {
-        Some(goal) => goal.seal(located, plan.attempts),
-        None => engine::seal(located, plan.attempts),
+        Some(goal) => goal.policy_compiler_for_goal(located, plan.attempts),
+        None => engine::policy_compiler_for_run(located, plan.attempts),
     };
-    let engine = engine::run(located, store.clone(), seal, level(None), show);
+    let engine = engine::build_run_engine(
+        located,
+        store.clone(),
+        seal,
+        run_protection_level(None),
+        show,
+    );
     let engine = engine.with_middleware_stages(FrontEndMiddlewareStages::LIBRARY);
     let engine = match &plan.goal {
-        Some(goal) => engine.with_guarded_files(goal.look(located)),
+        Some(goal) => engine.with_guarded_files(goal.guarded_files_reader(located)),
         None => engine,
     };
-    let result = work(located, plan, resume, engine, checks)?;
+    let result = run_agent_loop(located, plan, resume, engine, checks)?;
     let criteria = match &plan.goal {
-        Some(goal) => goal.found(&store, &result)?,
+        Some(goal) => goal.goal_criterion_results(&store, &result)?,
         None => Vec::new(),
     };
     for warning in &result.warnings {
-        checks.say(&format!("checkrein: {warning}"));
+        checks.print_above_progress(&format!("checkrein: {warning}"));
     }
-    Ok(Outcome {
+    Ok(AgentRunResult {
         session: result.session,
         task: result.task,
         transition: result.transition,
         attempts: result.stops,
         store,
         agent: None,
-        model: Some(Told {
+        model: Some(ModelRunDetails {
             model: plan.name.clone(),
             message: result.output,
             rounds: result.rounds,
@@ -205,35 +226,37 @@ pub(super) fn drive(
     })
 }
 
-fn work(
-    located: &Located,
-    plan: &Plan,
+fn run_agent_loop(
+    located: &ProjectLocation,
+    plan: &RunCommandModelPlan,
     resume: Option<SessionId>,
     engine: Engine,
-    checks: &Arc<Checks>,
+    checks: &Arc<CheckProgressView>,
 ) -> Result<LoopResult, CommandError> {
     let root = &located.place.root;
     let (talk, state) = (
-        Talk::new(checks.clone(), &plan.name),
+        ModelProgressView::new(checks.clone(), &plan.name),
         located.place.state.clone(),
     );
-    let errand = plan.goal.as_ref().map(Autopilot::errand);
+    let errand = plan.goal.as_ref().map(AutopilotGoal::goal_identity_json);
     let agent = AgentLoop::new(Arc::new(plan.model.clone()))
         .with_run_purpose(errand)
-        .with_system_prompt(system(root))
+        .with_system_prompt(system_prompt(root))
         .tool(ShellTool::in_workspace(located.place.clone()))
         .tool(ApplyPatchTool::patch_tool_in_workspace(
             located.place.clone(),
         ))
         .with_event_observer(move |happening| match happening {
-            AgentLoopEvent::Parked(decided) => notify::parked(&state, decided),
-            happening => talk.tell(happening),
+            AgentLoopEvent::Parked(decided) => {
+                notify::notify_person_of_parked_approval(&state, decided)
+            }
+            happening => talk.show_model_run_event(happening),
         });
     let interrupt = agent.interrupt_handle();
     let (over, ends) = channel::<()>();
     let watcher = std::thread::Builder::new().spawn(move || {
-        while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(LOOK) {
-            if signals::cancelled() {
+        while let Err(RecvTimeoutError::Timeout) = ends.recv_timeout(CANCEL_POLL_INTERVAL) {
+            if signals::is_interrupted_by_signal() {
                 return interrupt.interrupt_agent_loops();
             }
         }
@@ -253,12 +276,12 @@ fn work(
     result.map_err(|error| match error {
         AgentLoopStartError::Config(error) => error.into(),
         AgentLoopStartError::Runtime(error) => error.into(),
-        error => CommandError::failed(error.to_string()),
+        error => CommandError::command_failed_error(error.to_string()),
     })
 }
 
 /// What no message can overrule, with the project's own instructions at its end.
-fn system(root: &Path) -> String {
+fn system_prompt(root: &Path) -> String {
     let mut text = format!(
         "You are a coding agent. You work in the folder {}, with two tools: `shell` runs a command \
          there, `apply_patch` changes files.\n\
@@ -275,8 +298,10 @@ fn system(root: &Path) -> String {
         root.display()
     );
     // What cannot be read, or is no file, is not told.
-    if let Ok(Some(rules)) = whole::read_limited_text_file(&root.join("AGENTS.md"), LONGEST) {
-        let end = rules.floor_char_boundary(MOST_RULES.min(rules.len()));
+    if let Ok(Some(rules)) =
+        whole::read_limited_text_file(&root.join("AGENTS.md"), MAX_INSTRUCTION_FILE)
+    {
+        let end = rules.floor_char_boundary(MAX_INSTRUCTION_BYTES.min(rules.len()));
         let rules = rules.get(..end).unwrap_or_default();
         text.push_str("\nWhat this project says of itself (AGENTS.md):\n");
         text.push_str(rules);

@@ -11,30 +11,30 @@ use checkrein_adapters::headless::{AgentOutputItem, AgentOutputReader, AgentOutp
 use checkrein_verifiers::process::{self, ProcessExit, ProcessTreeKillHandle};
 use checkrein_verifiers::withheld;
 
-use super::new_id;
+use super::new_unique_hex_id;
 
 /// A longer line of output is not read.
 const MAX_LINE: u64 = 32 * 1024 * 1024;
 /// This much of the end of stderr is kept.
-const TAIL: usize = 4 * 1024;
+const STDERR_TAIL: usize = 4 * 1024;
 
 /// A started process.
-pub(super) struct Program {
+pub(super) struct AgentProcess {
     pub(super) ended: Receiver<std::io::Result<(ProcessExit, bool)>>,
     kill: Option<ProcessTreeKillHandle>,
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<CapturedOutput>>,
     readers: Vec<JoinHandle<()>>,
 }
 
-struct Shared {
+struct CapturedOutput {
     output: Box<dyn AgentOutputReader + Send>,
     said: Vec<AgentOutputItem>,
     stderr: Vec<u8>,
 }
 
-impl Program {
+impl AgentProcess {
     /// Starts `command`, with `task` on its stdin.
-    pub(super) fn start(
+    pub(super) fn spawn_with_task_on_stdin(
         mut command: Command,
         task: &str,
         output: Box<dyn AgentOutputReader + Send>,
@@ -44,7 +44,7 @@ impl Program {
         std::io::Seek::rewind(&mut stdin)?;
         let (stdout, stdout_end) = std::io::pipe()?;
         let (stderr, stderr_end) = std::io::pipe()?;
-        let tag = new_id();
+        let tag = new_unique_hex_id();
         command
             .stdin(Stdio::from(stdin))
             .stdout(Stdio::from(stdout_end))
@@ -57,14 +57,14 @@ impl Program {
             // Nobody listens any more only if we are going anyway.
             let _ = sender.send(wait.wait_for_command_end());
         });
-        let shared = Arc::new(Mutex::new(Shared {
+        let shared = Arc::new(Mutex::new(CapturedOutput {
             output,
             said: Vec::new(),
             stderr: Vec::new(),
         }));
         let (one, other) = (shared.clone(), shared.clone());
         let readers = vec![
-            std::thread::spawn(move || read_output(stdout, &one)),
+            std::thread::spawn(move || read_agent_output(stdout, &one)),
             std::thread::spawn(move || read_stderr(stderr, &other)),
         ];
         Ok(Self {
@@ -76,40 +76,45 @@ impl Program {
     }
 
     /// Kills all that it started.
-    pub(super) fn kill(&mut self) {
+    pub(super) fn kill_process_tree(&mut self) {
         if let Some(kill) = self.kill.take() {
             kill.kill_process_tree();
         }
     }
 
     /// What it printed since the last call.
-    pub(super) fn said(&self) -> Vec<AgentOutputItem> {
-        std::mem::take(&mut held(&self.shared).said)
+    pub(super) fn take_agent_program_output(&self) -> Vec<AgentOutputItem> {
+        std::mem::take(&mut lock_agent_output_state(&self.shared).said)
     }
 
     /// What is known so far.
-    pub(super) fn facts(&self) -> AgentOutputSummary {
-        held(&self.shared).output.agent_output_facts().clone()
+    pub(super) fn agent_output_summary(&self) -> AgentOutputSummary {
+        lock_agent_output_state(&self.shared)
+            .output
+            .agent_output_facts()
+            .clone()
     }
 
     /// All that it said, once it has ended.
-    pub(super) fn finish(self) -> (AgentOutputSummary, Vec<AgentOutputItem>, String) {
+    pub(super) fn collect_final_agent_output(
+        self,
+    ) -> (AgentOutputSummary, Vec<AgentOutputItem>, String) {
         for reader in self.readers {
             // A reader that panicked has nothing more to say.
             let _ = reader.join();
         }
-        let mut shared = held(&self.shared);
+        let mut shared = lock_agent_output_state(&self.shared);
         let said = std::mem::take(&mut shared.said);
         let stderr = String::from_utf8_lossy(&shared.stderr).trim().to_owned();
         (shared.output.agent_output_facts().clone(), said, stderr)
     }
 }
 
-fn held(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn lock_agent_output_state(shared: &Mutex<CapturedOutput>) -> MutexGuard<'_, CapturedOutput> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn read_output(from: impl Read, shared: &Mutex<Shared>) {
+fn read_agent_output(from: impl Read, shared: &Mutex<CapturedOutput>) {
     let mut from = BufReader::new(from);
     let mut line = Vec::new();
     loop {
@@ -117,7 +122,7 @@ fn read_output(from: impl Read, shared: &Mutex<Shared>) {
         match from.by_ref().take(MAX_LINE).read_until(b'\n', &mut line) {
             Ok(0) | Err(_) => return,
             Ok(_) => {
-                let mut shared = held(shared);
+                let mut shared = lock_agent_output_state(shared);
                 let said = shared.output.read_agent_output_line(&line);
                 shared.said.extend(said);
             }
@@ -125,15 +130,15 @@ fn read_output(from: impl Read, shared: &Mutex<Shared>) {
     }
 }
 
-fn read_stderr(mut from: impl Read, shared: &Mutex<Shared>) {
+fn read_stderr(mut from: impl Read, shared: &Mutex<CapturedOutput>) {
     let mut buffer = [0_u8; 4096];
     while let Ok(read) = from.read(&mut buffer) {
         if read == 0 {
             return;
         }
-        let tail = &mut held(shared).stderr;
+        let tail = &mut lock_agent_output_state(shared).stderr;
         tail.extend_from_slice(buffer.get(..read).unwrap_or_default());
-        let surplus = tail.len().saturating_sub(TAIL);
+        let surplus = tail.len().saturating_sub(STDERR_TAIL);
         tail.drain(..surplus);
     }
 }

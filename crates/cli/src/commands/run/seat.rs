@@ -21,48 +21,52 @@ const LOOK_EVERY: u32 = 4;
 const LINGER: Duration = Duration::from_secs(30);
 
 /// How a process came to its end.
-pub(super) enum Watched {
+pub(super) enum ProcessWatchResult {
     Ended(ProcessExit),
     /// A person pressed Ctrl-C.
     Interrupted,
     /// The task was ended while it worked: by a hook, or by a cap.
-    Over(Box<DeliveryOutcome>),
+    TaskEnded(Box<DeliveryOutcome>),
     /// Its task had ended, and it did not.
     Lingered,
 }
 
 /// What is to be done about a process.
-pub(super) enum Look {
-    GoOn,
-    Over(Box<DeliveryOutcome>),
-    Lingers,
+pub(super) enum KeepOrKillAgentProcess {
+    KeepRunning,
+    TaskEnded(Box<DeliveryOutcome>),
+    EndLingering,
 }
 
 /// Waits for the end of a process; kills it when `look` says so.
-pub(super) fn watch(
+pub(super) fn wait_or_kill_process(
     ended: &Receiver<std::io::Result<(ProcessExit, bool)>>,
     kill: &mut dyn FnMut(),
-    look: &mut dyn FnMut() -> Result<Look, CommandError>,
-) -> Result<Watched, CommandError> {
+    look: &mut dyn FnMut() -> Result<KeepOrKillAgentProcess, CommandError>,
+) -> Result<ProcessWatchResult, CommandError> {
     let mut ticks: u32 = 0;
     loop {
         match ended.recv_timeout(TICK) {
             Ok(end) => {
-                return Ok(Watched::Ended(
+                return Ok(ProcessWatchResult::Ended(
                     end.map_or(ProcessExit::Lost, |(end, _)| end),
                 ));
             }
-            Err(RecvTimeoutError::Disconnected) => return Ok(Watched::Ended(ProcessExit::Lost)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Ok(ProcessWatchResult::Ended(ProcessExit::Lost));
+            }
             Err(RecvTimeoutError::Timeout) => {}
         }
         ticks = ticks.wrapping_add(1);
-        let over = if signals::cancelled() {
-            Watched::Interrupted
+        let over = if signals::is_interrupted_by_signal() {
+            ProcessWatchResult::Interrupted
         } else if ticks.is_multiple_of(LOOK_EVERY) {
             match look()? {
-                Look::GoOn => continue,
-                Look::Over(decided) => Watched::Over(decided),
-                Look::Lingers => Watched::Lingered,
+                KeepOrKillAgentProcess::KeepRunning => continue,
+                KeepOrKillAgentProcess::TaskEnded(decided) => {
+                    ProcessWatchResult::TaskEnded(decided)
+                }
+                KeepOrKillAgentProcess::EndLingering => ProcessWatchResult::Lingered,
             }
         } else {
             continue;
@@ -76,43 +80,50 @@ pub(super) fn watch(
 
 /// Watches one session.
 #[derive(Default)]
-pub(super) struct Eye {
+pub(super) struct WrappedAgentSessionMonitor {
     ended: Option<Instant>,
 }
 
-impl Eye {
+impl WrappedAgentSessionMonitor {
     /// One look. With it, for who wants to show it, the session as it is.
-    pub(super) fn look(
+    pub(super) fn check_whether_session_is_over(
         &mut self,
         session: &Session<'_>,
-    ) -> Result<(Look, Option<(SessionState, Policy)>), CommandError> {
+    ) -> Result<(KeepOrKillAgentProcess, Option<(SessionState, Policy)>), CommandError> {
         // What its agent does from here on could not be counted.
         session.check_writable()?;
         let Some((state, policy)) = session.current_session_state()? else {
-            return Ok((Look::GoOn, None));
+            return Ok((KeepOrKillAgentProcess::KeepRunning, None));
         };
         let ended = state.task.as_ref().is_some_and(|task| task.ended.is_some());
         let halted = ended && state.task.as_ref().is_some_and(|task| task.halted);
-        if halted || is_late(&state, &policy) {
+        if halted || is_time_cap_reached(&state, &policy) {
             let decided = session.submit_agent_event(Input::TimePassed)?;
-            return Ok((Look::Over(Box::new(decided)), Some((state, policy))));
+            return Ok((
+                KeepOrKillAgentProcess::TaskEnded(Box::new(decided)),
+                Some((state, policy)),
+            ));
         }
         if !ended && state.is_clock_turned_back(checkrein_runtime::now_millis()) {
             // An agent that says nothing for long would have no time cap until the clock has caught up.
             session.submit_agent_event(Input::TimePassed)?;
-            return Ok((Look::GoOn, Some((state, policy))));
+            return Ok((KeepOrKillAgentProcess::KeepRunning, Some((state, policy))));
         }
         let since = ended.then(|| *self.ended.get_or_insert_with(Instant::now));
         if !ended {
             self.ended = None;
         }
         let lingers = since.is_some_and(|since| since.elapsed() > LINGER);
-        let look = if lingers { Look::Lingers } else { Look::GoOn };
+        let look = if lingers {
+            KeepOrKillAgentProcess::EndLingering
+        } else {
+            KeepOrKillAgentProcess::KeepRunning
+        };
         Ok((look, Some((state, policy))))
     }
 }
 
-fn is_late(state: &SessionState, policy: &Policy) -> bool {
+fn is_time_cap_reached(state: &SessionState, policy: &Policy) -> bool {
     let now = checkrein_runtime::now_millis();
     let busy = state.task.as_ref().map_or(0, |task| {
         let span = task

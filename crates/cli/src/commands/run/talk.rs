@@ -7,24 +7,24 @@ use checkrein::AgentLoopEvent;
 use indicatif::ProgressBar;
 use serde_json::Value;
 
-use crate::ui::line::Line;
-use crate::ui::printable::printable;
-use crate::ui::progress::Checks;
+use crate::ui::line::StyledLine;
+use crate::ui::printable::escape_hidden_chars;
+use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
 
 /// Characters of one line.
 const SHOWN: usize = 160;
 
 /// See the module.
-pub(super) struct Talk {
-    checks: Arc<Checks>,
+pub(super) struct ModelProgressView {
+    checks: Arc<CheckProgressView>,
     name: String,
     /// While the model thinks.
     bar: Mutex<Option<ProgressBar>>,
 }
 
-impl Talk {
-    pub(super) fn new(checks: Arc<Checks>, name: &str) -> Self {
+impl ModelProgressView {
+    pub(super) fn new(checks: Arc<CheckProgressView>, name: &str) -> Self {
         Self {
             checks,
             name: name.to_owned(),
@@ -32,55 +32,68 @@ impl Talk {
         }
     }
 
-    pub(super) fn tell(&self, happening: AgentLoopEvent<'_>) {
-        if let Some(bar) = self.held().take() {
+    pub(super) fn show_model_run_event(&self, happening: AgentLoopEvent<'_>) {
+        if let Some(bar) = self.lock_progress_bar().take() {
             bar.finish_and_clear();
         }
         match happening {
             AgentLoopEvent::RoundStarted { round } => {
-                let bar = self.checks.spinner();
+                let bar = self.checks.new_spinner();
                 if let Some(bar) = &bar {
-                    bar.set_message(printable(&format!("{}, round {round}", self.name)));
+                    bar.set_message(escape_hidden_chars(&format!(
+                        "{}, round {round}",
+                        self.name
+                    )));
                     bar.enable_steady_tick(Duration::from_millis(120));
                 }
-                *self.held() = bar;
+                *self.lock_progress_bar() = bar;
             }
             AgentLoopEvent::AssistantText { text } => {
-                let who = Line::from("  ").with_painted(Paint::Dim, "says:");
-                self.checks.say(who.with(" ").with(&first_line(text)));
+                let who = StyledLine::from("  ").with_painted_suffix(Paint::Dim, "says:");
+                self.checks.print_above_progress(
+                    who.append_plain_text(" ")
+                        .append_plain_text(&shorten_to_first_line(text)),
+                );
             }
             AgentLoopEvent::ToolCalled { tool, arguments } => {
-                let name = Line::from("  ").with_painted(Paint::Dim, &format!("{tool}:"));
-                self.checks.say(name.with(" ").with(&shown(arguments)));
+                let name =
+                    StyledLine::from("  ").with_painted_suffix(Paint::Dim, &format!("{tool}:"));
+                self.checks.print_above_progress(
+                    name.append_plain_text(" ")
+                        .append_plain_text(&call_arguments_text(arguments)),
+                );
             }
             AgentLoopEvent::ToolRefused { reason, .. } => {
-                let mark = Line::from("  ").with_painted(Paint::Warn, "refused");
-                self.checks.say(mark.with("  ").with(&first_line(reason)));
+                let mark = StyledLine::from("  ").with_painted_suffix(Paint::Warn, "refused");
+                self.checks.print_above_progress(
+                    mark.append_plain_text("  ")
+                        .append_plain_text(&shorten_to_first_line(reason)),
+                );
             }
-            AgentLoopEvent::SentBack { feedback } => self.checks.say(feedback),
+            AgentLoopEvent::SentBack { feedback } => self.checks.print_above_progress(feedback),
             AgentLoopEvent::Parked(_) => {}
         }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Option<ProgressBar>> {
+    fn lock_progress_bar(&self) -> std::sync::MutexGuard<'_, Option<ProgressBar>> {
         self.bar.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// The arguments of a call: of one that has only one, that.
-fn shown(arguments: Option<&Value>) -> String {
+fn call_arguments_text(arguments: Option<&Value>) -> String {
     let only = arguments.and_then(Value::as_object).and_then(|fields| {
         let mut values = fields.values();
         values.next().filter(|_| values.next().is_none())
     });
     match (only, arguments) {
-        (Some(Value::String(text)), _) => first_line(text),
-        (_, Some(arguments)) => first_line(&arguments.to_string()),
+        (Some(Value::String(text)), _) => shorten_to_first_line(text),
+        (_, Some(arguments)) => shorten_to_first_line(&arguments.to_string()),
         (_, None) => "(no JSON)".to_owned(),
     }
 }
 
-fn first_line(text: &str) -> String {
+fn shorten_to_first_line(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let line: String = lines
         .next()

@@ -6,16 +6,16 @@ use serde_json::json;
 
 /// See the module.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct Tally {
+pub(crate) struct AgentRunUsageTotals {
     used: Option<AgentTokensAndCost>,
     /// What the conversation had used before this run; told sums include it.
     before: AgentTokensAndCost,
     partial: bool,
 }
 
-impl Tally {
+impl AgentRunUsageTotals {
     /// A run that goes on in a conversation with a past.
-    pub(super) fn since(before: AgentTokensAndCost) -> Self {
+    pub(super) fn with_earlier_usage(before: AgentTokensAndCost) -> Self {
         Self {
             before,
             ..Self::default()
@@ -23,7 +23,7 @@ impl Tally {
     }
 
     /// Takes in what one process said; `None` if it did not get to say anything.
-    pub(super) fn add(&mut self, spent: Option<RunOrConversationUsage>) {
+    pub(super) fn add_agent_process_usage(&mut self, spent: Option<RunOrConversationUsage>) {
         match spent {
             Some(RunOrConversationUsage::ThisRun { usage, partial }) => {
                 self.used = Some(self.used.unwrap_or_default().saturating_add_usage(usage));
@@ -38,7 +38,7 @@ impl Tally {
         }
     }
 
-    pub(super) fn document(&self) -> serde_json::Value {
+    pub(super) fn usage_to_json(&self) -> serde_json::Value {
         let Some(used) = self.used else {
             return serde_json::Value::Null;
         };
@@ -47,14 +47,14 @@ impl Tally {
             "cached_input_tokens": used.cached,
             "cache_write_input_tokens": used.cache_write,
             "output_tokens": used.output,
-            "cost_usd": used.cost.map(dollars),
+            "cost_usd": used.cost.map(billionths_to_dollars),
             "partial": self.partial,
         })
     }
 }
 
 /// Billionths of a dollar as a number of dollars, to be read and not to be reckoned with.
-fn dollars(billionths: u64) -> f64 {
+fn billionths_to_dollars(billionths: u64) -> f64 {
     billionths as f64 / 1e9
 }
 
@@ -70,40 +70,40 @@ mod tests {
         }
     }
 
-    fn tokens(tally: Tally) -> (u64, u64, bool) {
+    fn tokens(tally: AgentRunUsageTotals) -> (u64, u64, bool) {
         let used = tally.used.unwrap();
         (used.input, used.output, tally.partial)
     }
 
     #[test]
     fn parts_are_added_and_sums_are_taken() {
-        let mut parts = Tally::default();
+        let mut parts = AgentRunUsageTotals::default();
         for (input, output) in [(100, 10), (50, 5)] {
-            parts.add(Some(RunOrConversationUsage::ThisRun {
+            parts.add_agent_process_usage(Some(RunOrConversationUsage::ThisRun {
                 usage: usage(input, output),
                 partial: false,
             }));
         }
         assert_eq!(tokens(parts), (150, 15, false));
-        let mut sums = Tally::since(usage(1000, 100));
-        sums.add(Some(RunOrConversationUsage::Cumulative(usage(1100, 110))));
-        sums.add(Some(RunOrConversationUsage::Cumulative(usage(1150, 115))));
+        let mut sums = AgentRunUsageTotals::with_earlier_usage(usage(1000, 100));
+        sums.add_agent_process_usage(Some(RunOrConversationUsage::Cumulative(usage(1100, 110))));
+        sums.add_agent_process_usage(Some(RunOrConversationUsage::Cumulative(usage(1150, 115))));
         assert_eq!(tokens(sums), (150, 15, false));
     }
 
     #[test]
     fn a_process_that_was_killed_leaves_a_gap_unless_a_later_sum_covers_it() {
-        let mut parts = Tally::default();
-        parts.add(Some(RunOrConversationUsage::ThisRun {
+        let mut parts = AgentRunUsageTotals::default();
+        parts.add_agent_process_usage(Some(RunOrConversationUsage::ThisRun {
             usage: usage(1, 1),
             partial: false,
         }));
-        parts.add(None);
+        parts.add_agent_process_usage(None);
         assert_eq!(tokens(parts), (1, 1, true));
-        let mut sums = Tally::default();
-        sums.add(None);
-        assert!(sums.document().is_null());
-        sums.add(Some(RunOrConversationUsage::Cumulative(usage(7, 7))));
+        let mut sums = AgentRunUsageTotals::default();
+        sums.add_agent_process_usage(None);
+        assert!(sums.usage_to_json().is_null());
+        sums.add_agent_process_usage(Some(RunOrConversationUsage::Cumulative(usage(7, 7))));
         assert_eq!(tokens(sums), (7, 7, false));
     }
 }

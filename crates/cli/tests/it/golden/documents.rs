@@ -98,7 +98,7 @@ fn worked() -> World {
 }
 
 #[test]
-fn of_what_was_recorded() {
+fn json_of_sessions_show_approvals_and_replay() {
     let world = worked();
     holds("sessions", &world.says(&["sessions", "--json"]));
     holds("show", &world.says(&["show", "--json"]));
@@ -112,7 +112,7 @@ fn of_what_was_recorded() {
 }
 
 #[test]
-fn of_a_check() {
+fn json_of_check() {
     let world = world(&format!(
         "{CHECK}\n[[verifier]]\nname = \"lint\"\nrun = \"true\"\nadvisory = true\n"
     ));
@@ -122,7 +122,7 @@ fn of_a_check() {
 }
 
 #[test]
-fn of_a_trace() {
+fn json_of_replay_trace() {
     let world = World::without_git();
     let call = "{\"type\":\"tool_call\",\"tool\":\"read\",\"args\":{\"path\":\"a\"},\"result\":\"same\"}\n";
     let session = "{\"type\":\"session\",\"id\":\"t\",\"agent\":\"mine\"}\n";
@@ -134,7 +134,7 @@ fn of_a_trace() {
 }
 
 #[test]
-fn of_the_policy() {
+fn json_of_policy_check_and_test() {
     let world = World::new();
     world.write("own.rules", RULES);
     let check = ["policy", "check", "--rules", "own.rules", "--json"];
@@ -153,7 +153,7 @@ fn of_the_policy() {
 }
 
 #[test]
-fn of_a_patch() {
+fn json_of_patch() {
     let world = World::new();
     world.write("src/a.txt", "one\ntwo\nthree\n");
     let patch =
@@ -173,7 +173,7 @@ fn of_a_patch() {
 }
 
 #[test]
-fn of_a_run() {
+fn json_of_run() {
     let world = world(CHECK);
     let script = "[ $CHECKREIN_ATTEMPT = 1 ] || touch fixed; echo $CHECKREIN_ATTEMPT > work";
     holds(
@@ -184,7 +184,7 @@ fn of_a_run() {
 }
 
 #[test]
-fn of_an_autopilot() {
+fn json_of_run_autopilot() {
     let world = coder::repo(true);
     let (name, ..) = WIRES[0];
     world.write(
@@ -201,7 +201,7 @@ fn of_an_autopilot() {
 }
 
 #[test]
-fn of_a_calibration() {
+fn json_of_judge_calibrate() {
     let world = World::without_git();
     let lines = (0..12).map(|at| {
         let label = if at < 6 { "pass" } else { "fail" };
@@ -221,7 +221,7 @@ fn of_a_calibration() {
 /// What is found depends on the machine; here no agent is on the PATH.
 #[test]
 #[cfg(target_os = "linux")]
-fn of_a_doctor() {
+fn json_of_doctor() {
     let healthy = Healthy::new();
     holds("doctor", &healthy.doctor(&["--json"], &[]));
     holds("doctor-audit", &healthy.doctor(&["--audit", "--json"], &[]));
@@ -229,7 +229,7 @@ fn of_a_doctor() {
 
 /// A protocol of ours, so a promise like any `--json`.
 #[test]
-fn of_the_generic_hook() {
+fn json_of_the_generic_hook() {
     let world = worked();
     let tell = |line: Value| {
         let mut line = line;
@@ -253,7 +253,7 @@ fn of_the_generic_hook() {
 
 /// What a plug-in reads at each stage that hooks have.
 #[test]
-fn of_a_plug_in() {
+fn json_read_by_middleware() {
     let world = World::new();
     let seen = world.outside("seen");
     let on = "\"session_start\", \"before_tool\", \"round_end\", \"before_stop\", \"session_end\"";
@@ -275,7 +275,7 @@ fn of_a_plug_in() {
 
 /// What is kept beside the store: another build reads it.
 #[test]
-fn of_files_in_the_state_folder() {
+fn json_files_of_the_state_folder() {
     let world = world(CHECK);
     let agent = Agent::named(&world, "claude-code", "files");
     agent.prompt("mend it");

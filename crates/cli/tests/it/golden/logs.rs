@@ -172,7 +172,7 @@ fn mcp_proxy() {
 /// Where a reader of transcripts stood is in the log, and only its adapter reads it: today's goes
 /// on from there, and counts nothing twice.
 #[test]
-fn the_place_in_a_transcript_is_read_again() {
+fn recorded_transcript_cursors_are_still_read() {
     let (_, file) = newest(FOLDER, "token-use", "jsonl").unwrap();
     let text = std::fs::read_to_string(file).unwrap();
     let cursors = text.lines().filter_map(|line| {

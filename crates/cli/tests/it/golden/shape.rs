@@ -107,7 +107,7 @@ impl Fields {
 }
 
 #[test]
-fn what_a_document_lost_is_named() {
+fn lost_keys_types_and_values_of_a_document_are_named() {
     let recorded =
         json!({ "verdict": "pass", "n": 1, "list": [{ "a": 1 }, { "a": null, "b": true }] });
     let lost = |today| lost(&recorded, &today);

@@ -26,7 +26,7 @@ fn nobody_is_asked_unless_configured() {
 }
 
 #[test]
-fn each_of_the_usual_words_calls_and_no_other() {
+fn exactly_the_default_keywords_trigger_the_judge() {
     let (world, model) = (judged(""), content());
     let agent = Agent::beside(&world, "codex", &model);
     let says = |answer: &str| {
@@ -55,7 +55,7 @@ fn each_of_the_usual_words_calls_and_no_other() {
 }
 
 #[test]
-fn words_of_the_config_take_the_place_of_the_usual() {
+fn configured_keywords_replace_the_default_ones() {
     let (world, model) = (judged("keywords = [\"shipped it\"]\n"), content());
     let agent = Agent::beside(&world, "claude-code", &model);
     for (answer, asked) in [("Done.", 0), ("I shipped it.", 1)] {
@@ -67,7 +67,7 @@ fn words_of_the_config_take_the_place_of_the_usual() {
 }
 
 #[test]
-fn one_that_reads_everything_needs_no_word() {
+fn a_judge_with_trigger_always_needs_no_keyword() {
     for (trigger, asked) in [("keywords", 0), ("always", 2)] {
         let world = judged(&format!("trigger = \"{trigger}\"\n"));
         let model = content();
@@ -140,7 +140,7 @@ fn what_cannot_be_judged_or_taken_back_is_not_put_to_a_model() {
 }
 
 #[test]
-fn heartbeats_and_what_was_delivered() {
+fn a_heartbeat_is_judged_only_where_enabled_and_undelivered() {
     let (world, model) = (judged("heartbeat = true\n"), strict());
     world.write("HEARTBEAT.md", "- [ ] look at the queue");
     world.commit();

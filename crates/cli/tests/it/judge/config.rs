@@ -7,7 +7,7 @@ use crate::agent::{Agent, Answer};
 use crate::world::World;
 
 #[test]
-fn what_a_config_cannot_mean() {
+fn invalid_judge_settings_are_config_errors() {
     for (more, expected) in [
         ("model = \"gpt\"\n", "model"),
         ("min_score = 7\n", "must be from 0 to 1"),
@@ -46,7 +46,7 @@ fn what_a_config_cannot_mean() {
 }
 
 #[test]
-fn accept_cannot_name_one_that_reads_sub_agents_only() {
+fn accept_cannot_name_a_judge_of_sub_agents_only() {
     let world = World::new();
     world.config("accept = \"j\"\n[[verifier]]\nname = \"j\"\nkind = \"judge\"\nmodel = \"ollama/j\"\nsurfaces = [\"subagent\"]\n");
     let said = world.says(&["check"]);
@@ -58,7 +58,7 @@ fn accept_cannot_name_one_that_reads_sub_agents_only() {
 
 /// What the agent is told to wait for its hook holds the time that its judge may take.
 #[test]
-fn its_time_is_waited_for() {
+fn the_stop_timeout_includes_the_judges_time() {
     let waits = |more: &str| {
         let world = judged(more);
         let text = std::fs::read_to_string(world.root().join("checkrein.toml")).unwrap();

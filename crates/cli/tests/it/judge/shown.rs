@@ -7,7 +7,7 @@ use super::{content, judged, strict};
 use crate::agent::{Agent, Answer};
 
 #[test]
-fn secrets_and_rules() {
+fn the_prompt_has_rubric_and_rules_but_no_secrets() {
     let (world, model) = (judged("rubric = \"rubric.md\"\n"), strict());
     world.write("rubric.md", "Mind the names.");
     world.write("AGENTS.md", "No unwrap in libraries.");
@@ -30,7 +30,7 @@ fn secrets_and_rules() {
 
 /// What matters most stands at both ends.
 #[test]
-fn a_session_in_its_order() {
+fn the_prompt_shows_the_session_in_order() {
     let (world, model) = (judged(""), strict());
     world.write("AGENTS.md", "No unwrap in libraries.");
     world.write("SOUL.md", "Be kind.");
@@ -77,7 +77,7 @@ fn a_session_in_its_order() {
 
 /// Three things are thought about before the verdict, whatever the config says besides.
 #[test]
-fn its_instructions_are_its_own() {
+fn the_config_cannot_replace_the_judges_instructions() {
     let system = |more: &str| {
         let (world, model) = (judged(more), content());
         world.write("rubric.md", "Mind the names.");

@@ -42,7 +42,7 @@ fn an_incomplete_answer_is_sent_back_once() {
 }
 
 #[test]
-fn the_first_answer_counts_and_the_last_stands() {
+fn max_attempts_bounds_how_often_a_judge_sends_back() {
     let (world, model) = (judged("max_attempts = 2\n"), strict());
     let agent = Agent::beside(&world, "claude-code", &model);
     agent.prompt("Write a parser.");
@@ -63,7 +63,7 @@ fn the_first_answer_counts_and_the_last_stands() {
 }
 
 #[test]
-fn one_that_is_required_is_asked_whatever_the_answer_says() {
+fn a_required_judge_is_asked_without_keywords() {
     let world = judged("");
     let text = std::fs::read_to_string(world.root().join("checkrein.toml")).unwrap();
     world.config(&text.replace("accept = \"tests\"", "accept = \"tests and reviewer\""));
@@ -97,7 +97,7 @@ fn one_that_is_required_is_asked_whatever_the_answer_says() {
 }
 
 #[test]
-fn in_shadow_nothing_follows() {
+fn a_shadow_judge_never_sends_back() {
     let (world, model) = (judged("mode = \"shadow\"\n"), strict());
     let agent = Agent::beside(&world, "claude-code", &model);
     agent.prompt("Write a parser.");
@@ -144,7 +144,7 @@ fn two_installed_entries_ask_once() {
 
 /// What it has against another answer is told, also if it is of the same kind.
 #[test]
-fn each_answer_hears_what_is_wrong_with_it() {
+fn feedback_quotes_each_new_objection() {
     let model = Witness::start(|body, before| {
         let wrong = ["Where are the tests?", "Now the README is missing."];
         let wrong = wrong.get(before).copied().unwrap_or("more");
@@ -165,7 +165,7 @@ fn each_answer_hears_what_is_wrong_with_it() {
 
 /// Where the config says nothing of it: three answers are read, two are sent back.
 #[test]
-fn the_third_answer_stands() {
+fn by_default_the_third_answer_is_accepted() {
     for (more, sent_back) in [("", 2), ("max_attempts = 1\n", 0)] {
         let (world, model) = (judged(more), strict());
         let agent = Agent::beside(&world, "codex", &model);
@@ -192,7 +192,7 @@ const CATEGORIES: [&str; 5] = [
 
 /// The agent is told what is wrong, and so is whoever looks later.
 #[test]
-fn what_is_wrong_is_told_and_kept() {
+fn the_judges_objection_is_fed_back_and_recorded() {
     let model = Witness::start(|body, before| {
         let category = CATEGORIES.get(before).copied().unwrap_or("none");
         Ok(witness::verdict(body, "fail", 0.1, category, "Mend it."))

@@ -3,8 +3,8 @@
 
 use std::path::Path;
 
-use super::walk::{self, Text};
-use super::{Found, Kind, Tier};
+use super::walk::{self, TextFile};
+use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
 
 const ENDINGS: &[&str] = &[
     "py", "js", "mjs", "cjs", "ts", "mts", "rs", "go", "rb", "sh", "bash", "yaml", "yml", "toml",
@@ -12,7 +12,7 @@ const ENDINGS: &[&str] = &[
 ];
 
 /// Words of a program that asks a model.
-const ASKS: &[&str] = &[
+const MODEL_CALL_WORDS: &[&str] = &[
     "messages.create(",
     "messages.stream(",
     "completions.create(",
@@ -31,7 +31,7 @@ const ASKS: &[&str] = &[
 ];
 
 /// Libraries with which a program asks one.
-const LIBRARIES: &[&str] = &[
+const MODEL_LIBRARIES: &[&str] = &[
     "agents",
     "anthropic",
     "@anthropic-ai",
@@ -49,10 +49,10 @@ const LIBRARIES: &[&str] = &[
 ];
 
 /// Words in the name of a file of settings that is an agent's.
-const NAMES: &[&str] = &["agent", "crew", "graph", "loop", "llm", "bot"];
+const AGENT_FILE_WORDS: &[&str] = &["agent", "crew", "graph", "loop", "llm", "bot"];
 
 /// Beginnings of a loop without an end of its own, blanks left out.
-const ENDLESS: &[&str] = &[
+const ENDLESS_LOOP_STARTS: &[&str] = &[
     "whileTrue:",
     "while1:",
     "while(true)",
@@ -67,7 +67,7 @@ const ENDLESS: &[&str] = &[
 ];
 
 /// Names of caps, as programs and settings write them.
-const CAPS: &[&str] = &[
+const CAP_NAMES: &[&str] = &[
     "max_turns",
     "max-turns",
     "maxTurns",
@@ -87,7 +87,7 @@ const CAPS: &[&str] = &[
 ];
 
 /// Signs that the model's own word ends the work.
-const ENDS: &[&str] = &[
+const MODEL_END_SIGNS: &[&str] = &[
     "tools_condition",
     "create_react_agent",
     "create_agent(",
@@ -104,7 +104,7 @@ const ENDS: &[&str] = &[
 ];
 
 /// Signs that a person is asked.
-const PEOPLE: &[&str] = &[
+const PERSON_ASKED_SIGNS: &[&str] = &[
     "interrupt(",
     "interrupt_before",
     "interrupt_after",
@@ -115,65 +115,75 @@ const PEOPLE: &[&str] = &[
     "read -r yes",
 ];
 
-pub(super) fn read(root: &Path, found: &mut Found) {
-    for file in walk::texts(root, ENDINGS) {
+pub(super) fn find_agent_loops_in_code(root: &Path, found: &mut DoctorAuditReport) {
+    for file in walk::read_text_files(root, ENDINGS) {
         // Hooks and policies are read by who knows them.
         if file.name != crate::locate::CONFIG {
-            one(&file, found);
+            audit_code_file_for_agent_loops(&file, found);
         }
     }
 }
 
-fn one(file: &Text, found: &mut Found) {
+fn audit_code_file_for_agent_loops(file: &TextFile, found: &mut DoctorAuditReport) {
     let is_code = !["yaml", "yml", "toml", "json"]
         .iter()
         .any(|ending| file.name.ends_with(&format!(".{ending}")));
-    if !is_code && !is_of_an_agent(&file.name) {
+    if !is_code && !file_name_suggests_agent_source(&file.name) {
         return;
     }
-    if is_code && line_with(file, "checkrein run").is_some() {
-        found.run = true;
+    if is_code && line_number_containing_word(file, "checkrein run").is_some() {
+        found.has_run_script = true;
     }
-    let graph = is_code && file.text.lines().any(|line| imports(line, "langgraph"));
-    let asks = is_code && (first(file, ASKS).is_some() || file.text.lines().any(is_import));
+    let graph = is_code
+        && file
+            .text
+            .lines()
+            .any(|line| imports_library(line, "langgraph"));
+    let asks = is_code
+        && (earliest_word_in_file(file, MODEL_CALL_WORDS).is_some()
+            || file.text.lines().any(imports_model_client_library));
     let endless = asks
-        .then(|| file.text.lines().position(is_endless))
+        .then(|| file.text.lines().position(code_line_loops_endlessly))
         .flatten();
     let caps: Vec<(usize, String)> = file
         .text
         .lines()
         .enumerate()
-        .filter_map(|(at, line)| Some((at + 1, cap(line)?)))
+        .filter_map(|(at, line)| Some((at + 1, cap_setting_in_code_line(line)?)))
         .collect();
     let kind = match (graph, endless, asks) {
-        (true, ..) => Kind::LangGraph,
-        (false, Some(_), _) => Kind::BareLoop,
-        (false, None, asks) if !caps.is_empty() && (asks || !is_code) => Kind::CapsOnly,
+        (true, ..) => AgentSetupKind::LangGraph,
+        (false, Some(_), _) => AgentSetupKind::BareLoop,
+        (false, None, asks) if !caps.is_empty() && (asks || !is_code) => AgentSetupKind::CapsOnly,
         // A program that asks once is none of ours to judge.
         (false, None, _) => return,
     };
-    found.setup(kind, &file.name);
-    if is_code && line_with(file, "claude -p").is_some() {
-        found.started = Some(Kind::ClaudeCode);
-    } else if is_code && line_with(file, "codex exec ").is_some() {
-        found.started = Some(Kind::Codex);
+    found.record_agent_setup_found(kind, &file.name);
+    if is_code && line_number_containing_word(file, "claude -p").is_some() {
+        found.headless_agent = Some(AgentSetupKind::ClaudeCode);
+    } else if is_code && line_number_containing_word(file, "codex exec ").is_some() {
+        found.headless_agent = Some(AgentSetupKind::Codex);
     }
     for (line, cap) in caps {
-        found.fill(Tier::Soft, cap, format!("{}:{line}", file.name));
+        found.record_stop_control_for_tier(
+            StopControlTier::Soft,
+            cap,
+            format!("{}:{line}", file.name),
+        );
     }
     if !is_code {
         return;
     }
-    if let Some((line, word)) = first(file, ENDS) {
-        found.fill(
-            Tier::Lazy,
+    if let Some((line, word)) = earliest_word_in_file(file, MODEL_END_SIGNS) {
+        found.record_stop_control_for_tier(
+            StopControlTier::Lazy,
             format!("the model's last word ({word})"),
             format!("{}:{line}", file.name),
         );
     }
-    if let Some((line, word)) = first(file, PEOPLE) {
-        found.fill(
-            Tier::Human,
+    if let Some((line, word)) = earliest_word_in_file(file, PERSON_ASKED_SIGNS) {
+        found.record_stop_control_for_tier(
+            StopControlTier::Human,
             format!("a person is asked ({})", word.trim_end_matches('(')),
             format!("{}:{line}", file.name),
         );
@@ -181,31 +191,33 @@ fn one(file: &Text, found: &mut Found) {
 }
 
 /// Whether a loop begins in this line.
-pub(super) fn is_loop(line: &str) -> bool {
+pub(super) fn is_loop_start_line(line: &str) -> bool {
     let line = line.trim_start();
-    is_endless(line) || line.starts_with("for ") || line.starts_with("while ")
+    code_line_loops_endlessly(line) || line.starts_with("for ") || line.starts_with("while ")
 }
 
-fn is_endless(line: &str) -> bool {
+fn code_line_loops_endlessly(line: &str) -> bool {
     let bare: String = line.chars().filter(|c| !c.is_whitespace()).collect();
-    ENDLESS.iter().any(|begin| match *begin {
+    ENDLESS_LOOP_STARTS.iter().any(|begin| match *begin {
         // A word that may go on: only the whole line will do.
         "whiletrue" | "while:" => bare == *begin,
         begin => bare.starts_with(begin),
     })
 }
 
-fn is_of_an_agent(file: &str) -> bool {
+fn file_name_suggests_agent_source(file: &str) -> bool {
     let name = file.rsplit('/').next().unwrap_or(file).to_ascii_lowercase();
-    NAMES.iter().any(|word| name.contains(word))
+    AGENT_FILE_WORDS.iter().any(|word| name.contains(word))
 }
 
 /// Whether this line brings in something with which a model is asked.
-fn is_import(line: &str) -> bool {
-    LIBRARIES.iter().any(|library| imports(line, library))
+fn imports_model_client_library(line: &str) -> bool {
+    MODEL_LIBRARIES
+        .iter()
+        .any(|library| imports_library(line, library))
 }
 
-fn imports(line: &str, library: &str) -> bool {
+fn imports_library(line: &str, library: &str) -> bool {
     let line = line.trim_start();
     if let Some(rest) = line
         .strip_prefix("from ")
@@ -229,11 +241,11 @@ fn is_comment(line: &str) -> bool {
 }
 
 /// `max_turns = 40` of a line that sets a cap.
-fn cap(line: &str) -> Option<String> {
+fn cap_setting_in_code_line(line: &str) -> Option<String> {
     if is_comment(line) {
         return None;
     }
-    CAPS.iter().find_map(|name| {
+    CAP_NAMES.iter().find_map(|name| {
         let (_, rest) = line.split_once(name)?;
         let number = rest.trim_start_matches(|c: char| " \t\"'=:(".contains(c));
         let digits: String = number
@@ -246,7 +258,7 @@ fn cap(line: &str) -> Option<String> {
     })
 }
 
-fn line_with(file: &Text, word: &str) -> Option<usize> {
+fn line_number_containing_word(file: &TextFile, word: &str) -> Option<usize> {
     let at = file
         .text
         .lines()
@@ -255,10 +267,10 @@ fn line_with(file: &Text, word: &str) -> Option<usize> {
 }
 
 /// The first of these words that is there.
-fn first(file: &Text, words: &[&'static str]) -> Option<(usize, &'static str)> {
+fn earliest_word_in_file(file: &TextFile, words: &[&'static str]) -> Option<(usize, &'static str)> {
     words
         .iter()
-        .filter_map(|word| Some((line_with(file, word)?, *word)))
+        .filter_map(|word| Some((line_number_containing_word(file, word)?, *word)))
         .min()
 }
 
@@ -278,7 +290,7 @@ mod tests {
             ("while truename:", false),
             ("for step in range(10):", false),
         ] {
-            assert_eq!(is_endless(line), endless, "{line}");
+            assert_eq!(code_line_loops_endlessly(line), endless, "{line}");
         }
     }
 
@@ -294,7 +306,7 @@ mod tests {
             ("# import anthropic", false),
             ("from .openai_prices import table", false),
         ] {
-            assert_eq!(is_import(line), asks, "{line}");
+            assert_eq!(imports_model_client_library(line), asks, "{line}");
         }
     }
 
@@ -312,7 +324,7 @@ mod tests {
             ("max_turns = None", None),
             ("print(max_turns)", None),
         ] {
-            assert_eq!(cap(line).as_deref(), seen, "{line}");
+            assert_eq!(cap_setting_in_code_line(line).as_deref(), seen, "{line}");
         }
     }
 }

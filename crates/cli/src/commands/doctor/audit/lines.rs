@@ -6,12 +6,13 @@ use checkrein_runtime::whole;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use super::{Found, Kind, Tier};
-use crate::detect::{self, Tree};
+use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
+use crate::detect::{self, RepoFiles};
 use crate::locate::CONFIG;
 
 /// Events without which our hooks decide nothing.
-const EVENTS: &[(&str, u32)] = &[("UserPromptSubmit", 10), ("PreToolUse", 30), ("Stop", 660)];
+const REQUIRED_EVENTS: &[(&str, u32)] =
+    &[("UserPromptSubmit", 10), ("PreToolUse", 30), ("Stop", 660)];
 /// The rules file that leaves something to a person.
 const RULES_FILE: &str = "rules/ask.rules";
 const RULES: &str = "prefix_rule(\n    pattern = [\"git\", \"push\"],\n    decision = \"prompt\",\n    justification = \"a person decides what leaves this machine\",\n)\n";
@@ -19,7 +20,7 @@ const RULES: &str = "prefix_rule(\n    pattern = [\"git\", \"push\"],\n    decis
 /// What is done with the text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum How {
+pub(super) enum SuggestedEditKind {
     /// A new file.
     Create,
     /// At the end of the file.
@@ -32,43 +33,51 @@ pub(super) enum How {
     Run,
 }
 
-impl How {
-    pub(super) fn words(&self) -> String {
+impl SuggestedEditKind {
+    pub(super) fn addition_instruction_text(&self) -> String {
         match self {
-            How::Create => "Write".to_owned(),
-            How::Append => "Add to the end of".to_owned(),
-            How::Merge => "Merge into".to_owned(),
-            How::After(line) => format!("After line {line} of"),
-            How::Run => "Run in".to_owned(),
+            SuggestedEditKind::Create => "Write".to_owned(),
+            SuggestedEditKind::Append => "Add to the end of".to_owned(),
+            SuggestedEditKind::Merge => "Merge into".to_owned(),
+            SuggestedEditKind::After(line) => format!("After line {line} of"),
+            SuggestedEditKind::Run => "Run in".to_owned(),
         }
     }
 }
 
 /// Lines to add.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Addition {
-    pub(super) tiers: Vec<Tier>,
+pub(super) struct AuditSuggestedAddition {
+    pub(super) tiers: Vec<StopControlTier>,
     pub(super) file: String,
-    pub(super) how: How,
+    pub(super) how: SuggestedEditKind,
     pub(super) text: String,
     /// What else is to be done.
     pub(super) then: Option<String>,
 }
 
 /// What fills these tiers.
-pub(super) fn for_empty(root: &Path, found: &Found, empty: &[Tier]) -> Vec<Addition> {
+pub(super) fn additions_for_empty_tiers(
+    root: &Path,
+    found: &DoctorAuditReport,
+    empty: &[StopControlTier],
+) -> Vec<AuditSuggestedAddition> {
     let lacks = |tier| empty.contains(&tier);
-    let hooked = [Kind::ClaudeCode, Kind::Codex]
+    let hooked = [AgentSetupKind::ClaudeCode, AgentSetupKind::Codex]
         .into_iter()
-        .find(|kind| found.of(kind).next().is_some())
-        .or_else(|| found.started.clone());
-    let program = [Kind::LangGraph, Kind::BareLoop, Kind::CapsOnly]
-        .iter()
-        .find_map(|kind| found.of(kind).next());
+        .find(|kind| found.agent_setups_of_kind(kind).next().is_some())
+        .or_else(|| found.headless_agent.clone());
+    let program = [
+        AgentSetupKind::LangGraph,
+        AgentSetupKind::BareLoop,
+        AgentSetupKind::CapsOnly,
+    ]
+    .iter()
+    .find_map(|kind| found.agent_setups_of_kind(kind).next());
     let mut additions = Vec::new();
     // What a program of its own runs is not shown to us: it asks people by itself.
-    let by_rules = lacks(Tier::Human) && (program.is_none() || hooked.is_some());
-    additions.extend(config(
+    let by_rules = lacks(StopControlTier::Human) && (program.is_none() || hooked.is_some());
+    additions.extend(suggested_config_addition(
         root,
         found,
         empty,
@@ -76,29 +85,39 @@ pub(super) fn for_empty(root: &Path, found: &Found, empty: &[Tier]) -> Vec<Addit
         program.map(|setup| setup.file.as_str()),
     ));
     if by_rules {
-        additions.push(Addition {
-            tiers: vec![Tier::Human],
+        additions.push(AuditSuggestedAddition {
+            tiers: vec![StopControlTier::Human],
             file: RULES_FILE.to_owned(),
-            how: How::Create,
+            how: SuggestedEditKind::Create,
             text: RULES.to_owned(),
             then: None,
         });
     }
-    if !found.hooks && (lacks(Tier::Hard) || lacks(Tier::Soft) || by_rules) {
-        let tiers: Vec<Tier> = empty
+    if !found.has_own_hooks
+        && (lacks(StopControlTier::Hard) || lacks(StopControlTier::Soft) || by_rules)
+    {
+        let tiers: Vec<StopControlTier> = empty
             .iter()
             .copied()
-            .filter(|tier| *tier != Tier::Lazy)
+            .filter(|tier| *tier != StopControlTier::Lazy)
             .collect();
         match hooked {
-            Some(Kind::ClaudeCode) => {
-                additions.push(hooks(tiers, ".claude/settings.local.json", claude_code));
+            Some(AgentSetupKind::ClaudeCode) => {
+                additions.push(proposed_hooks_for_settings(
+                    tiers,
+                    ".claude/settings.local.json",
+                    claude_code_hook_handler_json,
+                ));
             }
-            Some(_) => additions.push(hooks(tiers, ".codex/hooks.json", codex)),
-            None if program.is_none() => additions.push(Addition {
+            Some(_) => additions.push(proposed_hooks_for_settings(
+                tiers,
+                ".codex/hooks.json",
+                codex_hook_handler_json,
+            )),
+            None if program.is_none() => additions.push(AuditSuggestedAddition {
                 tiers,
                 file: "this folder".to_owned(),
-                how: How::Run,
+                how: SuggestedEditKind::Run,
                 text: "checkrein init\n".to_owned(),
                 then: None,
             }),
@@ -109,9 +128,9 @@ pub(super) fn for_empty(root: &Path, found: &Found, empty: &[Tier]) -> Vec<Addit
         let text = whole::read_limited_text_file(&root.join(&setup.file), whole::MAX_CONFIG_BYTES);
         let text = text.ok().flatten().unwrap_or_default();
         let inside = |tier| {
-            inside(&setup.kind, &setup.file, &text, tier)
+            suggested_agent_loop_code_line(&setup.kind, &setup.file, &text, tier)
                 .filter(|_| lacks(tier))
-                .map(|(how, text)| Addition {
+                .map(|(how, text)| AuditSuggestedAddition {
                     tiers: vec![tier],
                     file: setup.file.clone(),
                     how,
@@ -119,33 +138,32 @@ pub(super) fn for_empty(root: &Path, found: &Found, empty: &[Tier]) -> Vec<Addit
                     then: None,
                 })
         };
-        additions.extend(inside(Tier::Lazy));
-        additions.extend(inside(Tier::Human));
+        additions.extend(inside(StopControlTier::Lazy));
+        additions.extend(inside(StopControlTier::Human));
     }
     additions
 }
 
 /// What `checkrein.toml` lacks.
-fn config(
+fn suggested_config_addition(
     root: &Path,
-    found: &Found,
-    empty: &[Tier],
+    found: &DoctorAuditReport,
+    empty: &[StopControlTier],
     by_rules: bool,
     program: Option<&str>,
-) -> Option<Addition> {
+) -> Option<AuditSuggestedAddition> {
     let there = whole::read_limited_text_file(&root.join(CONFIG), whole::MAX_CONFIG_BYTES);
     let there = there.ok().flatten();
     let (mut tiers, mut text) = (Vec::new(), String::new());
-    let has_check = found
-        .fillings
-        .iter()
-        .any(|filling| filling.tier == Tier::Hard && filling.what.starts_with("check '"));
-    if empty.contains(&Tier::Soft) && there.is_none() {
-        tiers.push(Tier::Soft);
+    let has_check = found.entries.iter().any(|filling| {
+        filling.tier == StopControlTier::Hard && filling.what.starts_with("check '")
+    });
+    if empty.contains(&StopControlTier::Soft) && there.is_none() {
+        tiers.push(StopControlTier::Soft);
         text.push_str("[caps]\nwall_clock = \"1h\"\nattempts = 3\n\n");
     }
     if by_rules {
-        tiers.push(Tier::Human);
+        tiers.push(StopControlTier::Human);
         let open = there
             .as_deref()
             .is_some_and(|text| text.lines().any(|line| line.trim() == "[policy]"));
@@ -159,32 +177,37 @@ fn config(
             text.push_str(&format!("[policy]\n{rules}"));
         }
     }
-    if empty.contains(&Tier::Hard) && !has_check {
-        tiers.push(Tier::Hard);
+    if empty.contains(&StopControlTier::Hard) && !has_check {
+        tiers.push(StopControlTier::Hard);
         text.push_str(&format!(
             "[[verifier]]\nname = \"tests\"\nrun = {}\n",
-            json!(suggested(root, program))
+            json!(suggested_check_command(root, program))
         ));
     }
     if tiers.is_empty() {
         return None;
     }
     tiers.sort();
-    Some(Addition {
+    Some(AuditSuggestedAddition {
         tiers,
         file: CONFIG.to_owned(),
         how: if there.is_some() {
-            How::Append
+            SuggestedEditKind::Append
         } else {
-            How::Create
+            SuggestedEditKind::Create
         },
         text: format!("{}\n", text.trim_end()),
-        then: program.map(|file| format!("and start it as: checkrein run -- {}", started(file))),
+        then: program.map(|file| {
+            format!(
+                "and start it as: checkrein run -- {}",
+                suggest_program_start_command(file)
+            )
+        }),
     })
 }
 
 /// How a program is started.
-fn started(file: &str) -> String {
+fn suggest_program_start_command(file: &str) -> String {
     let ending = Path::new(file)
         .extension()
         .and_then(|ending| ending.to_str());
@@ -198,8 +221,8 @@ fn started(file: &str) -> String {
 }
 
 /// The check that this folder looks as if it had.
-fn suggested(root: &Path, program: Option<&str>) -> String {
-    let found = detect::detect(&Tree::read(root));
+fn suggested_check_command(root: &Path, program: Option<&str>) -> String {
+    let found = detect::detect_checks(&RepoFiles::read_project_tree(root));
     match found.into_iter().next() {
         Some(check) => check.run,
         None if program.is_some_and(|file| file.ends_with(".py")) => {
@@ -209,8 +232,12 @@ fn suggested(root: &Path, program: Option<&str>) -> String {
     }
 }
 
-fn hooks(tiers: Vec<Tier>, file: &str, entry: fn(&str, u32) -> Value) -> Addition {
-    let events: Map<String, Value> = EVENTS
+fn proposed_hooks_for_settings(
+    tiers: Vec<StopControlTier>,
+    file: &str,
+    entry: fn(&str, u32) -> Value,
+) -> AuditSuggestedAddition {
+    let events: Map<String, Value> = REQUIRED_EVENTS
         .iter()
         .map(|(event, seconds)| {
             let group = json!([{ "hooks": [entry(event, *seconds)] }]);
@@ -218,16 +245,16 @@ fn hooks(tiers: Vec<Tier>, file: &str, entry: fn(&str, u32) -> Value) -> Additio
         })
         .collect();
     let text = serde_json::to_string_pretty(&json!({ "hooks": events })).unwrap_or_default();
-    Addition {
+    AuditSuggestedAddition {
         tiers,
         file: file.to_owned(),
-        how: How::Merge,
+        how: SuggestedEditKind::Merge,
         text: format!("{text}\n"),
         then: Some("or let `checkrein init` write all of its hooks".to_owned()),
     }
 }
 
-fn claude_code(event: &str, seconds: u32) -> Value {
+fn claude_code_hook_handler_json(event: &str, seconds: u32) -> Value {
     let mut handler = json!({
         "type": "command", "command": "checkrein", "timeout": seconds,
         "args": ["hook", "claude-code", "--source", "local", "--deadline", seconds.to_string()],
@@ -240,7 +267,7 @@ fn claude_code(event: &str, seconds: u32) -> Value {
     handler
 }
 
-fn codex(_event: &str, seconds: u32) -> Value {
+fn codex_hook_handler_json(_event: &str, seconds: u32) -> Value {
     json!({
         "type": "command", "timeout": seconds,
         "command": format!("checkrein hook codex --source project --deadline {seconds}"),
@@ -248,24 +275,31 @@ fn codex(_event: &str, seconds: u32) -> Value {
 }
 
 /// Lines of the program itself.
-fn inside(kind: &Kind, file: &str, text: &str, tier: Tier) -> Option<(How, String)> {
+fn suggested_agent_loop_code_line(
+    kind: &AgentSetupKind,
+    file: &str,
+    text: &str,
+    tier: StopControlTier,
+) -> Option<(SuggestedEditKind, String)> {
     let python = file.ends_with(".py");
     let shell = file.ends_with(".sh") || file.ends_with(".bash");
-    if *kind == Kind::LangGraph {
-        return graph(text, tier);
+    if *kind == AgentSetupKind::LangGraph {
+        return langgraph_line_to_add(text, tier);
     }
     let (at, line) = text
         .lines()
         .enumerate()
-        .find(|(_, line)| super::code::is_loop(line))?;
+        .find(|(_, line)| super::code::is_loop_start_line(line))?;
     let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
     let code = match tier {
-        Tier::Human if python => "if input(\"go on? [y/N] \") != \"y\": break",
-        Tier::Human if shell => "printf 'go on? [y/N] '; read -r yes; [ \"$yes\" = y ] || break",
-        Tier::Lazy if python => {
+        StopControlTier::Human if python => "if input(\"go on? [y/N] \") != \"y\": break",
+        StopControlTier::Human if shell => {
+            "printf 'go on? [y/N] '; read -r yes; [ \"$yes\" = y ] || break"
+        }
+        StopControlTier::Lazy if python => {
             "if \"reply\" in locals() and reply.stop_reason == \"end_turn\": break  # reply: what the model said last"
         }
-        Tier::Lazy if shell => {
+        StopControlTier::Lazy if shell => {
             "case \"$reply\" in *'\"DONE\"'*) break ;; esac  # reply: what the model said last"
         }
         _ => return None,
@@ -275,15 +309,18 @@ fn inside(kind: &Kind, file: &str, text: &str, tier: Tier) -> Option<(How, Strin
         Some(next) if shell && next.trim() == "do" => at + 2,
         _ => at + 1,
     };
-    Some((How::After(after), format!("{indent}    {code}\n")))
+    Some((
+        SuggestedEditKind::After(after),
+        format!("{indent}    {code}\n"),
+    ))
 }
 
 /// A graph is told where it is made.
-fn graph(text: &str, tier: Tier) -> Option<(How, String)> {
+fn langgraph_line_to_add(text: &str, tier: StopControlTier) -> Option<(SuggestedEditKind, String)> {
     let word = match tier {
-        Tier::Human => ".compile(",
-        Tier::Lazy => "StateGraph(",
-        Tier::Hard | Tier::Soft => return None,
+        StopControlTier::Human => ".compile(",
+        StopControlTier::Lazy => "StateGraph(",
+        StopControlTier::Hard | StopControlTier::Soft => return None,
     };
     let (at, line) = text
         .lines()
@@ -296,10 +333,13 @@ fn graph(text: &str, tier: Tier) -> Option<(How, String)> {
     );
     let code = match tier {
         // Needs a checkpointer, or nothing can be resumed.
-        Tier::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
+        StopControlTier::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
         _ => format!(
             "{name}.add_conditional_edges(\"agent\", tools_condition)  # from langgraph.prebuilt"
         ),
     };
-    Some((How::After(at + 1), format!("{indent}{code}\n")))
+    Some((
+        SuggestedEditKind::After(at + 1),
+        format!("{indent}{code}\n"),
+    ))
 }

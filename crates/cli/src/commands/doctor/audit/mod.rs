@@ -16,12 +16,12 @@ use std::path::Path;
 use checkrein_runtime::config::TaskDriver;
 use serde::Serialize;
 
-use crate::locate::Located;
+use crate::locate::ProjectLocation;
 use crate::ui;
 use crate::ui::errors::CommandError;
-use crate::ui::line::Line;
+use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
-use lines::Addition;
+use lines::AuditSuggestedAddition;
 
 /// Version of the JSON document.
 const SCHEMA: &str = "checkrein/audit/1";
@@ -33,22 +33,27 @@ const TIERS: &str =
 /// One tier.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Tier {
+pub(super) enum StopControlTier {
     Hard,
     Soft,
     Lazy,
     Human,
 }
 
-impl Tier {
-    const ALL: [Tier; 4] = [Tier::Hard, Tier::Soft, Tier::Lazy, Tier::Human];
+impl StopControlTier {
+    const ALL: [StopControlTier; 4] = [
+        StopControlTier::Hard,
+        StopControlTier::Soft,
+        StopControlTier::Lazy,
+        StopControlTier::Human,
+    ];
 
     fn as_str(self) -> &'static str {
         match self {
-            Tier::Hard => "hard",
-            Tier::Soft => "soft",
-            Tier::Lazy => "lazy",
-            Tier::Human => "human",
+            StopControlTier::Hard => "hard",
+            StopControlTier::Soft => "soft",
+            StopControlTier::Lazy => "lazy",
+            StopControlTier::Human => "human",
         }
     }
 }
@@ -56,7 +61,7 @@ impl Tier {
 /// What kind of set-up a file makes this folder.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(super) enum Kind {
+pub(super) enum AgentSetupKind {
     /// Asks a model in a loop without an end of its own.
     BareLoop,
     /// Bounds rounds or spending, and nothing else.
@@ -67,31 +72,31 @@ pub(super) enum Kind {
     Checkrein,
 }
 
-impl Kind {
-    fn words(&self) -> &'static str {
+impl AgentSetupKind {
+    fn agent_setup_kind_text(&self) -> &'static str {
         match self {
-            Kind::BareLoop => "a bare loop around a model",
-            Kind::CapsOnly => "an agent with caps",
-            Kind::LangGraph => "a LangGraph agent",
-            Kind::ClaudeCode => "Claude Code settings",
-            Kind::Codex => "Codex hooks",
-            Kind::Checkrein => "checkrein",
+            AgentSetupKind::BareLoop => "a bare loop around a model",
+            AgentSetupKind::CapsOnly => "an agent with caps",
+            AgentSetupKind::LangGraph => "a LangGraph agent",
+            AgentSetupKind::ClaudeCode => "Claude Code settings",
+            AgentSetupKind::Codex => "Codex hooks",
+            AgentSetupKind::Checkrein => "checkrein",
         }
     }
 }
 
 /// A set-up found in a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Setup {
-    pub(super) kind: Kind,
+pub(super) struct AuditedAgentSetup {
+    pub(super) kind: AgentSetupKind,
     /// Relative to the folder.
     pub(super) file: String,
 }
 
 /// Something that belongs to a tier.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(super) struct Filling {
-    pub(super) tier: Tier,
+pub(super) struct StopControlTierMatch {
+    pub(super) tier: StopControlTier,
     pub(super) what: String,
     /// `file` or `file:line`.
     #[serde(rename = "where")]
@@ -102,20 +107,20 @@ pub(super) struct Filling {
 
 /// Everything that was found.
 #[derive(Debug, Default)]
-pub(super) struct Found {
-    pub(super) setups: Vec<Setup>,
-    pub(super) fillings: Vec<Filling>,
+pub(super) struct DoctorAuditReport {
+    pub(super) setups: Vec<AuditedAgentSetup>,
+    pub(super) entries: Vec<StopControlTierMatch>,
     /// Hooks of ours hand an agent's calls and stops to us.
-    pub(super) hooks: bool,
+    pub(super) has_own_hooks: bool,
     /// A script starts its agent with `checkrein run`.
-    pub(super) run: bool,
+    pub(super) has_run_script: bool,
     /// A script starts this agent headless.
-    pub(super) started: Option<Kind>,
+    pub(super) headless_agent: Option<AgentSetupKind>,
 }
 
-impl Found {
-    pub(super) fn setup(&mut self, kind: Kind, file: &str) {
-        let setup = Setup {
+impl DoctorAuditReport {
+    pub(super) fn record_agent_setup_found(&mut self, kind: AgentSetupKind, file: &str) {
+        let setup = AuditedAgentSetup {
             kind,
             file: file.to_owned(),
         };
@@ -124,17 +129,33 @@ impl Found {
         }
     }
 
-    pub(super) fn fill(&mut self, tier: Tier, what: impl Into<String>, place: impl Into<String>) {
-        self.add(tier, what, place, true);
+    pub(super) fn record_stop_control_for_tier(
+        &mut self,
+        tier: StopControlTier,
+        what: impl Into<String>,
+        place: impl Into<String>,
+    ) {
+        self.add_audit_tier_entry(tier, what, place, true);
     }
 
     /// Worth naming, yet it does not fill the tier.
-    pub(super) fn near(&mut self, tier: Tier, what: impl Into<String>, place: impl Into<String>) {
-        self.add(tier, what, place, false);
+    pub(super) fn add_audit_near_miss(
+        &mut self,
+        tier: StopControlTier,
+        what: impl Into<String>,
+        place: impl Into<String>,
+    ) {
+        self.add_audit_tier_entry(tier, what, place, false);
     }
 
-    fn add(&mut self, tier: Tier, what: impl Into<String>, place: impl Into<String>, counts: bool) {
-        self.fillings.push(Filling {
+    fn add_audit_tier_entry(
+        &mut self,
+        tier: StopControlTier,
+        what: impl Into<String>,
+        place: impl Into<String>,
+        counts: bool,
+    ) {
+        self.entries.push(StopControlTierMatch {
             tier,
             what: what.into(),
             place: place.into(),
@@ -142,13 +163,16 @@ impl Found {
         });
     }
 
-    fn is_filled(&self, tier: Tier) -> bool {
-        self.fillings
+    fn has_stop_control_of_tier(&self, tier: StopControlTier) -> bool {
+        self.entries
             .iter()
             .any(|filling| filling.tier == tier && filling.counts)
     }
 
-    fn of(&self, kind: &Kind) -> impl Iterator<Item = &Setup> {
+    fn agent_setups_of_kind(
+        &self,
+        kind: &AgentSetupKind,
+    ) -> impl Iterator<Item = &AuditedAgentSetup> {
         self.setups.iter().filter(move |setup| setup.kind == *kind)
     }
 }
@@ -157,94 +181,117 @@ impl Found {
 ///
 /// # Errors
 /// A config that cannot be used: advice on top of it would be about something else.
-pub(super) fn run(located: &Located, as_json: bool) -> Result<(), CommandError> {
+pub(super) fn run_audit(located: &ProjectLocation, as_json: bool) -> Result<(), CommandError> {
     let root = &located.place.root;
-    let policy = match located.compile(TaskDriver::Hook) {
+    let policy = match located.compile_policy(TaskDriver::Hook) {
         Ok(compiled) => compiled.policy,
-        Err(error) => return Err(CommandError::failed(format!("{error}; mend it first"))),
+        Err(error) => {
+            return Err(CommandError::command_failed_error(format!(
+                "{error}; mend it first"
+            )));
+        }
     };
-    let mut found = Found::default();
-    settings::read(root, &mut found);
-    code::read(root, &mut found);
-    ours::read(located, &policy, &mut found);
-    let empty: Vec<Tier> = Tier::ALL
+    let mut found = DoctorAuditReport::default();
+    settings::audit_tiers_in_agent_settings(root, &mut found);
+    code::find_agent_loops_in_code(root, &mut found);
+    ours::audit_tiers_of_checkrein_policy(located, &policy, &mut found);
+    let empty: Vec<StopControlTier> = StopControlTier::ALL
         .into_iter()
-        .filter(|tier| !found.is_filled(*tier))
+        .filter(|tier| !found.has_stop_control_of_tier(*tier))
         .collect();
-    let additions = lines::for_empty(root, &found, &empty);
+    let additions = lines::additions_for_empty_tiers(root, &found, &empty);
     if as_json {
-        ui::json(&document(&found, &additions));
+        ui::print_json(&audit_json(&found, &additions));
     } else {
-        print(root, &found, &empty, &additions);
+        print_doctor_audit(root, &found, &empty, &additions);
     }
     Ok(())
 }
 
-fn document(found: &Found, additions: &[Addition]) -> serde_json::Value {
-    let tiers: Vec<serde_json::Value> = Tier::ALL
+fn audit_json(
+    found: &DoctorAuditReport,
+    additions: &[AuditSuggestedAddition],
+) -> serde_json::Value {
+    let tiers: Vec<serde_json::Value> = StopControlTier::ALL
         .into_iter()
         .map(|tier| {
-            let by: Vec<&Filling> = found
-                .fillings
+            let by: Vec<&StopControlTierMatch> = found
+                .entries
                 .iter()
                 .filter(|filling| filling.tier == tier)
                 .collect();
-            serde_json::json!({ "tier": tier, "filled": found.is_filled(tier), "by": by })
+            serde_json::json!({ "tier": tier, "filled": found.has_stop_control_of_tier(tier), "by": by })
         })
         .collect();
     serde_json::json!({ "schema": SCHEMA, "setups": found.setups, "tiers": tiers, "add": additions })
 }
 
-fn print(root: &Path, found: &Found, empty: &[Tier], additions: &[Addition]) {
+fn print_doctor_audit(
+    root: &Path,
+    found: &DoctorAuditReport,
+    empty: &[StopControlTier],
+    additions: &[AuditSuggestedAddition],
+) {
     if found.setups.is_empty() {
-        ui::answer(&format!("No agent is set up in {}.", root.display()));
+        ui::print_output_line(&format!("No agent is set up in {}.", root.display()));
     }
     for setup in &found.setups {
-        ui::answer(&format!("{}: {}", setup.file, setup.kind.words()));
+        ui::print_output_line(&format!(
+            "{}: {}",
+            setup.file,
+            setup.kind.agent_setup_kind_text()
+        ));
     }
-    ui::answer("");
-    ui::answer_wrapped(Line::painted(Paint::Dim, TIERS), 0);
+    ui::print_output_line("");
+    ui::print_output_wrapped(StyledLine::line_from_styled_text(Paint::Dim, TIERS), 0);
     let head = format!("{:<6} {:<52} {}", "TIER", "FILLED BY", "WHERE");
-    ui::answer(Line::painted(Paint::Dim, &head));
-    for tier in Tier::ALL {
-        let rows: Vec<&Filling> = found
-            .fillings
+    ui::print_output_line(StyledLine::line_from_styled_text(Paint::Dim, &head));
+    for tier in StopControlTier::ALL {
+        let rows: Vec<&StopControlTierMatch> = found
+            .entries
             .iter()
             .filter(|filling| filling.tier == tier)
             .collect();
-        let filled = found.is_filled(tier);
+        let filled = found.has_stop_control_of_tier(tier);
         if !filled {
             let name = format!("{:<6} ", tier.as_str());
-            ui::answer(Line::from(&name).with_painted(Paint::Bad, "empty"));
+            ui::print_output_line(StyledLine::from(&name).with_painted_suffix(Paint::Bad, "empty"));
         }
         for (at, row) in rows.iter().enumerate() {
             let name = if at == 0 && filled { tier.as_str() } else { "" };
             let what = format!("{:<52}", row.what);
-            let head = Line::from(&format!("{name:<6} "));
+            let head = StyledLine::from(&format!("{name:<6} "));
             let line = match row.counts {
-                true => head.with(&what),
-                false => head.with_painted(Paint::Dim, &what),
+                true => head.append_plain_text(&what),
+                false => head.with_painted_suffix(Paint::Dim, &what),
             };
-            ui::answer_wrapped(line.with(" ").with(&row.place), 7);
+            ui::print_output_wrapped(line.append_plain_text(" ").append_plain_text(&row.place), 7);
         }
     }
     if empty.is_empty() {
-        ui::answer("\nNo tier is empty.");
+        ui::print_output_line("\nNo tier is empty.");
         return;
     }
     let names: Vec<&str> = empty.iter().map(|tier| tier.as_str()).collect();
-    ui::answer(&format!("\nEmpty: {}. What fills it:", names.join(", ")));
+    ui::print_output_line(&format!("\nEmpty: {}. What fills it:", names.join(", ")));
     for addition in additions {
         let tiers: Vec<&str> = addition.tiers.iter().map(|tier| tier.as_str()).collect();
-        let head = format!("{} {}", addition.how.words(), addition.file);
-        let head = Line::painted(Paint::Strong, &head);
-        ui::answer("");
-        ui::answer_wrapped(head.with(&format!(" ({})", tiers.join(", "))), 2);
+        let head = format!(
+            "{} {}",
+            addition.how.addition_instruction_text(),
+            addition.file
+        );
+        let head = StyledLine::line_from_styled_text(Paint::Strong, &head);
+        ui::print_output_line("");
+        ui::print_output_wrapped(
+            head.append_plain_text(&format!(" ({})", tiers.join(", "))),
+            2,
+        );
         for line in addition.text.lines() {
-            ui::answer(format!("    {line}").trim_end());
+            ui::print_output_line(format!("    {line}").trim_end());
         }
         if let Some(then) = &addition.then {
-            ui::answer_wrapped(&format!("  {then}"), 2);
+            ui::print_output_wrapped(&format!("  {then}"), 2);
         }
     }
 }

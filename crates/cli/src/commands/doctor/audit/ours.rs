@@ -4,25 +4,33 @@
 use checkrein_core::policy::{self, Policy};
 use checkrein_execpolicy::RuleSet;
 
-use super::{Found, Kind, Tier};
-use crate::locate::{CONFIG, Located};
+use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
+use crate::locate::{CONFIG, ProjectLocation};
 
-pub(super) fn read(located: &Located, policy: &Policy, found: &mut Found) {
-    if located.repo.is_some() {
-        found.setup(Kind::Checkrein, CONFIG);
+pub(super) fn audit_tiers_of_checkrein_policy(
+    located: &ProjectLocation,
+    policy: &Policy,
+    found: &mut DoctorAuditReport,
+) {
+    if located.repo_config.is_some() {
+        found.record_agent_setup_found(AgentSetupKind::Checkrein, CONFIG);
     }
     // A program of the person's own is started by `checkrein run`, which needs no line anywhere.
-    let program = [Kind::BareLoop, Kind::CapsOnly, Kind::LangGraph]
-        .iter()
-        .any(|kind| found.of(kind).next().is_some());
-    let run = found.run || (program && located.repo.is_some());
-    let applies = found.hooks || run;
-    let under = if found.hooks {
+    let program = [
+        AgentSetupKind::BareLoop,
+        AgentSetupKind::CapsOnly,
+        AgentSetupKind::LangGraph,
+    ]
+    .iter()
+    .any(|kind| found.agent_setups_of_kind(kind).next().is_some());
+    let run = found.has_run_script || (program && located.repo_config.is_some());
+    let applies = found.has_own_hooks || run;
+    let under = if found.has_own_hooks {
         ""
     } else {
         ", under checkrein run"
     };
-    let place = if located.repo.is_some() {
+    let place = if located.repo_config.is_some() {
         CONFIG
     } else {
         "built-in defaults"
@@ -31,44 +39,64 @@ pub(super) fn read(located: &Located, policy: &Policy, found: &mut Found) {
         let name = spec.name.as_str();
         match (policy.is_required_verifier(&spec.name), applies) {
             (true, true) if spec.tier == policy::VerifierTier::Person => {
-                found.fill(
-                    Tier::Human,
+                found.record_stop_control_for_tier(
+                    StopControlTier::Human,
                     format!("a person looks: '{name}'{under}"),
                     place,
                 );
             }
-            (true, true) => found.fill(Tier::Hard, format!("check '{name}'{under}"), place),
-            (true, false) => found.near(
-                Tier::Hard,
+            (true, true) => found.record_stop_control_for_tier(
+                StopControlTier::Hard,
+                format!("check '{name}'{under}"),
+                place,
+            ),
+            (true, false) => found.add_audit_near_miss(
+                StopControlTier::Hard,
                 format!("check '{name}': no hook hands stops to it"),
                 place,
             ),
-            (false, _) => found.near(Tier::Hard, format!("'{name}' is advisory"), place),
+            (false, _) => found.add_audit_near_miss(
+                StopControlTier::Hard,
+                format!("'{name}' is advisory"),
+                place,
+            ),
         }
     }
     if !applies {
         return;
     }
-    if found.hooks {
-        found.fill(Tier::Soft, "caps on tokens, time, calls, rounds", place);
+    if found.has_own_hooks {
+        found.record_stop_control_for_tier(
+            StopControlTier::Soft,
+            "caps on tokens, time, calls, rounds",
+            place,
+        );
         let detectors = policy.loops.detectors.len();
         if detectors > 0 {
-            found.fill(Tier::Soft, format!("{detectors} loop detectors"), place);
+            found.record_stop_control_for_tier(
+                StopControlTier::Soft,
+                format!("{detectors} loop detectors"),
+                place,
+            );
         }
         // Only hooks show us what is about to run.
         if RuleSet::deserialize_rule_set(&policy.rules)
             .is_ok_and(|rules| rules.has_prompting_rule())
         {
-            found.fill(Tier::Human, "rules that prompt", place);
+            found.record_stop_control_for_tier(StopControlTier::Human, "rules that prompt", place);
         }
     } else {
-        found.fill(
-            Tier::Soft,
+        found.record_stop_control_for_tier(
+            StopControlTier::Soft,
             format!("caps on attempts and time{under}"),
             place,
         );
     }
-    if located.repo.is_some() && found.setups.len() == 1 {
-        found.fill(Tier::Lazy, "the agent's own end, asked last", place);
+    if located.repo_config.is_some() && found.setups.len() == 1 {
+        found.record_stop_control_for_tier(
+            StopControlTier::Lazy,
+            "the agent's own end, asked last",
+            place,
+        );
     }
 }

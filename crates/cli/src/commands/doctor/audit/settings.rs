@@ -5,33 +5,38 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Found, Kind, Tier};
+use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
 use crate::commands::doctor::entry;
-use crate::commands::doctor::places::{self, Agent, Scope, Settings};
+use crate::commands::doctor::places::{self, DoctorAgent, SettingsFile, SettingsScope};
 
-pub(super) fn read(root: &Path, found: &mut Found) {
+pub(super) fn audit_tiers_in_agent_settings(root: &Path, found: &mut DoctorAuditReport) {
     for agent in places::ALL {
-        for settings in agent.settings(root) {
-            one(agent, &settings, root, found);
+        for settings in agent.settings_files(root) {
+            audit_agent_settings_file(agent, &settings, root, found);
         }
     }
 }
 
-fn one(agent: &Agent, settings: &Settings, root: &Path, found: &mut Found) {
+fn audit_agent_settings_file(
+    agent: &DoctorAgent,
+    settings: &SettingsFile,
+    root: &Path,
+    found: &mut DoctorAuditReport,
+) {
     let place = match settings.path.strip_prefix(root) {
         Ok(below) => below.to_string_lossy().replace('\\', "/"),
         Err(_) => settings.path.display().to_string(),
     };
-    let in_repo = settings.scope != Scope::User;
+    let in_repo = settings.scope != SettingsScope::User;
     let kind = if agent.name == "codex" {
-        Kind::Codex
+        AgentSetupKind::Codex
     } else {
-        Kind::ClaudeCode
+        AgentSetupKind::ClaudeCode
     };
-    let json = settings.json();
+    let json = settings.settings_json();
     let mut ours = false;
-    for (event, handler) in handlers(json) {
-        if entry::is_ours(handler, agent.name) {
+    for (event, handler) in hook_handlers(json) {
+        if entry::is_checkrein_handler(handler, agent.name) {
             ours = true;
             continue;
         }
@@ -42,22 +47,30 @@ fn one(agent: &Agent, settings: &Settings, root: &Path, found: &mut Found) {
         let what = word("command").or(word("url")).or(word("prompt"));
         let what: String = what.unwrap_or("?").chars().take(40).collect();
         match (event, word("type")) {
-            ("Stop", Some("command" | "http")) if checks(&what) => {
-                found.fill(Tier::Hard, format!("another tool at Stop: {what}"), &place);
+            ("Stop", Some("command" | "http")) if is_check_command(&what) => {
+                found.record_stop_control_for_tier(
+                    StopControlTier::Hard,
+                    format!("another tool at Stop: {what}"),
+                    &place,
+                );
             }
             ("Stop", Some("command" | "http")) => {
-                found.near(Tier::Hard, format!("no check, it seems: {what}"), &place);
+                found.add_audit_near_miss(
+                    StopControlTier::Hard,
+                    format!("no check, it seems: {what}"),
+                    &place,
+                );
             }
             ("Stop", Some("prompt" | "agent")) => {
-                found.near(
-                    Tier::Hard,
+                found.add_audit_near_miss(
+                    StopControlTier::Hard,
                     format!("only a model's word at Stop: {what}"),
                     &place,
                 );
             }
             ("PreToolUse", _) => {
-                found.near(
-                    Tier::Hard,
+                found.add_audit_near_miss(
+                    StopControlTier::Hard,
                     format!("gates commands, not done: {what}"),
                     &place,
                 );
@@ -66,25 +79,25 @@ fn one(agent: &Agent, settings: &Settings, root: &Path, found: &mut Found) {
         }
     }
     if ours {
-        found.hooks = true;
+        found.has_own_hooks = true;
     }
     if !in_repo && !ours {
         return;
     }
-    found.setup(kind, &place);
-    found.fill(
-        Tier::Lazy,
+    found.record_agent_setup_found(kind, &place);
+    found.record_stop_control_for_tier(
+        StopControlTier::Lazy,
         format!("{}'s own end of turn", agent.label),
         &place,
     );
     let asks = json.pointer("/permissions/ask").and_then(Value::as_array);
     if asks.is_some_and(|rules| !rules.is_empty()) {
-        found.fill(Tier::Human, "permissions.ask", &place);
+        found.record_stop_control_for_tier(StopControlTier::Human, "permissions.ask", &place);
     }
 }
 
 /// Most hooks at Stop ring a bell.
-fn checks(command: &str) -> bool {
+fn is_check_command(command: &str) -> bool {
     const WORDS: &[&str] = &[
         "test", "lint", "check", "verify", "build", "tsc", "mypy", "ruff", "clippy", "gate",
     ];
@@ -93,7 +106,7 @@ fn checks(command: &str) -> bool {
 }
 
 /// Every handler with its event, flat ones too.
-fn handlers(settings: &Value) -> Vec<(&str, &Value)> {
+fn hook_handlers(settings: &Value) -> Vec<(&str, &Value)> {
     let events = settings.get("hooks").and_then(Value::as_object);
     events
         .into_iter()

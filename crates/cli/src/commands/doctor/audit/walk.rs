@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use checkrein_runtime::whole;
 
 /// Folders of other people's code, of what is built, and of what only looks like an agent.
-const SKIPPED: &[&str] = &[
+const SKIPPED_FOLDERS: &[&str] = &[
     "test",
     "tests",
     "__tests__",
@@ -26,15 +26,15 @@ const MAX_DEPTH: usize = 5;
 const MAX_BYTES: u64 = 256 * 1024;
 
 /// A file, relative to the folder with `/`, and its text.
-pub(super) struct Text {
+pub(super) struct TextFile {
     pub(super) name: String,
     pub(super) text: String,
 }
 
 /// Texts with one of these endings, in order of their names.
-pub(super) fn texts(root: &Path, endings: &[&str]) -> Vec<Text> {
+pub(super) fn read_text_files(root: &Path, endings: &[&str]) -> Vec<TextFile> {
     let mut files = Vec::new();
-    gather(root, MAX_DEPTH, &mut files);
+    collect_file_paths_recursively(root, MAX_DEPTH, &mut files);
     files.sort();
     files
         .into_iter()
@@ -48,12 +48,12 @@ pub(super) fn texts(root: &Path, endings: &[&str]) -> Vec<Text> {
             let name = file.strip_prefix(root).ok()?;
             let name = name.to_string_lossy().replace('\\', "/");
             let text = whole::read_limited_text_file(&file, MAX_BYTES).ok()??;
-            Some(Text { name, text })
+            Some(TextFile { name, text })
         })
         .collect()
 }
 
-fn gather(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+fn collect_file_paths_recursively(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return;
     };
@@ -70,9 +70,9 @@ fn gather(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
                 if kind.is_dir()
                     && depth > 0
                     && !name.starts_with('.')
-                    && !SKIPPED.contains(&&*name) =>
+                    && !SKIPPED_FOLDERS.contains(&&*name) =>
             {
-                gather(&path, depth - 1, files);
+                collect_file_paths_recursively(&path, depth - 1, files);
             }
             _ => {}
         }

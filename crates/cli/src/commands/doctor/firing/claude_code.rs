@@ -6,29 +6,41 @@ use std::io::Result;
 use checkrein_scripted::Wire;
 use serde_json::json;
 
-use super::{Agreed, Canary, Scene, Settings, copied, loopback, put};
-use crate::commands::doctor::places::Scope;
+use super::{
+    CanaryAgent, CanaryTempEnvironment, HooksTrustedByPerson, SettingsFile, copied,
+    loopback_proxy_environment, write_file_creating_folders,
+};
+use crate::commands::doctor::places::SettingsScope;
 
 /// Not a key: the scripted model asks for none.
 const KEY: &str = "scripted-model-has-no-key";
 
-pub(super) struct ClaudeCode;
+pub(super) struct ClaudeCodeCanary;
 
-impl Canary for ClaudeCode {
-    fn wire(&self) -> Wire {
+impl CanaryAgent for ClaudeCodeCanary {
+    fn agent_model_api(&self) -> Wire {
         Wire::Anthropic
     }
 
-    fn settle(&self, scene: &Scene, settings: &[Settings], _agreed: &Agreed) -> Result<()> {
+    fn write_canary_settings(
+        &self,
+        scene: &CanaryTempEnvironment,
+        settings: &[SettingsFile],
+        _agreed: &HooksTrustedByPerson,
+    ) -> Result<()> {
         for one in settings {
             let (folder, name) = match one.scope {
-                Scope::User => (&scene.home, "settings.json"),
-                Scope::Project => (&scene.repo, "settings.json"),
-                Scope::Local => (&scene.repo, "settings.local.json"),
+                SettingsScope::User => (&scene.home, "settings.json"),
+                SettingsScope::Project => (&scene.repo, "settings.json"),
+                SettingsScope::Local => (&scene.repo, "settings.local.json"),
             };
-            if let Some(copy) = copied::only_ours(one.json(), "claude-code", one.scope, &scene.from)
-            {
-                put(&folder.join(".claude").join(name), &copy.to_string())?;
+            if let Some(copy) = copied::settings_with_only_checkrein_hooks(
+                one.settings_json(),
+                "claude-code",
+                one.scope,
+                &scene.inspected_repo,
+            ) {
+                write_file_creating_folders(&folder.join(".claude").join(name), &copy.to_string())?;
             }
         }
         // What its dialogs ask a person at the first start.
@@ -38,12 +50,12 @@ impl Canary for ClaudeCode {
                 "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
             } },
         });
-        put(&scene.home.join(".claude.json"), &state.to_string())
+        write_file_creating_folders(&scene.home.join(".claude.json"), &state.to_string())
     }
 
-    fn environment(&self, scene: &Scene) -> Vec<(&'static str, OsString)> {
+    fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
         let base = scene.model.base();
-        let mut all = loopback(&base);
+        let mut all = loopback_proxy_environment(&base);
         all.extend(
             [
                 ("ANTHROPIC_BASE_URL", base.as_str()),
@@ -61,7 +73,7 @@ impl Canary for ClaudeCode {
         all
     }
 
-    fn arguments(&self, prompt: &str) -> Vec<OsString> {
+    fn command_arguments(&self, prompt: &str) -> Vec<OsString> {
         // Not bypassPermissions: nothing is to be allowed that the canary does not need.
         [
             "-p",

@@ -9,35 +9,48 @@ use checkrein_adapters::{self as adapters, codex_trust};
 use checkrein_scripted::Wire;
 use serde_json::{Value, json};
 
-use super::{Agreed, Canary, Scene, Settings, copied, loopback, put};
-use crate::commands::doctor::places::Scope;
+use super::{
+    CanaryAgent, CanaryTempEnvironment, HooksTrustedByPerson, SettingsFile, copied,
+    loopback_proxy_environment, write_file_creating_folders,
+};
+use crate::commands::doctor::places::SettingsScope;
 
-pub(super) struct Codex;
+pub(super) struct CodexHookFiringCanary;
 
-impl Canary for Codex {
-    fn wire(&self) -> Wire {
+impl CanaryAgent for CodexHookFiringCanary {
+    fn agent_model_api(&self) -> Wire {
         Wire::OpenAi
     }
 
-    fn settle(&self, scene: &Scene, settings: &[Settings], agreed: &Agreed) -> Result<()> {
+    fn write_canary_settings(
+        &self,
+        scene: &CanaryTempEnvironment,
+        settings: &[SettingsFile],
+        agreed: &HooksTrustedByPerson,
+    ) -> Result<()> {
         // Hooks of `hooks.json` and of `config.toml` of one folder add up.
         let mut copies: BTreeMap<&Path, (Value, Vec<&Path>)> = BTreeMap::new();
         for one in settings {
             let folder = match one.scope {
-                Scope::User => &scene.home,
-                Scope::Project | Scope::Local => &scene.repo,
+                SettingsScope::User => &scene.home,
+                SettingsScope::Project | SettingsScope::Local => &scene.repo,
             };
-            if let Some(copy) = copied::only_ours(one.json(), "codex", one.scope, &scene.from) {
+            if let Some(copy) = copied::settings_with_only_checkrein_hooks(
+                one.settings_json(),
+                "codex",
+                one.scope,
+                &scene.inspected_repo,
+            ) {
                 let (all, originals) = copies.entry(folder).or_default();
-                copied::add(all, copy);
+                copied::merge_json(all, copy);
                 originals.push(&one.path);
             }
         }
         let mut states = String::new();
         for (folder, (copy, originals)) in copies {
             let (file, text) = (folder.join(".codex/hooks.json"), copy.to_string());
-            put(&file, &text)?;
-            states.push_str(&reviewed(&file, &text, &originals, agreed));
+            write_file_creating_folders(&file, &text)?;
+            states.push_str(&copied_hook_reviews(&file, &text, &originals, agreed));
         }
         let repo_level = if agreed.repo { "trusted" } else { "untrusted" };
         let base = scene.model.base();
@@ -50,16 +63,16 @@ impl Canary for Codex {
              env_key = \"SCRIPTED_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\nsupports_websockets = false\n{states}",
             repo = json!(scene.repo),
         );
-        put(&scene.home.join(".codex/config.toml"), &config)
+        write_file_creating_folders(&scene.home.join(".codex/config.toml"), &config)
     }
 
-    fn environment(&self, scene: &Scene) -> Vec<(&'static str, OsString)> {
-        let mut all = loopback(&scene.model.base());
+    fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
+        let mut all = loopback_proxy_environment(&scene.model.base());
         all.push(("SCRIPTED_KEY", OsString::from("scripted-model-has-no-key")));
         all
     }
 
-    fn arguments(&self, prompt: &str) -> Vec<OsString> {
+    fn command_arguments(&self, prompt: &str) -> Vec<OsString> {
         ["exec", "--json", "--skip-git-repo-check", prompt]
             .map(OsString::from)
             .into()
@@ -67,7 +80,12 @@ impl Canary for Codex {
 }
 
 /// The reviews of the copy's hooks, for those that the person reviewed in its originals.
-fn reviewed(file: &Path, text: &str, originals: &[&Path], agreed: &Agreed) -> String {
+fn copied_hook_reviews(
+    file: &Path,
+    text: &str,
+    originals: &[&Path],
+    agreed: &HooksTrustedByPerson,
+) -> String {
     let reading = adapters::find_adapter("codex")
         .and_then(|codex| codex.parse_hook_settings(text.as_bytes()));
     let path = file.display().to_string();

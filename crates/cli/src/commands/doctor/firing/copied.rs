@@ -6,11 +6,11 @@ use std::path::Path;
 use checkrein_adapters::settings::HookHandlerAction;
 use serde_json::{Map, Value};
 
-use crate::commands::doctor::entry::{self, Program};
-use crate::commands::doctor::places::Scope;
+use crate::commands::doctor::entry::{self, HookProgram};
+use crate::commands::doctor::places::SettingsScope;
 
 /// Flags of an entry that name the person's state folder, trust or profile, and whether a value follows.
-const LEFT_OUT: &[(&str, bool)] = &[
+const PERSON_FLAGS: &[(&str, bool)] = &[
     ("--state", true),
     ("--profile", true),
     ("--require-trust", false),
@@ -18,7 +18,7 @@ const LEFT_OUT: &[(&str, bool)] = &[
 
 /// What a handler and a group may bring along. Anything else could make the agent do more than
 /// call us.
-const HANDLER: &[&str] = &[
+const KEPT_HANDLER_KEYS: &[&str] = &[
     "type",
     "timeout",
     "statusMessage",
@@ -28,14 +28,19 @@ const HANDLER: &[&str] = &[
 ];
 
 /// `None` if there is nothing of ours in it, or nothing that may be started.
-pub(super) fn only_ours(settings: &Value, agent: &str, scope: Scope, root: &Path) -> Option<Value> {
-    let ours = |handler: &Value| copy(handler, agent, scope, root);
+pub(super) fn settings_with_only_checkrein_hooks(
+    settings: &Value,
+    agent: &str,
+    scope: SettingsScope,
+    root: &Path,
+) -> Option<Value> {
+    let ours = |handler: &Value| copy_checkrein_handler(handler, agent, scope, root);
     let mut events = Map::new();
     for (event, groups) in settings.get("hooks")?.as_object()? {
         let groups: Vec<Value> = groups
             .as_array()?
             .iter()
-            .filter_map(|group| our_part(group, &ours))
+            .filter_map(|group| copy_checkrein_hook_group(group, &ours))
             .collect();
         if !groups.is_empty() {
             events.insert(event.clone(), Value::Array(groups));
@@ -53,11 +58,11 @@ pub(super) fn only_ours(settings: &Value, agent: &str, scope: Scope, root: &Path
 }
 
 /// Objects merged, lists joined.
-pub(super) fn add(into: &mut Value, from: Value) {
+pub(super) fn merge_json(into: &mut Value, from: Value) {
     match (into, from) {
         (Value::Object(into), Value::Object(from)) => {
             for (name, value) in from {
-                add(into.entry(name).or_insert(Value::Null), value);
+                merge_json(into.entry(name).or_insert(Value::Null), value);
             }
         }
         (Value::Array(into), Value::Array(from)) => into.extend(from),
@@ -65,7 +70,10 @@ pub(super) fn add(into: &mut Value, from: Value) {
     }
 }
 
-fn our_part(group: &Value, ours: &dyn Fn(&Value) -> Option<Value>) -> Option<Value> {
+fn copy_checkrein_hook_group(
+    group: &Value,
+    ours: &dyn Fn(&Value) -> Option<Value>,
+) -> Option<Value> {
     match group.get("hooks").and_then(Value::as_array) {
         Some(handlers) => {
             let handlers: Vec<Value> = handlers.iter().filter_map(ours).collect();
@@ -86,25 +94,30 @@ fn our_part(group: &Value, ours: &dyn Fn(&Value) -> Option<Value>) -> Option<Val
 
 /// A handler that calls us and nothing else, written anew from its words: whatever a shell or an
 /// agent makes of the original, this is one call of a program that may be started.
-fn copy(handler: &Value, agent: &str, scope: Scope, root: &Path) -> Option<Value> {
+fn copy_checkrein_handler(
+    handler: &Value,
+    agent: &str,
+    scope: SettingsScope,
+    root: &Path,
+) -> Option<Value> {
     let fields = handler.as_object()?;
     // A handler without a kind is one that the agent stumbles over.
     if fields.get("type").is_some_and(|kind| kind != "command") {
         return None;
     }
-    let (call, ours) = entry::ours(handler, agent)?;
-    match Program::of(ours.words.first()?, scope, root) {
-        Program::Ours(_) | Program::Own(_) => {}
-        Program::Foreign(_) | Program::Gone => return None,
+    let (call, ours) = entry::parse_checkrein_handler(handler, agent)?;
+    match HookProgram::classify_hook_program(ours.words.first()?, scope, root) {
+        HookProgram::Checkrein(_) | HookProgram::PersonChosen(_) => {}
+        HookProgram::Foreign(_) | HookProgram::Missing => return None,
     }
     let HookHandlerAction::Command { command, args } =
-        ours.hook_with_replaced_command(&without(&ours.words), &call)
+        ours.hook_with_replaced_command(&strip_person_folder_flags(&ours.words), &call)
     else {
         return None;
     };
     let mut copy: Map<String, Value> = fields
         .iter()
-        .filter(|(name, _)| HANDLER.contains(&name.as_str()))
+        .filter(|(name, _)| KEPT_HANDLER_KEYS.contains(&name.as_str()))
         .map(|(name, value)| (name.clone(), value.clone()))
         .collect();
     copy.insert("command".to_owned(), Value::from(command));
@@ -115,12 +128,12 @@ fn copy(handler: &Value, agent: &str, scope: Scope, root: &Path) -> Option<Value
 }
 
 /// Takes out what names the person's own folders.
-fn without(words: &[String]) -> Vec<String> {
+fn strip_person_folder_flags(words: &[String]) -> Vec<String> {
     let mut kept = Vec::new();
     let mut words = words.iter();
     while let Some(word) = words.next() {
         let flag = word.split('=').next().unwrap_or_default();
-        match LEFT_OUT.iter().find(|(name, _)| *name == flag) {
+        match PERSON_FLAGS.iter().find(|(name, _)| *name == flag) {
             None => kept.push(word.clone()),
             Some((_, true)) if !word.contains('=') => drop(words.next()),
             Some(_) => {}
@@ -142,7 +155,12 @@ mod tests {
     }
 
     fn kept(settings: &Value, agent: &str) -> Option<Value> {
-        only_ours(settings, agent, Scope::Project, Path::new("/nowhere/repo"))
+        settings_with_only_checkrein_hooks(
+            settings,
+            agent,
+            SettingsScope::Project,
+            Path::new("/nowhere/repo"),
+        )
     }
 
     #[test]

@@ -17,9 +17,9 @@ use std::time::Duration;
 use checkrein_scripted::{Act, Asked, Model, Wire, rounds};
 use checkrein_store::{SqliteStore, Store as _, TaskRow};
 
-use super::bounded::{self, Ran};
-use super::finding::Finding;
-use super::places::Settings;
+use super::bounded::{self, BoundedProcessResult};
+use super::finding::DoctorFinding;
+use super::places::SettingsFile;
 use super::shell;
 use crate::commands::lookup;
 use crate::locate::{self, CONFIG};
@@ -27,51 +27,56 @@ use crate::ui::words;
 use crate::{programs, signals};
 
 /// Longest run of an agent; it takes 2 s.
-const PATIENCE: Duration = Duration::from_secs(90);
+const CANARY_TIMEOUT: Duration = Duration::from_secs(90);
 /// The command that must not run.
-const CANARY: &str = "echo CHECKREIN_CANARY > denied.txt";
+const CANARY_COMMAND: &str = "echo CHECKREIN_CANARY > denied.txt";
 /// What the model has to read instead of its output.
 const DENIAL: &str = "the canary of checkrein doctor is off limits";
 /// The check that refuses the first stop.
-const CHECK: &str = "doctor_canary";
+const CANARY_CHECK: &str = "doctor_canary";
 /// Requests that the model gets if everything works.
-const REQUESTS: usize = 5;
+const EXPECTED_REQUESTS: usize = 5;
 
 /// What differs from agent to agent.
-trait Canary {
-    fn wire(&self) -> Wire;
+trait CanaryAgent {
+    fn agent_model_api(&self) -> Wire;
     /// Writes the copy of the settings and all else that the agent needs to start.
-    fn settle(&self, scene: &Scene, settings: &[Settings], agreed: &Agreed) -> Result<()>;
-    fn environment(&self, scene: &Scene) -> Vec<(&'static str, OsString)>;
-    fn arguments(&self, prompt: &str) -> Vec<OsString>;
+    fn write_canary_settings(
+        &self,
+        scene: &CanaryTempEnvironment,
+        settings: &[SettingsFile],
+        agreed: &HooksTrustedByPerson,
+    ) -> Result<()>;
+    fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)>;
+    fn command_arguments(&self, prompt: &str) -> Vec<OsString>;
 }
 
 /// What the person has agreed to, for an agent that asks: the copy is agreed to as far as the
 /// settings are.
 #[derive(Debug, Default)]
-pub(super) struct Agreed {
+pub(super) struct HooksTrustedByPerson {
     /// Hooks of this repo are looked at.
     pub(super) repo: bool,
     /// Settings file and event.
     pub(super) hooks: BTreeSet<(PathBuf, String)>,
     /// The agent skips every hook of ours: what it does without them is no news.
-    pub(super) to_none: bool,
+    pub(super) skips_all_hooks: bool,
 }
 
 /// Where it happens.
-struct Scene {
+struct CanaryTempEnvironment {
     folder: tempfile::TempDir,
     repo: PathBuf,
     home: PathBuf,
     state: PathBuf,
     model: Model,
     /// The repo that is looked at: nothing in it is started.
-    from: PathBuf,
+    inspected_repo: PathBuf,
 }
 
 /// One thing that had to be seen.
 #[derive(Debug)]
-struct Sight {
+struct CanaryExpectation {
     what: &'static str,
     seen: bool,
     /// What was there instead.
@@ -79,13 +84,13 @@ struct Sight {
 }
 
 /// What is said before an agent is started.
-pub(super) fn announcement(program: &str) -> String {
+pub(super) fn canary_run_announcement(program: &str) -> String {
     format!("starts {program} once in a throw-away folder; no network, no login")
 }
 
 /// Where no hook of ours would be called, or started, that alone is to be mended first.
-pub(super) fn not_played(agent: &'static str, why: &str) -> Finding {
-    Finding::warning(
+pub(super) fn canary_skipped_finding(agent: &'static str, why: &str) -> DoctorFinding {
+    DoctorFinding::warning_finding(
         agent,
         "firing",
         format!("canary not played: {why}, see above"),
@@ -93,65 +98,66 @@ pub(super) fn not_played(agent: &'static str, why: &str) -> Finding {
 }
 
 /// What was seen, as findings.
-pub(super) fn findings(
+pub(super) fn hook_canary_findings(
     agent: &'static str,
     program: &Path,
-    settings: &[Settings],
-    agreed: &Agreed,
+    settings: &[SettingsFile],
+    agreed: &HooksTrustedByPerson,
     root: &Path,
-) -> Result<Vec<Finding>> {
-    let (seen, unseen): (Vec<Sight>, Vec<Sight>) = fire(agent, program, settings, agreed, root)?
+) -> Result<Vec<DoctorFinding>> {
+    let (seen, unseen): (Vec<CanaryExpectation>, Vec<CanaryExpectation>) =
+        run_canary(agent, program, settings, agreed, root)?
+            .into_iter()
+            .partition(|sight| sight.seen);
+    let mut findings: Vec<DoctorFinding> = seen
         .into_iter()
-        .partition(|sight| sight.seen);
-    let mut findings: Vec<Finding> = seen
-        .into_iter()
-        .map(|sight| Finding::ok(agent, "firing", format!("canary: {}", sight.what)))
+        .map(|sight| DoctorFinding::ok_finding(agent, "firing", format!("canary: {}", sight.what)))
         .collect();
     if !unseen.is_empty() {
         let wanted: Vec<&str> = unseen.iter().map(|sight| sight.what).collect();
         let instead: Vec<String> = unseen.into_iter().map(|sight| sight.instead).collect();
         findings.push(
-            Finding::fault(
+            DoctorFinding::new_doctor_fault_finding(
                 agent,
                 "firing",
                 format!("canary, not seen: {}", wanted.join("; ")),
             )
-            .so(format!("instead: {}", instead.join("; ")))
-            .mend("mend the faults beside this one, then look again: checkrein doctor"),
+            .with_finding_consequence(format!("instead: {}", instead.join("; ")))
+            .with_fix("mend the faults beside this one, then look again: checkrein doctor"),
         );
     }
     Ok(findings)
 }
 
 /// Plays it.
-fn fire(
+fn run_canary(
     agent: &str,
     program: &Path,
-    settings: &[Settings],
-    agreed: &Agreed,
+    settings: &[SettingsFile],
+    agreed: &HooksTrustedByPerson,
     root: &Path,
-) -> Result<Vec<Sight>> {
-    let canary: &dyn Canary = match agent {
-        "codex" => &codex::Codex,
-        _ => &claude_code::ClaudeCode,
+) -> Result<Vec<CanaryExpectation>> {
+    let canary: &dyn CanaryAgent = match agent {
+        "codex" => &codex::CodexHookFiringCanary,
+        _ => &claude_code::ClaudeCodeCanary,
     };
-    let scene = Scene::build(canary, settings, agreed, root)?;
+    let scene = CanaryTempEnvironment::set_up_hook_canary(canary, settings, agreed, root)?;
     let mut command = Command::new(program);
-    command.args(canary.arguments("Do the canary task."));
-    scene.clean(&mut command, canary.environment(&scene));
-    let ran = bounded::run(command, PATIENCE, scene.folder.path())?;
-    if signals::cancelled() {
+    command.args(canary.command_arguments("Do the canary task."));
+    scene.set_clean_environment(&mut command, canary.canary_environment(&scene));
+    let ran = bounded::run_command_with_timeout(command, CANARY_TIMEOUT, scene.folder.path())?;
+    if signals::is_interrupted_by_signal() {
         // Half a canary says nothing.
         return Err(std::io::Error::other("interrupted; nothing was changed"));
     }
-    Ok(sights(&scene, &ran))
+    Ok(collect_canary_observations(&scene, &ran))
 }
 
-impl Scene {
-    fn build(
-        canary: &dyn Canary,
-        settings: &[Settings],
-        agreed: &Agreed,
+impl CanaryTempEnvironment {
+    fn set_up_hook_canary(
+        canary: &dyn CanaryAgent,
+        settings: &[SettingsFile],
+        agreed: &HooksTrustedByPerson,
         root: &Path,
     ) -> Result<Self> {
         // Not the folder for temporary files: Codex refuses to keep its home there.
@@ -165,52 +171,52 @@ impl Scene {
         for made in [&repo, &home, &state, &base.join("tmp")] {
             std::fs::create_dir(made)?;
         }
-        put(
+        write_file_creating_folders(
             &repo.join("canary.rules"),
             &format!(
                 "prefix_rule(\n    pattern = [\"echo\", \"CHECKREIN_CANARY\"],\n    decision = \"forbidden\",\n    justification = \"{DENIAL}\",\n)\n"
             ),
         )?;
-        put(
+        write_file_creating_folders(
             &repo.join(CONFIG),
             &format!(
-                "verify_on = \"always\"\n\n[policy]\nrules = [\"canary.rules\"]\n\n[[verifier]]\nname = \"{CHECK}\"\nrun = \"test -f canary.txt\"\ntimeout = \"20s\"\n"
+                "verify_on = \"always\"\n\n[policy]\nrules = [\"canary.rules\"]\n\n[[verifier]]\nname = \"{CANARY_CHECK}\"\nrun = \"test -f canary.txt\"\ntimeout = \"20s\"\n"
             ),
         )?;
         // A login shell, which is how Codex starts its hooks, gets the person's own PATH.
-        let path = OsString::from(shell::login_path(root, folder.path()));
-        let path = programs::path_outside(&path, root);
+        let path = OsString::from(shell::login_shell_path_variable(root, folder.path()));
+        let path = programs::search_path_outside_repo(&path, root);
         let profile = format!(
             "export PATH='{}'\n",
             path.to_string_lossy().replace('\'', "'\\''")
         );
         for name in [".profile", ".zprofile"] {
-            put(&home.join(name), &profile)?;
+            write_file_creating_folders(&home.join(name), &profile)?;
         }
         let script = rounds(vec![
-            Act::shell(CANARY),
+            Act::shell(CANARY_COMMAND),
             // A stop right after a refusal would rightly be taken for giving in.
             Act::shell("echo going on > going-on.txt"),
             Act::say("Done."),
             Act::shell("echo yes > canary.txt"),
             Act::say("Done."),
         ]);
-        let model = Model::start(canary.wire(), repo.clone(), None, script)?;
+        let model = Model::start(canary.agent_model_api(), repo.clone(), None, script)?;
         let scene = Self {
             folder,
             repo,
             home,
             state,
             model,
-            from: root.to_owned(),
+            inspected_repo: root.to_owned(),
         };
-        make_repository(&scene.repo)?;
-        canary.settle(&scene, settings, agreed)?;
+        make_empty_git_repository(&scene.repo)?;
+        canary.write_canary_settings(&scene, settings, agreed)?;
         Ok(scene)
     }
 
     /// Nothing of the person's environment gets in but what finds programs, above all no keys.
-    fn clean(&self, command: &mut Command, more: Vec<(&'static str, OsString)>) {
+    fn set_clean_environment(&self, command: &mut Command, more: Vec<(&'static str, OsString)>) {
         const KEPT: &[&str] = &[
             "LANG",
             "USER",
@@ -226,8 +232,11 @@ impl Scene {
         command
             .env_clear()
             .envs(kept)
-            .env("PATH", programs::path_outside(&path, &self.from))
-            .env("SHELL", shell::login_shell(&self.from))
+            .env(
+                "PATH",
+                programs::search_path_outside_repo(&path, &self.inspected_repo),
+            )
+            .env("SHELL", shell::login_shell(&self.inspected_repo))
             .current_dir(&self.repo)
             .env("HOME", &self.home)
             .env("TMPDIR", self.home.with_file_name("tmp"))
@@ -238,8 +247,8 @@ impl Scene {
     }
 
     /// What the hooks recorded.
-    fn recorded(&self) -> Option<TaskRow> {
-        let place = locate::locate(&self.repo, Some(&self.state)).place;
+    fn recorded_task(&self) -> Option<TaskRow> {
+        let place = locate::locate_project(&self.repo, Some(&self.state)).place;
         let store = SqliteStore::open_store_read_only(&place.state).ok()?;
         store
             .newest_task_summaries(None, 1)
@@ -250,20 +259,20 @@ impl Scene {
 }
 
 /// Makes the folder a repository without a commit, as `git init` does: no git is started here.
-fn make_repository(folder: &Path) -> Result<()> {
+fn make_empty_git_repository(folder: &Path) -> Result<()> {
     let git = folder.join(".git");
     for made in ["objects", "refs/heads"] {
         std::fs::create_dir_all(git.join(made))?;
     }
-    put(
+    write_file_creating_folders(
         &git.join("config"),
         "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
     )?;
-    put(&git.join("HEAD"), "ref: refs/heads/main\n")
+    write_file_creating_folders(&git.join("HEAD"), "ref: refs/heads/main\n")
 }
 
 /// Where the agents' own proxy and model is.
-fn loopback(base: &str) -> Vec<(&'static str, OsString)> {
+fn loopback_proxy_environment(base: &str) -> Vec<(&'static str, OsString)> {
     [
         ("HTTPS_PROXY", base),
         ("HTTP_PROXY", base),
@@ -276,36 +285,39 @@ fn loopback(base: &str) -> Vec<(&'static str, OsString)> {
     .into()
 }
 
-fn put(file: &Path, text: &str) -> Result<()> {
+fn write_file_creating_folders(file: &Path, text: &str) -> Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)?;
     }
     std::fs::write(file, text)
 }
 
-fn sights(scene: &Scene, ran: &Ran) -> Vec<Sight> {
+fn collect_canary_observations(
+    scene: &CanaryTempEnvironment,
+    ran: &BoundedProcessResult,
+) -> Vec<CanaryExpectation> {
     let asked: Vec<Asked> = scene.model.seen().asked.clone();
     let fresh = |at: usize| asked.get(at).map_or("", |asked| asked.fresh.as_str());
-    let sight = |what, seen: bool, instead: String| Sight {
+    let sight = |what, seen: bool, instead: String| CanaryExpectation {
         what,
         seen,
         instead,
     };
-    let process = match (ran.cut, ran.status) {
-        (true, _) => format!("it was ended after {} s", PATIENCE.as_secs()),
+    let process = match (ran.timed_out, ran.status) {
+        (true, _) => format!("it was ended after {} s", CANARY_TIMEOUT.as_secs()),
         (false, status) => {
             let stderr = String::from_utf8_lossy(&ran.stderr);
             let last = stderr.lines().rfind(|line| !line.trim().is_empty());
             let last = last.unwrap_or("nothing on stderr");
             match status {
-                Some(code) => format!("status {code}: {}", clip(last)),
-                None => format!("ended by a signal: {}", clip(last)),
+                Some(code) => format!("status {code}: {}", clip_line(last)),
+                None => format!("ended by a signal: {}", clip_line(last)),
             }
         }
     };
     let mut sights = vec![sight(
         "the agent ran to its end",
-        !ran.cut && ran.status == Some(0),
+        !ran.timed_out && ran.status == Some(0),
         process,
     )];
     if asked.is_empty() {
@@ -324,26 +336,26 @@ fn sights(scene: &Scene, ran: &Ran) -> Vec<Sight> {
     sights.push(sight(
         "the denial reached the model",
         fresh(1).contains(DENIAL),
-        format!("the model read: {}", clip(fresh(1))),
+        format!("the model read: {}", clip_line(fresh(1))),
     ));
     sights.push(sight(
         "the first stop was refused, and the model read why",
-        fresh(3).contains("checkrein:") && fresh(3).contains(CHECK),
+        fresh(3).contains("checkrein:") && fresh(3).contains(CANARY_CHECK),
         match asked.get(3) {
-            Some(asked) => format!("the model read: {}", clip(&asked.fresh)),
+            Some(asked) => format!("the model read: {}", clip_line(&asked.fresh)),
             None => "the agent stopped".to_owned(),
         },
     ));
     sights.push(sight(
         "the second stop was let through",
-        asked.len() == REQUESTS && scene.repo.join("canary.txt").exists(),
-        format!("{} requests instead of {REQUESTS}", asked.len()),
+        asked.len() == EXPECTED_REQUESTS && scene.repo.join("canary.txt").exists(),
+        format!("{} requests instead of {EXPECTED_REQUESTS}", asked.len()),
     ));
-    let row = scene.recorded();
+    let row = scene.recorded_task();
     let ending = row
         .as_ref()
-        .and_then(lookup::transition)
-        .map(|ending| words::transition(&ending));
+        .and_then(lookup::task_row_transition)
+        .map(|ending| words::transition_text(&ending));
     sights.push(sight(
         "it is recorded: three calls, two stops, task_complete",
         row.as_ref()
@@ -363,7 +375,7 @@ fn sights(scene: &Scene, ran: &Ran) -> Vec<Sight> {
 }
 
 /// One line, not too long.
-fn clip(text: &str) -> String {
+fn clip_line(text: &str) -> String {
     let line = text.trim().replace('\n', " ");
     let mut shown: String = line.chars().take(160).collect();
     if shown.len() < line.len() {
