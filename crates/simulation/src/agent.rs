@@ -12,56 +12,60 @@ use checkrein_core::ids::SessionId;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::RuntimeError;
 
-use crate::plan::{Action, Subject};
-use crate::run::{AFTERLIFE, Stage, session};
-use crate::scheduler::{Process, Time};
-use crate::world::World;
+use crate::plan::{SimulatedAgentAction, SimulatedCheckInput};
+use crate::run::{MAX_OUTLIVING, SimulationContext, simulated_session_id};
+use crate::scheduler::{SimulatedProcessId, VirtualTime};
+use crate::world::SimulatedOperatingSystem;
 
 /// Oftener no agent is sent back in one task.
-const MOST_STOPS: u32 = 40;
+const MAX_STOPS: u32 = 40;
 /// By so much an answer may be late.
-const LATE: Duration = Duration::from_secs(2);
+const MAX_DELAY: Duration = Duration::from_secs(2);
 /// A hook that only notes something has so long.
-const SHORT: Duration = Duration::from_secs(30);
+const NOTE_DEADLINE: Duration = Duration::from_secs(30);
 /// What was found so long ago is found out anew.
 const FRESH_NS: u64 = 15 * 60 * 1_000_000_000;
 
 /// An agent, and what it knows of its own session.
-pub(crate) struct Agent {
-    pub(crate) stage: Arc<Stage>,
-    process: Process,
+pub(crate) struct SimulatedAgent {
+    pub(crate) context: Arc<SimulationContext>,
+    process: SimulatedProcessId,
     session: String,
     calls: u32,
     pub(crate) stops: u32,
     /// The task ended so before.
     gave_up: bool,
     /// What had been changed when a stop was accepted.
-    accepted_at: Option<Unchanged>,
+    accepted_at: Option<SimulatedChangeCounters>,
 }
 
 /// As long as it is so, nothing is run again.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Unchanged {
+struct SimulatedChangeCounters {
     changes: u64,
     renewals: u64,
 }
 
-impl Unchanged {
+impl SimulatedChangeCounters {
     /// Nothing while an act is being counted: whether it is yet nobody can say.
-    fn of(world: &World) -> Option<Self> {
+    fn read_change_counters(world: &SimulatedOperatingSystem) -> Option<Self> {
         (!world.is_act_being_counted()).then(|| Self {
-            changes: world.changes(),
-            renewals: world.renewals(),
+            changes: world.non_check_change_count(),
+            renewals: world.evidence_invalidation_count(),
         })
     }
 }
 
-impl Agent {
-    pub(crate) fn new(stage: Arc<Stage>, process: Process, number: usize) -> Self {
+impl SimulatedAgent {
+    pub(crate) fn new(
+        stage: Arc<SimulationContext>,
+        process: SimulatedProcessId,
+        number: usize,
+    ) -> Self {
         Self {
-            stage,
+            context: stage,
             process,
-            session: session(number).to_string(),
+            session: simulated_session_id(number).to_string(),
             // Ids are no other agent's.
             calls: process.0 * 1000,
             stops: 0,
@@ -70,93 +74,114 @@ impl Agent {
         }
     }
 
-    pub(crate) fn act(&mut self, actions: &[Action]) {
+    pub(crate) fn simulate_agent_actions(&mut self, actions: &[SimulatedAgentAction]) {
         for action in actions {
             match action {
-                Action::Prompt => self.prompt(),
-                Action::Wait(span) => self.stage.world.scheduler.sleep(*span),
-                Action::Tool {
+                SimulatedAgentAction::Prompt => self.simulate_prompt_submission(),
+                SimulatedAgentAction::Wait(span) => {
+                    self.context.machine.scheduler.sleep_simulated_thread(*span)
+                }
+                SimulatedAgentAction::Tool {
                     subject,
                     good,
                     reports,
                     while_off,
                 } => {
                     if *while_off {
-                        self.stage.world.switch(true);
+                        self.context.machine.set_simulated_checkrein_off(true);
                     }
-                    self.tool(subject, *good, *reports);
+                    self.make_simulated_tool_call(subject, *good, *reports);
                     if *while_off {
-                        self.stage.world.switch(false);
+                        self.context.machine.set_simulated_checkrein_off(false);
                     }
                 }
-                Action::Read => {
-                    let call = self.next_call();
-                    self.request(&call, "Read", serde_json::json!({"file_path": "a.txt"}));
+                SimulatedAgentAction::Read => {
+                    let call = self.next_simulated_call_id();
+                    self.ask_hook_before_simulated_call(
+                        &call,
+                        "Read",
+                        serde_json::json!({"file_path": "a.txt"}),
+                    );
                 }
-                Action::Stop {
+                SimulatedAgentAction::Stop {
                     killed_after,
                     deadline,
-                    insists,
+                    repeats: insists,
                 } => {
-                    let mut ending = self.stop(*deadline, *killed_after);
+                    let mut ending = self.simulate_agent_stop(*deadline, *killed_after);
                     for _ in 0..*insists {
                         if ending.is_none() {
-                            ending = self.stop(*deadline, None);
+                            ending = self.simulate_agent_stop(*deadline, None);
                         }
                     }
                 }
-                Action::End => self.end(),
+                SimulatedAgentAction::End => self.end_simulated_session(),
             }
         }
     }
 
-    fn tell(&self, line: serde_json::Value) {
-        let (_, answer) = self.stage.hook(self.process, line, SHORT, None);
+    fn send_simulated_hook_event(&self, line: serde_json::Value) {
+        let (_, answer) = self
+            .context
+            .run_simulated_hook(self.process, line, NOTE_DEADLINE, None);
         if let Some(Err(error)) = answer {
-            self.stage.world.violation(format!("a hook fails: {error}"));
+            self.context
+                .machine
+                .record_simulation_violation(format!("a hook fails: {error}"));
         }
     }
 
-    pub(crate) fn prompt(&mut self) {
-        self.stage
-            .world
-            .tell(format!("{} is prompted", self.session));
+    pub(crate) fn simulate_prompt_submission(&mut self) {
+        self.context
+            .machine
+            .append_simulation_trace_line(format!("{} is prompted", self.session));
         self.accepted_at = None;
         (self.stops, self.gave_up) = (0, false);
-        self.tell(serde_json::json!({
+        self.send_simulated_hook_event(serde_json::json!({
             "type": "user", "session": self.session, "text": format!("do it, {}", self.calls),
         }));
-        self.stage.world.end_outside_calls(&self.session);
+        self.context
+            .machine
+            .end_simulated_outside_acts(&self.session);
     }
 
-    fn end(&mut self) {
-        let world = Arc::clone(&self.stage.world);
-        world.tell(format!("{} is over", self.session));
+    fn end_simulated_session(&mut self) {
+        let world = Arc::clone(&self.context.machine);
+        world.append_simulation_trace_line(format!("{} is over", self.session));
         self.accepted_at = None;
-        self.tell(serde_json::json!({"type": "end", "session": self.session}));
-        world.end_outside_calls(&self.session);
+        self.send_simulated_hook_event(serde_json::json!({"type": "end", "session": self.session}));
+        world.end_simulated_outside_acts(&self.session);
         checkrein_runtime::cancel_session_workers(
-            &self.stage.state,
+            &self.context.state,
             &SessionId::new(self.session.clone()),
         );
-        world.scheduler.sleep(AFTERLIFE);
-        let is_alone = self.stage.plan.agents.len() == 1;
-        if is_alone && world.is_anything_running() {
-            world.violation("a check runs 5 s after the end of its session");
+        world.scheduler.sleep_simulated_thread(MAX_OUTLIVING);
+        let is_alone = self.context.plan.agents.len() == 1;
+        if is_alone && world.is_any_check_running() {
+            world.record_simulation_violation("a check runs 5 s after the end of its session");
         }
     }
 
-    fn next_call(&mut self) -> String {
+    fn next_simulated_call_id(&mut self) -> String {
         self.calls += 1;
         format!("call-{}", self.calls)
     }
 
-    fn request(&self, id: &str, tool: &str, args: serde_json::Value) -> bool {
+    fn ask_hook_before_simulated_call(
+        &self,
+        id: &str,
+        tool: &str,
+        args: serde_json::Value,
+    ) -> bool {
         let line = serde_json::json!({
             "type": "tool_call", "session": self.session, "id": id, "tool": tool, "args": args,
         });
-        let (_, answer) = self.stage.hook(self.process, line, SHORT, None);
-        self.stage.world.end_outside_calls(&self.session);
+        let (_, answer) = self
+            .context
+            .run_simulated_hook(self.process, line, NOTE_DEADLINE, None);
+        self.context
+            .machine
+            .end_simulated_outside_acts(&self.session);
         match answer {
             Some(Ok(decided)) => matches!(decided.decision, Decision::Tool(decision) if !matches!(
                 decision,
@@ -164,57 +189,73 @@ impl Agent {
                     | checkrein_core::decision::ToolDecision::Halt { .. }
             )),
             Some(Err(error)) => {
-                self.stage.world.violation(format!("a hook fails: {error}"));
+                self.context
+                    .machine
+                    .record_simulation_violation(format!("a hook fails: {error}"));
                 false
             }
             None => true,
         }
     }
 
-    pub(crate) fn tool(&mut self, subject: &Subject, good: bool, reports: bool) {
-        let id = self.next_call();
+    pub(crate) fn make_simulated_tool_call(
+        &mut self,
+        subject: &SimulatedCheckInput,
+        good: bool,
+        reports: bool,
+    ) {
+        let id = self.next_simulated_call_id();
         let command = match subject {
-            Subject::File(name) if name != "conf/.env" => None,
-            Subject::File(name) => Some(format!("echo x > {name}")),
-            Subject::Program(name) => Some(format!("install-it {name}")),
-            Subject::Outside => Some("systemctl restart service".to_owned()),
+            SimulatedCheckInput::File(name) if name != "conf/.env" => None,
+            SimulatedCheckInput::File(name) => Some(format!("echo x > {name}")),
+            SimulatedCheckInput::Program(name) => Some(format!("install-it {name}")),
+            SimulatedCheckInput::Outside => Some("systemctl restart service".to_owned()),
         };
         let (tool, args) = match (&command, subject) {
-            (None, Subject::File(name)) => (
+            (None, SimulatedCheckInput::File(name)) => (
                 "Write",
-                serde_json::json!({"file_path": self.stage.root.join(name), "content": "x"}),
+                serde_json::json!({"file_path": self.context.root.join(name), "content": "x"}),
             ),
             (command, _) => ("Bash", serde_json::json!({"command": command})),
         };
         // Nothing is known of a call that is asked for while nobody judges and never comes back.
-        let reports = reports || self.stage.world.is_off();
-        let runs = self.counting_acts(|agent| agent.request(&id, tool, args.clone()));
+        let reports = reports || self.context.machine.is_checkrein_off();
+        let runs = self
+            .counting_acts(|agent| agent.ask_hook_before_simulated_call(&id, tool, args.clone()));
         if !runs {
             return;
         }
-        if *subject == Subject::Outside {
-            self.stage.world.begin_outside_call(&self.session);
+        if *subject == SimulatedCheckInput::Outside {
+            self.context
+                .machine
+                .begin_simulated_outside_call(&self.session);
         }
-        let scheduler = &self.stage.world.scheduler;
-        let longest = match scheduler.random(3) {
+        let scheduler = &self.context.machine.scheduler;
+        let longest = match scheduler.random_below(3) {
             0 => 4_000,
             _ => 400,
         };
-        scheduler.sleep(Duration::from_millis(u64::from(scheduler.random(longest))));
-        self.stage.world.change(subject, good, &self.session);
+        scheduler.sleep_simulated_thread(Duration::from_millis(u64::from(
+            scheduler.random_below(longest),
+        )));
+        self.context
+            .machine
+            .make_check_input_good_or_bad(subject, good, &self.session);
         if reports {
             let result = serde_json::json!({
                 "type": "tool_result", "session": self.session, "id": id, "tool": tool,
                 "args": args, "result": "ok",
             });
-            self.counting_acts(|agent| agent.tell(result));
-            self.stage.world.end_outside_calls(&self.session);
+            self.counting_acts(|agent| agent.send_simulated_hook_event(result));
+            self.context
+                .machine
+                .end_simulated_outside_acts(&self.session);
         }
     }
 
     /// A call counts at its request and at its end: what passed before is asked anew.
     fn counting_acts<T>(&self, hook: impl FnOnce(&Self) -> T) -> T {
-        let world = &self.stage.world;
+        let world = &self.context.machine;
         world.begin_counting_act();
         let answer = hook(self);
         world.end_counting_act();
@@ -222,24 +263,29 @@ impl Agent {
     }
 
     /// Stops; says how the task ended, if it did.
-    pub(crate) fn stop(
+    pub(crate) fn simulate_agent_stop(
         &mut self,
         deadline: Duration,
         killed_after: Option<Duration>,
     ) -> Option<String> {
-        let world = Arc::clone(&self.stage.world);
+        let world = Arc::clone(&self.context.machine);
         self.stops += 1;
-        let seals = self.stage.seals.load(Ordering::Relaxed);
-        let before = (Unchanged::of(&world), world.scheduler.now());
-        let runs = self.newest_runs();
-        let were_fresh = self.are_fresh(&runs);
+        let seals = self.context.seals.load(Ordering::Relaxed);
+        let before = (
+            SimulatedChangeCounters::read_change_counters(&world),
+            world.scheduler.simulated_now(),
+        );
+        let runs = self.newest_check_run_start_times();
+        let were_fresh = self.are_check_runs_fresh(&runs);
         let line = serde_json::json!({"type": "stop", "session": self.session, "text": "Done."});
-        let (hook, answer) = self.stage.hook(self.process, line, deadline, killed_after);
-        let after = world.scheduler.now();
-        let seals = self.stage.seals.load(Ordering::Relaxed) - seals;
-        self.look_at_work(hook, seals);
+        let (hook, answer) =
+            self.context
+                .run_simulated_hook(self.process, line, deadline, killed_after);
+        let after = world.scheduler.simulated_now();
+        let seals = self.context.seals.load(Ordering::Relaxed) - seals;
+        self.check_stop_work_limit(hook, seals);
         match answer {
-            Some(_) => world.end_outside_calls(&self.session),
+            Some(_) => world.end_simulated_outside_acts(&self.session),
             None => self.accepted_at = None,
         }
         let decided = match answer? {
@@ -247,51 +293,53 @@ impl Agent {
             // Whoever seals again and again while a stop is judged has it begin again each time.
             Err(RuntimeError::Deadline) if seals > 1 => return None,
             Err(error) => {
-                world.violation(format!("{}: {error}", self.session));
+                world.record_simulation_violation(format!("{}: {error}", self.session));
                 return None;
             }
         };
-        if after > before.1 + deadline + LATE {
+        if after > before.1 + deadline + MAX_DELAY {
             let late = after.saturating_sub(before.1);
-            world.violation(format!("an answer due in {deadline:?} came after {late:?}"));
+            world.record_simulation_violation(format!(
+                "an answer due in {deadline:?} came after {late:?}"
+            ));
         }
         let Decision::Stop(decision) = &decided.decision else {
             return None;
         };
         match decision {
             StopDecision::Continue { feedback } => {
-                world.tell(format!(
+                world.append_simulation_trace_line(format!(
                     "{} is sent back: {}",
                     self.session,
-                    said(&decided.why)
+                    describe_verdicts(&decided.why)
                 ));
-                self.look_at_feedback(feedback, before.1);
-                if self.stops > MOST_STOPS {
-                    world.violation("a task does not end");
+                self.check_feedback_matches_runs(feedback, before.1);
+                if self.stops > MAX_STOPS {
+                    world.record_simulation_violation("a task does not end");
                 }
                 self.accepted_at = None;
                 None
             }
             StopDecision::Accept { transition } => {
                 let transition = transition.as_ref()?;
-                self.look_at_ending(transition.reason, hook, before.1, after);
+                self.audit_task_ending(transition.reason, hook, before.1, after);
                 // By the runs there were before it: what it has run itself is always fresh.
-                if were_fresh && self.are_fresh(&runs) {
-                    self.look_at_runs(hook, before.0);
+                if were_fresh && self.are_check_runs_fresh(&runs) {
+                    self.check_passed_checks_not_rerun(hook, before.0);
                 }
                 let detail = transition.detail.as_deref().unwrap_or("");
                 self.gave_up |= transition.reason == Reason::GaveUp;
-                world.tell(format!(
+                world.append_simulation_trace_line(format!(
                     "{} ends: {:?} {detail}: {}",
                     self.session,
                     transition.reason,
-                    said(&decided.why)
+                    describe_verdicts(&decided.why)
                 ));
-                self.stage
-                    .ended(&format!("{:?} {detail}", transition.reason));
+                self.context
+                    .record_simulated_ending(&format!("{:?} {detail}", transition.reason));
                 let is_complete = transition.reason == Reason::TaskComplete;
                 self.accepted_at = match is_complete {
-                    true => Unchanged::of(&world),
+                    true => SimulatedChangeCounters::read_change_counters(&world),
                     false => None,
                 };
                 Some(transition.reason.as_str().to_owned())
@@ -301,10 +349,10 @@ impl Agent {
     }
 
     /// What an agent is told of a check is what a run of it found, and no newer one had ended when it stopped.
-    fn look_at_feedback(&self, feedback: &StopFeedback, stopped: Time) {
-        let world = &self.stage.world;
+    fn check_feedback_matches_runs(&self, feedback: &StopFeedback, stopped: VirtualTime) {
+        let world = &self.context.machine;
         for check in &feedback.checks {
-            let kept = self.stage.store.read_evidence(&check.key).ok().flatten();
+            let kept = self.context.store.read_evidence(&check.key).ok().flatten();
             let evidence = kept.and_then(|kept| checkrein_runtime::decode_evidence(&kept.bytes));
             let Some(evidence) = evidence.filter(|_| check.verdict == Verdict::Fail) else {
                 continue;
@@ -314,15 +362,15 @@ impl Agent {
                 .strip_prefix("run ")
                 .and_then(|run| run.parse().ok());
             let name = check.verifier.as_str();
-            let found = run.and_then(|run| world.findings_of(name, run, stopped));
+            let found = run.and_then(|run| world.simulated_run_findings(name, run, stopped));
             let told = evidence
                 .findings
                 .iter()
                 .map(|finding| finding.id.clone())
                 .collect();
             // What ran beside a stash says otherwise, and is not believed.
-            if found != Some(told) && !self.stage.plan.has_stash() {
-                world.violation(format!(
+            if found != Some(told) && !self.context.plan.has_stashing_check() {
+                world.record_simulation_violation(format!(
                     "the agent is told of {run:?} of {name}, which is outdated"
                 ));
             }
@@ -330,41 +378,52 @@ impl Agent {
     }
 
     /// A stop takes so many looks and runs, and no more; each seal has it begin again.
-    fn look_at_work(&self, hook: Process, seals: u64) {
-        let world = &self.stage.world;
-        let checks = u32::try_from(self.stage.plan.checks.len()).unwrap_or(u32::MAX);
+    fn check_stop_work_limit(&self, hook: SimulatedProcessId, seals: u64) {
+        let world = &self.context.machine;
+        let checks = u32::try_from(self.context.plan.checks.len()).unwrap_or(u32::MAX);
         let times = 1 + u32::try_from(seals).unwrap_or(u32::MAX);
-        let (looks, _) = world.looks_of(hook);
+        let (looks, _) = world.tree_read_count_of_process(hook);
         if looks > (4 * checks + 4) * times {
-            world.violation(format!("{looks} looks for {checks} checks"));
+            world.record_simulation_violation(format!("{looks} looks for {checks} checks"));
         }
-        for check in &self.stage.plan.checks {
-            let runs = world.runs_of(hook, &check.name);
+        for check in &self.context.plan.checks {
+            let runs = world.simulated_check_run_count(hook, &check.name);
             if runs > 4 * times {
-                world.violation(format!("{} ran {runs} times in one stop", check.name));
+                world.record_simulation_violation(format!(
+                    "{} ran {runs} times in one stop",
+                    check.name
+                ));
             }
         }
     }
 
-    fn look_at_ending(&self, reason: Reason, hook: Process, before: Time, after: Time) {
-        let world = &self.stage.world;
-        let (_, last_look) = world.looks_of(hook);
+    fn audit_task_ending(
+        &self,
+        reason: Reason,
+        hook: SimulatedProcessId,
+        before: VirtualTime,
+        after: VirtualTime,
+    ) {
+        let world = &self.context.machine;
+        let (_, last_look) = world.tree_read_count_of_process(hook);
         match reason {
             Reason::TaskComplete => {
                 let from = last_look.max(before);
                 // What is under way is taken in once it is done.
-                let is_under_way = world.is_call_under_way(&self.session, from, after)
-                    && world.passed_but_outside_within(from, after);
-                if !world.passed_within(from, after) && !is_under_way {
-                    world.violation(format!(
+                let is_under_way = world.is_other_session_act_under_way(&self.session, from, after)
+                    && world.checks_pass_but_for_outside(from, after);
+                if !world.checks_would_pass_within_span(from, after) && !is_under_way {
+                    world.record_simulation_violation(format!(
                         "a wrong task_complete: nothing passed between {from:?} and {after:?}"
                     ));
                 }
             }
             Reason::GaveUp => {
-                let may_be_told = self.gave_up || self.stage.plan.has_stash();
-                if !may_be_told && !world.failed_within(before, after) {
-                    world.violation("gave up, although everything passed all the time");
+                let may_be_told = self.gave_up || self.context.plan.has_stashing_check();
+                if !may_be_told && !world.would_check_fail_within_span(before, after) {
+                    world.record_simulation_violation(
+                        "gave up, although everything passed all the time",
+                    );
                 }
             }
             _ => {}
@@ -372,41 +431,49 @@ impl Agent {
     }
 
     /// When the newest run of each check began, by the wall clock.
-    fn newest_runs(&self) -> Vec<Option<i64>> {
-        let checks = self.stage.plan.checks.iter();
+    fn newest_check_run_start_times(&self) -> Vec<Option<i64>> {
+        let checks = self.context.plan.checks.iter();
         checks
-            .map(|check| self.stage.world.newest_began_ns(&check.name))
+            .map(|check| self.context.machine.newest_check_run_start_ns(&check.name))
             .collect()
     }
 
     /// Whether what these runs found is young enough to be believed.
-    fn are_fresh(&self, runs: &[Option<i64>]) -> bool {
-        let now = self.stage.world.wall_ns();
+    fn are_check_runs_fresh(&self, runs: &[Option<i64>]) -> bool {
+        let now = self.context.machine.simulated_wall_ns();
         let is_fresh = |began: i64| now.abs_diff(began) < FRESH_NS;
         runs.iter().all(|began| began.is_some_and(is_fresh))
     }
 
     /// What passed is not run again where nothing was changed.
-    fn look_at_runs(&self, hook: Process, before: Option<Unchanged>) {
-        let world = &self.stage.world;
-        let checks = self.stage.plan.checks.iter();
+    fn check_passed_checks_not_rerun(
+        &self,
+        hook: SimulatedProcessId,
+        before: Option<SimulatedChangeCounters>,
+    ) {
+        let world = &self.context.machine;
+        let checks = self.context.plan.checks.iter();
         if before.is_some()
             && self.accepted_at == before
-            && Unchanged::of(world) == before
-            && !self.stage.plan.has_stash()
+            && SimulatedChangeCounters::read_change_counters(world) == before
+            && !self.context.plan.has_stashing_check()
             // A check that failed beside the one that was enough is asked anew in the next task.
-            && !self.stage.plan.any_is_enough
+            && !self.context.plan.any_is_enough
         {
-            let runs: u32 = checks.map(|check| world.runs_of(hook, &check.name)).sum();
+            let runs: u32 = checks
+                .map(|check| world.simulated_check_run_count(hook, &check.name))
+                .sum();
             if runs > 0 {
-                world.violation(format!("nothing was changed, and {runs} checks ran"));
+                world.record_simulation_violation(format!(
+                    "nothing was changed, and {runs} checks ran"
+                ));
             }
         }
     }
 }
 
 /// What was known of the checks.
-fn said(why: &DecisionExplanation) -> String {
+fn describe_verdicts(why: &DecisionExplanation) -> String {
     let lines = why.iter().filter_map(|because| match because {
         DecisionFactor::Verdict {
             verifier,

@@ -14,7 +14,7 @@ mod store;
 mod system;
 mod world;
 
-pub use plan::Plan;
-pub use run::{Outcome, run};
-pub use scheduler::Time;
-pub use shrink::shrink;
+pub use plan::SimulationPlan;
+pub use run::{SimulationOutcome, run_simulation_plan};
+pub use scheduler::VirtualTime;
+pub use shrink::shrink_plan;

@@ -7,66 +7,68 @@ use std::time::Duration;
 
 use checkrein_runtime::{ReceivedLine, WorkerTransport, WorkerTransportWriter};
 
-use crate::scheduler::Process;
-use crate::world::World;
+use crate::scheduler::SimulatedProcessId;
+use crate::world::SimulatedOperatingSystem;
 
 /// How long a reader waits at a time.
-const TICK: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// One direction.
 #[derive(Debug, Default)]
-struct Lines {
+struct SimulatedLineQueue {
     waiting: VecDeque<Vec<u8>>,
     closed: bool,
 }
 
-fn lock(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
+fn lock_unpoisoned(lines: &Mutex<SimulatedLineQueue>) -> MutexGuard<'_, SimulatedLineQueue> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// One end. It is closed when it is dropped, or its process is killed.
-pub(crate) struct SimulatedEnd {
-    world: Arc<World>,
-    peer: Process,
-    from: Arc<Mutex<Lines>>,
-    to: Arc<Mutex<Lines>>,
+pub(crate) struct SimulatedWorkerLinkEnd {
+    machine: Arc<SimulatedOperatingSystem>,
+    peer: SimulatedProcessId,
+    from: Arc<Mutex<SimulatedLineQueue>>,
+    to: Arc<Mutex<SimulatedLineQueue>>,
 }
 
 /// The ends of a connection: of the first process, and of the second.
-pub(crate) fn pair(
-    world: &Arc<World>,
-    first: Process,
-    second: Process,
-) -> (SimulatedEnd, SimulatedEnd) {
+pub(crate) fn simulated_link_pair(
+    world: &Arc<SimulatedOperatingSystem>,
+    first: SimulatedProcessId,
+    second: SimulatedProcessId,
+) -> (SimulatedWorkerLinkEnd, SimulatedWorkerLinkEnd) {
     let (there, back) = (Arc::default(), Arc::default());
-    let end = |peer, from: &Arc<Mutex<Lines>>, to: &Arc<Mutex<Lines>>| SimulatedEnd {
-        world: Arc::clone(world),
-        peer,
-        from: Arc::clone(from),
-        to: Arc::clone(to),
+    let end = |peer, from: &Arc<Mutex<SimulatedLineQueue>>, to: &Arc<Mutex<SimulatedLineQueue>>| {
+        SimulatedWorkerLinkEnd {
+            machine: Arc::clone(world),
+            peer,
+            from: Arc::clone(from),
+            to: Arc::clone(to),
+        }
     };
     (end(second, &back, &there), end(first, &there, &back))
 }
 
-impl WorkerTransport for SimulatedEnd {
+impl WorkerTransport for SimulatedWorkerLinkEnd {
     fn receive_line_from_worker_link(&mut self) -> ReceivedLine {
         for is_last in [false, true] {
-            if let Some(line) = lock(&self.from).waiting.pop_front() {
+            if let Some(line) = lock_unpoisoned(&self.from).waiting.pop_front() {
                 return ReceivedLine::Line(line);
             }
-            if lock(&self.from).closed || self.world.scheduler.is_killed(self.peer) {
+            if lock_unpoisoned(&self.from).closed || self.machine.scheduler.is_killed(self.peer) {
                 return ReceivedLine::End;
             }
             if !is_last {
-                self.world.scheduler.sleep(TICK);
+                self.machine.scheduler.sleep_simulated_thread(POLL_INTERVAL);
             }
         }
         ReceivedLine::Nothing
     }
 
     fn writer(&self) -> io::Result<Box<dyn WorkerTransportWriter>> {
-        Ok(Box::new(Writer {
-            world: Arc::clone(&self.world),
+        Ok(Box::new(SimulatedWorkerLinkWriter {
+            world: Arc::clone(&self.machine),
             peer: self.peer,
             from: Arc::clone(&self.from),
             to: Arc::clone(&self.to),
@@ -74,27 +76,29 @@ impl WorkerTransport for SimulatedEnd {
     }
 }
 
-impl Drop for SimulatedEnd {
+impl Drop for SimulatedWorkerLinkEnd {
     fn drop(&mut self) {
-        lock(&self.to).closed = true;
-        lock(&self.from).closed = true;
+        lock_unpoisoned(&self.to).closed = true;
+        lock_unpoisoned(&self.from).closed = true;
     }
 }
 
-struct Writer {
-    world: Arc<World>,
-    peer: Process,
-    from: Arc<Mutex<Lines>>,
-    to: Arc<Mutex<Lines>>,
+struct SimulatedWorkerLinkWriter {
+    world: Arc<SimulatedOperatingSystem>,
+    peer: SimulatedProcessId,
+    from: Arc<Mutex<SimulatedLineQueue>>,
+    to: Arc<Mutex<SimulatedLineQueue>>,
 }
 
-impl WorkerTransportWriter for Writer {
+impl WorkerTransportWriter for SimulatedWorkerLinkWriter {
     fn send_worker_link_line(&self, line: &[u8]) -> io::Result<()> {
-        self.world.scheduler.did(Duration::from_micros(20));
-        if lock(&self.from).closed || self.world.scheduler.is_killed(self.peer) {
+        self.world
+            .scheduler
+            .spend_virtual_time(Duration::from_micros(20));
+        if lock_unpoisoned(&self.from).closed || self.world.scheduler.is_killed(self.peer) {
             return Err(io::ErrorKind::BrokenPipe.into());
         }
-        lock(&self.to).waiting.push_back(line.to_vec());
+        lock_unpoisoned(&self.to).waiting.push_back(line.to_vec());
         Ok(())
     }
 }

@@ -6,10 +6,10 @@
 
 use std::process::ExitCode;
 
-use checkrein_simulation::{Plan, run, shrink};
+use checkrein_simulation::{SimulationPlan, run_simulation_plan, shrink_plan};
 
 fn main() -> ExitCode {
-    match answer(&std::env::args().skip(1).collect::<Vec<_>>()) {
+    match run_simulation_command(&std::env::args().skip(1).collect::<Vec<_>>()) {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
             eprintln!("checkrein-simulation: {why}");
@@ -18,7 +18,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn answer(arguments: &[String]) -> Result<(), String> {
+fn run_simulation_command(arguments: &[String]) -> Result<(), String> {
     let number = |text: &str| {
         let number = text.parse::<u64>();
         number.map_err(|_| format!("'{text}' is no number"))
@@ -27,7 +27,8 @@ fn answer(arguments: &[String]) -> Result<(), String> {
         ["run", from, count] => {
             let from = number(from)?;
             for seed in from..from.saturating_add(number(count)?) {
-                let outcome = run(&Plan::of(seed)).map_err(|error| error.to_string())?;
+                let outcome = run_simulation_plan(&SimulationPlan::plan_from_seed(seed))
+                    .map_err(|error| error.to_string())?;
                 for ending in outcome.endings {
                     println!("{seed}\tended\t{ending}");
                 }
@@ -39,7 +40,8 @@ fn answer(arguments: &[String]) -> Result<(), String> {
             Ok(())
         }
         ["all", seed] => {
-            let outcome = run(&Plan::of(number(seed)?)).map_err(|error| error.to_string())?;
+            let outcome = run_simulation_plan(&SimulationPlan::plan_from_seed(number(seed)?))
+                .map_err(|error| error.to_string())?;
             for (at, line) in outcome.story {
                 println!("{:>11.4} s  {line}", at.as_secs_f64());
             }
@@ -47,7 +49,8 @@ fn answer(arguments: &[String]) -> Result<(), String> {
         }
         ["story", seed] => {
             let seed = number(seed)?;
-            let story = shrink(Plan::of(seed)).map_err(|error| error.to_string())?;
+            let story = shrink_plan(SimulationPlan::plan_from_seed(seed))
+                .map_err(|error| error.to_string())?;
             for line in story {
                 println!("{line}");
             }

@@ -8,7 +8,7 @@ use fastrand::Rng;
 
 /// Something that a check reads.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Subject {
+pub(crate) enum SimulatedCheckInput {
     /// A file of the tree.
     File(String),
     /// A program that it starts.
@@ -17,7 +17,7 @@ pub(crate) enum Subject {
     Outside,
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for SimulatedCheckInput {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::File(name) => f.write_str(name),
@@ -29,34 +29,38 @@ impl fmt::Display for Subject {
 
 /// A check.
 #[derive(Debug, Clone)]
-pub(crate) struct CheckPlan {
+pub(crate) struct SimulatedCheck {
     pub(crate) name: String,
     /// It passes if all of these are good, each at the time that it is read.
-    pub(crate) reads: Vec<Subject>,
+    pub(crate) reads: Vec<SimulatedCheckInput>,
     /// How long it runs.
-    pub(crate) lasts: Duration,
+    pub(crate) duration: Duration,
     /// How long it may run: what may outlast its hook is run by an owner.
     pub(crate) timeout: Duration,
-    pub(crate) habit: Habit,
+    pub(crate) behavior: SimulatedCheckTreeEffect,
     pub(crate) declares_inputs: bool,
 }
 
-impl fmt::Display for CheckPlan {
+impl fmt::Display for SimulatedCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let reads: Vec<String> = self.reads.iter().map(Subject::to_string).collect();
-        let habit = match self.habit {
-            Habit::OnlyReads => "",
-            Habit::Rewrites => ", rewrites the first",
-            Habit::Stashes => ", stashes the first",
+        let reads: Vec<String> = self
+            .reads
+            .iter()
+            .map(SimulatedCheckInput::to_string)
+            .collect();
+        let habit = match self.behavior {
+            SimulatedCheckTreeEffect::OnlyReads => "",
+            SimulatedCheckTreeEffect::Rewrites => ", rewrites the first",
+            SimulatedCheckTreeEffect::Stashes => ", stashes the first",
         };
         let (name, reads) = (&self.name, reads.join(", "));
-        write!(f, "{name} reads {reads} in {:?}{habit}", self.lasts)
+        write!(f, "{name} reads {reads} in {:?}{habit}", self.duration)
     }
 }
 
 /// What a check does to the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Habit {
+pub(crate) enum SimulatedCheckTreeEffect {
     /// Nothing.
     OnlyReads,
     /// It writes a file anew each time, with what it holds already.
@@ -67,12 +71,12 @@ pub(crate) enum Habit {
 
 /// What an agent does.
 #[derive(Debug, Clone)]
-pub(crate) enum Action {
+pub(crate) enum SimulatedAgentAction {
     Prompt,
     Wait(Duration),
     /// A tool call that makes something good or bad.
     Tool {
-        subject: Subject,
+        subject: SimulatedCheckInput,
         good: bool,
         /// It says when it is done.
         reports: bool,
@@ -87,7 +91,7 @@ pub(crate) enum Action {
         /// The agent gives it so long.
         deadline: Duration,
         /// Sent back, it stops again at once, so often.
-        insists: u32,
+        repeats: u32,
     },
     /// The session is over, and goes on later.
     End,
@@ -95,9 +99,9 @@ pub(crate) enum Action {
 
 /// What somebody else does.
 #[derive(Debug, Clone)]
-pub(crate) struct Deed {
+pub(crate) struct SimulatedOutsideChange {
     pub(crate) after: Duration,
-    pub(crate) subject: Subject,
+    pub(crate) subject: SimulatedCheckInput,
     pub(crate) good: bool,
     /// Through a mapping, which leaves the stamp.
     pub(crate) mapped: bool,
@@ -107,7 +111,7 @@ pub(crate) struct Deed {
 
 /// What happens to the machine, or is done to Checkrein by a person.
 #[derive(Debug, Clone)]
-pub(crate) enum Incident {
+pub(crate) enum PlannedIncident {
     /// The machine sleeps for so long.
     Sleep(Duration),
     /// The clock was ahead by so much.
@@ -120,66 +124,78 @@ pub(crate) enum Incident {
 
 /// All that happens.
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct SimulationPlan {
     pub(crate) seed: u64,
     /// How coarse stamps are.
     pub(crate) tick: Duration,
-    pub(crate) checks: Vec<CheckPlan>,
+    pub(crate) checks: Vec<SimulatedCheck>,
     /// One that passes is enough.
     pub(crate) any_is_enough: bool,
     /// What each session's agent does.
-    pub(crate) agents: Vec<Vec<Action>>,
-    pub(crate) neighbour: Vec<Deed>,
+    pub(crate) agents: Vec<Vec<SimulatedAgentAction>>,
+    pub(crate) neighbour: Vec<SimulatedOutsideChange>,
     /// Each so long after the one before.
-    pub(crate) incidents: Vec<(Duration, Incident)>,
+    pub(crate) incidents: Vec<(Duration, PlannedIncident)>,
     /// The store is in files of the real disk.
     pub(crate) is_on_disk: bool,
 }
 
-impl Plan {
+impl SimulationPlan {
     /// The plan of a seed.
-    pub fn of(seed: u64) -> Self {
+    pub fn plan_from_seed(seed: u64) -> Self {
         let mut random = Rng::with_seed(seed);
         let r = &mut random;
-        let tick = *pick(r, &[1_u64, 1_000, 4_000_000, 10_000_000]);
-        let mut checks: Vec<CheckPlan> = (0..r.u32(1..=3)).map(|at| check(r, at)).collect();
-        let subjects: Vec<Subject> = checks.iter().flat_map(|c| c.reads.clone()).collect();
+        let tick = *pick_random_item(r, &[1_u64, 1_000, 4_000_000, 10_000_000]);
+        let mut checks: Vec<SimulatedCheck> = (0..r.u32(1..=3))
+            .map(|at| random_simulated_check_plan(r, at))
+            .collect();
+        let subjects: Vec<SimulatedCheckInput> =
+            checks.iter().flat_map(|c| c.reads.clone()).collect();
         let sessions = if r.u32(0..3) == 0 { 2 } else { 1 };
-        let mut agents: Vec<_> = (0..sessions).map(|_| agent(r, &subjects)).collect();
+        let mut agents: Vec<_> = (0..sessions)
+            .map(|_| random_simulated_agent_actions(r, &subjects))
+            .collect();
         let mut neighbour = match r.u32(0..6) {
             0 | 2 => Vec::new(),
-            1 => vec![steady(r, &subjects)],
-            3 => vec![meddler(r, &subjects)],
-            _ => (0..r.u32(1..=5)).map(|_| deed(r, &subjects)).collect(),
+            1 => vec![plan_harmless_neighbour_edits(r, &subjects)],
+            3 => vec![meddling_neighbour_change(r, &subjects)],
+            _ => (0..r.u32(1..=5))
+                .map(|_| random_simulated_change(r, &subjects))
+                .collect(),
         };
         // What chance alone brings about too rarely.
         let scene = r.u32(0..12);
         let asks_outside = checks.iter_mut().find(|check| !check.declares_inputs);
         if let Some(check) = asks_outside.filter(|_| scene < 3) {
-            check.reads.push(Subject::Outside);
+            check.reads.push(SimulatedCheckInput::Outside);
             check.reads.dedup();
             match scene {
                 0 => {
-                    agents = vec![insistent(r)];
-                    neighbour = vec![mender(r)];
+                    agents = vec![insistent_agent_actions(r)];
+                    neighbour = vec![planned_outside_fix(r)];
                 }
                 1 => {
                     // What it has found is old when the other check ends.
-                    check.lasts = Duration::from_millis(30);
-                    check.habit = Habit::OnlyReads;
+                    check.duration = Duration::from_millis(30);
+                    check.behavior = SimulatedCheckTreeEffect::OnlyReads;
                     checks.push(slow_check(r));
-                    agents = vec![restless(r), watchful(r)];
+                    agents = vec![restless(r), repeatedly_stopping_agent_actions(r)];
                     neighbour.clear();
                 }
                 _ => {
-                    agents = vec![reckless(r), watchful(r)];
+                    agents = vec![
+                        reckless_agent_actions(r),
+                        repeatedly_stopping_agent_actions(r),
+                    ];
                     neighbour.clear();
                 }
             }
         }
         let any_is_enough = r.u32(0..6) == 0;
         let incidents = match r.u32(0..4) {
-            0 => (0..r.u32(1..=3)).map(|_| incident(r)).collect(),
+            0 => (0..r.u32(1..=3))
+                .map(|_| random_simulated_incident(r))
+                .collect(),
             _ => Vec::new(),
         };
         let is_on_disk = r.u32(0..20) == 0;
@@ -196,7 +212,7 @@ impl Plan {
     }
 
     /// Plans that leave one thing out.
-    pub fn smaller(&self) -> Vec<Self> {
+    pub fn smaller_plans(&self) -> Vec<Self> {
         let mut plans = Vec::new();
         for at in (0..self.agents.len()).filter(|_| self.agents.len() > 1) {
             let mut plan = self.clone();
@@ -239,14 +255,14 @@ impl Plan {
     }
 
     /// Whether what a check finds is not what the tree holds.
-    pub(crate) fn has_stash(&self) -> bool {
+    pub(crate) fn has_stashing_check(&self) -> bool {
         self.checks
             .iter()
-            .any(|check| check.habit == Habit::Stashes)
+            .any(|check| check.behavior == SimulatedCheckTreeEffect::Stashes)
     }
 
     /// Its config, when it was sealed anew so often.
-    pub(crate) fn config(&self, seals: u64) -> String {
+    pub(crate) fn simulated_config_text(&self, seals: u64) -> String {
         let mut text = String::new();
         if self.any_is_enough {
             let names = self.checks.iter().map(|check| check.name.as_str());
@@ -266,134 +282,138 @@ impl Plan {
     }
 }
 
-fn pick<'a, T>(random: &mut Rng, all: &'a [T]) -> &'a T {
+fn pick_random_item<'a, T>(random: &mut Rng, all: &'a [T]) -> &'a T {
     let at = random.usize(0..all.len().max(1));
     all.get(at)
         .unwrap_or_else(|| unreachable!("nothing to pick from"))
 }
 
-fn check(r: &mut Rng, at: u32) -> CheckPlan {
+fn random_simulated_check_plan(r: &mut Rng, at: u32) -> SimulatedCheck {
     let name = format!("check-{}", char::from(b'a' + u8::try_from(at).unwrap_or(0)));
     let files = ["a.txt", "b.txt", "src/c.txt", "conf/.env"];
-    let mut reads: Vec<Subject> = (0..r.u32(1..=3))
-        .map(|_| Subject::File((*pick(r, &files)).to_owned()))
+    let mut reads: Vec<SimulatedCheckInput> = (0..r.u32(1..=3))
+        .map(|_| SimulatedCheckInput::File((*pick_random_item(r, &files)).to_owned()))
         .collect();
     if r.u32(0..4) == 0 {
-        reads.push(Subject::Program(name.clone()));
+        reads.push(SimulatedCheckInput::Program(name.clone()));
     }
     let declares_inputs = r.u32(0..4) == 0;
     match declares_inputs {
-        true => reads.push(Subject::File("local/data".to_owned())),
-        false if r.u32(0..3) == 0 => reads.push(Subject::Outside),
+        true => reads.push(SimulatedCheckInput::File("local/data".to_owned())),
+        false if r.u32(0..3) == 0 => reads.push(SimulatedCheckInput::Outside),
         false => {}
     }
     reads.sort();
     reads.dedup();
-    let is_file = matches!(reads.first(), Some(Subject::File(name)) if name != "conf/.env");
+    let is_file =
+        matches!(reads.first(), Some(SimulatedCheckInput::File(name)) if name != "conf/.env");
     let habit = match r.u32(0..8) {
-        0 => Habit::Rewrites,
-        1 if is_file => Habit::Stashes,
-        _ => Habit::OnlyReads,
+        0 => SimulatedCheckTreeEffect::Rewrites,
+        1 if is_file => SimulatedCheckTreeEffect::Stashes,
+        _ => SimulatedCheckTreeEffect::OnlyReads,
     };
     // Shorter than a moment a file may be otherwise.
     let spans: &[u64] = match habit {
-        Habit::Stashes => &[900, 3_000],
+        SimulatedCheckTreeEffect::Stashes => &[900, 3_000],
         // Longer than what it finds is believed.
         _ if r.u32(0..60) == 0 => &[1_200_000],
         _ => &[30, 200, 900, 3_000, 14_000, 40_000],
     };
-    let lasts = Duration::from_millis(*pick(r, spans));
+    let lasts = Duration::from_millis(*pick_random_item(r, spans));
     let spare = match r.u32(0..2) {
         0 => Duration::from_secs(2),
         _ => Duration::from_secs(600),
     };
-    CheckPlan {
+    SimulatedCheck {
         name,
         reads,
-        lasts,
+        duration: lasts,
         timeout: lasts + spare,
-        habit,
+        behavior: habit,
         declares_inputs,
     }
 }
 
 /// It reads what nobody changes, for a few seconds.
-fn slow_check(r: &mut Rng) -> CheckPlan {
+fn slow_check(r: &mut Rng) -> SimulatedCheck {
     let lasts = Duration::from_millis(r.u64(1_000..4_000));
-    CheckPlan {
+    SimulatedCheck {
         name: "check-d".to_owned(),
-        reads: vec![Subject::File("b.txt".to_owned())],
-        lasts,
+        reads: vec![SimulatedCheckInput::File("b.txt".to_owned())],
+        duration: lasts,
         timeout: lasts + Duration::from_secs(600),
-        habit: Habit::OnlyReads,
+        behavior: SimulatedCheckTreeEffect::OnlyReads,
         declares_inputs: false,
     }
 }
 
-fn agent(r: &mut Rng, subjects: &[Subject]) -> Vec<Action> {
-    let mut actions = vec![Action::Prompt];
+fn random_simulated_agent_actions(
+    r: &mut Rng,
+    subjects: &[SimulatedCheckInput],
+) -> Vec<SimulatedAgentAction> {
+    let mut actions = vec![SimulatedAgentAction::Prompt];
     for _ in 0..r.u32(1..=4) {
         for _ in 0..r.u32(0..=3) {
             actions.push(match r.u32(0..7) {
-                0 => Action::Wait(span(r)),
-                1 => Action::Read,
-                2 => Action::Tool {
-                    subject: Subject::File("notes.txt".to_owned()),
+                0 => SimulatedAgentAction::Wait(random_duration(r)),
+                1 => SimulatedAgentAction::Read,
+                2 => SimulatedAgentAction::Tool {
+                    subject: SimulatedCheckInput::File("notes.txt".to_owned()),
                     good: true,
                     reports: true,
                     while_off: false,
                 },
-                _ => Action::Tool {
-                    subject: pick(r, subjects).clone(),
+                _ => SimulatedAgentAction::Tool {
+                    subject: pick_random_item(r, subjects).clone(),
                     good: r.u32(0..3) > 0,
                     reports: r.u32(0..4) > 0,
                     while_off: false,
                 },
             });
         }
-        actions.push(stop(r));
+        actions.push(random_simulated_stop_action(r));
         // Between two stops of a task something may change that no file shows.
-        let unseen: Vec<&Subject> = subjects
+        let unseen: Vec<&SimulatedCheckInput> = subjects
             .iter()
-            .filter(|subject| !matches!(subject, Subject::File(_)))
+            .filter(|subject| !matches!(subject, SimulatedCheckInput::File(_)))
             .collect();
         if r.u32(0..3) == 0 && !unseen.is_empty() {
-            actions.push(Action::Tool {
-                subject: (*pick(r, &unseen)).clone(),
+            actions.push(SimulatedAgentAction::Tool {
+                subject: (*pick_random_item(r, &unseen)).clone(),
                 good: r.u32(0..3) == 0,
                 reports: r.u32(0..4) > 0,
                 while_off: r.u32(0..4) == 0,
             });
-            actions.push(stop(r));
+            actions.push(random_simulated_stop_action(r));
         }
         match r.u32(0..12) {
-            0 | 1 => actions.push(Action::Prompt),
-            2 => actions.push(Action::End),
+            0 | 1 => actions.push(SimulatedAgentAction::Prompt),
+            2 => actions.push(SimulatedAgentAction::End),
             _ => {}
         }
     }
     actions
 }
 
-fn stop(r: &mut Rng) -> Action {
-    Action::Stop {
-        killed_after: (r.u32(0..6) == 0).then(|| span(r)),
-        deadline: Duration::from_secs(*pick(r, &[8, 20, 60])),
-        insists: *pick(r, &[0, 0, 1, 3, 8]),
+fn random_simulated_stop_action(r: &mut Rng) -> SimulatedAgentAction {
+    SimulatedAgentAction::Stop {
+        killed_after: (r.u32(0..6) == 0).then(|| random_duration(r)),
+        deadline: Duration::from_secs(*pick_random_item(r, &[8, 20, 60])),
+        repeats: *pick_random_item(r, &[0, 0, 1, 3, 8]),
     }
 }
 
-fn plain_stop() -> Action {
-    Action::Stop {
+fn uninterrupted_stop_action() -> SimulatedAgentAction {
+    SimulatedAgentAction::Stop {
         killed_after: None,
         deadline: Duration::from_secs(60),
-        insists: 0,
+        repeats: 0,
     }
 }
 
-fn spoils_outside(reports: bool) -> Action {
-    Action::Tool {
-        subject: Subject::Outside,
+fn action_breaking_outside_state(reports: bool) -> SimulatedAgentAction {
+    SimulatedAgentAction::Tool {
+        subject: SimulatedCheckInput::Outside,
         good: false,
         reports,
         while_off: false,
@@ -401,20 +421,25 @@ fn spoils_outside(reports: bool) -> Action {
 }
 
 /// It spoils what only calls reach, and stops until it is let go.
-fn insistent(r: &mut Rng) -> Vec<Action> {
-    let mut actions = vec![Action::Prompt, spoils_outside(true)];
+fn insistent_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
+    let mut actions = vec![
+        SimulatedAgentAction::Prompt,
+        action_breaking_outside_state(true),
+    ];
     for _ in 0..4 {
-        actions.push(plain_stop());
-        actions.push(Action::Wait(Duration::from_millis(r.u64(1_000..20_000))));
+        actions.push(uninterrupted_stop_action());
+        actions.push(SimulatedAgentAction::Wait(Duration::from_millis(
+            r.u64(1_000..20_000),
+        )));
     }
     actions
 }
 
 /// A person mends it meanwhile, and nobody is told.
-fn mender(r: &mut Rng) -> Deed {
-    Deed {
+fn planned_outside_fix(r: &mut Rng) -> SimulatedOutsideChange {
+    SimulatedOutsideChange {
         after: Duration::from_millis(r.u64(1_000..60_000)),
-        subject: Subject::Outside,
+        subject: SimulatedCheckInput::Outside,
         good: true,
         mapped: false,
         times: 1,
@@ -422,59 +447,71 @@ fn mender(r: &mut Rng) -> Deed {
 }
 
 /// It spoils the same, and stops without a word of what came of that.
-fn reckless(r: &mut Rng) -> Vec<Action> {
-    let waits = Action::Wait(Duration::from_millis(r.u64(100..3_000)));
-    vec![Action::Prompt, waits, spoils_outside(false), plain_stop()]
+fn reckless_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
+    let waits = SimulatedAgentAction::Wait(Duration::from_millis(r.u64(100..3_000)));
+    vec![
+        SimulatedAgentAction::Prompt,
+        waits,
+        action_breaking_outside_state(false),
+        uninterrupted_stop_action(),
+    ]
 }
 
 /// It spoils it and brings it back, over and over.
-fn restless(r: &mut Rng) -> Vec<Action> {
-    let mut actions = vec![Action::Prompt];
+fn restless(r: &mut Rng) -> Vec<SimulatedAgentAction> {
+    let mut actions = vec![SimulatedAgentAction::Prompt];
     for good in [false, true].repeat(6) {
-        actions.push(Action::Tool {
-            subject: Subject::Outside,
+        actions.push(SimulatedAgentAction::Tool {
+            subject: SimulatedCheckInput::Outside,
             good,
             reports: true,
             while_off: false,
         });
-        actions.push(Action::Wait(Duration::from_millis(r.u64(0..3_000))));
+        actions.push(SimulatedAgentAction::Wait(Duration::from_millis(
+            r.u64(0..3_000),
+        )));
     }
     actions
 }
 
 /// Beside it, another one asks again and again whether it is done.
-fn watchful(r: &mut Rng) -> Vec<Action> {
-    let writes = Action::Tool {
-        subject: Subject::File("notes.txt".to_owned()),
+fn repeatedly_stopping_agent_actions(r: &mut Rng) -> Vec<SimulatedAgentAction> {
+    let writes = SimulatedAgentAction::Tool {
+        subject: SimulatedCheckInput::File("notes.txt".to_owned()),
         good: true,
         reports: true,
         while_off: false,
     };
-    let mut actions = vec![Action::Prompt, writes];
+    let mut actions = vec![SimulatedAgentAction::Prompt, writes];
     for _ in 0..12 {
-        actions.push(plain_stop());
-        actions.push(Action::Wait(Duration::from_millis(r.u64(0..300))));
+        actions.push(uninterrupted_stop_action());
+        actions.push(SimulatedAgentAction::Wait(Duration::from_millis(
+            r.u64(0..300),
+        )));
     }
     actions
 }
 
-fn deed(r: &mut Rng, subjects: &[Subject]) -> Deed {
-    let is_uncounted = |subject: &&Subject| match subject {
-        Subject::File(name) => name == "conf/.env",
-        Subject::Program(_) => true,
-        Subject::Outside => false,
+fn random_simulated_change(
+    r: &mut Rng,
+    subjects: &[SimulatedCheckInput],
+) -> SimulatedOutsideChange {
+    let is_uncounted = |subject: &&SimulatedCheckInput| match subject {
+        SimulatedCheckInput::File(name) => name == "conf/.env",
+        SimulatedCheckInput::Program(_) => true,
+        SimulatedCheckInput::Outside => false,
     };
-    let mut files: Vec<&Subject> = subjects.iter().filter(is_uncounted).collect();
+    let mut files: Vec<&SimulatedCheckInput> = subjects.iter().filter(is_uncounted).collect();
     if files.is_empty() || r.u32(0..3) > 0 {
-        let is_here = |subject: &&Subject| **subject != Subject::Outside;
+        let is_here = |subject: &&SimulatedCheckInput| **subject != SimulatedCheckInput::Outside;
         files = subjects.iter().filter(is_here).collect();
     }
     let subject = match files.is_empty() {
-        true => Subject::File("notes.txt".to_owned()),
-        false => (*pick(r, &files)).clone(),
+        true => SimulatedCheckInput::File("notes.txt".to_owned()),
+        false => (*pick_random_item(r, &files)).clone(),
     };
-    Deed {
-        after: span(r),
+    SimulatedOutsideChange {
+        after: random_duration(r),
         subject,
         good: r.bool(),
         mapped: r.u32(0..8) == 0,
@@ -483,43 +520,56 @@ fn deed(r: &mut Rng, subjects: &[Subject]) -> Deed {
 }
 
 /// While somebody is at work, mostly.
-fn incident(r: &mut Rng) -> (Duration, Incident) {
-    let longest = *pick(r, &[100, 1_500, 20_000, 70_000]);
+fn random_simulated_incident(r: &mut Rng) -> (Duration, PlannedIncident) {
+    let longest = *pick_random_item(r, &[100, 1_500, 20_000, 70_000]);
     let after = Duration::from_millis(r.u64(0..=longest));
     let incident = match r.u32(0..4) {
-        0 => Incident::Sleep(Duration::from_secs(*pick(r, &[30, 900, 30_000]))),
-        1 => Incident::PutClockBack(Duration::from_secs(*pick(r, &[1, 100, 4_000]))),
-        2 => Incident::SwitchOff(span(r)),
-        _ => Incident::Seal,
+        0 => PlannedIncident::Sleep(Duration::from_secs(*pick_random_item(
+            r,
+            &[30, 900, 30_000],
+        ))),
+        1 => PlannedIncident::PutClockBack(Duration::from_secs(*pick_random_item(
+            r,
+            &[1, 100, 4_000],
+        ))),
+        2 => PlannedIncident::SwitchOff(random_duration(r)),
+        _ => PlannedIncident::Seal,
     };
     (after, incident)
 }
 
 /// Somebody who writes again and again, and never anything bad.
-fn steady(r: &mut Rng, subjects: &[Subject]) -> Deed {
-    Deed {
+fn plan_harmless_neighbour_edits(
+    r: &mut Rng,
+    subjects: &[SimulatedCheckInput],
+) -> SimulatedOutsideChange {
+    SimulatedOutsideChange {
         after: Duration::from_millis(r.u64(300..3_000)),
         good: true,
         mapped: false,
         times: r.u32(20..200),
-        ..deed(r, subjects)
+        ..random_simulated_change(r, subjects)
     }
 }
 
 /// Somebody who spoils what no file that counts shows, while others are at work.
-fn meddler(r: &mut Rng, subjects: &[Subject]) -> Deed {
-    let is_program = |subject: &&Subject| matches!(subject, Subject::Program(_));
+fn meddling_neighbour_change(
+    r: &mut Rng,
+    subjects: &[SimulatedCheckInput],
+) -> SimulatedOutsideChange {
+    let is_program =
+        |subject: &&SimulatedCheckInput| matches!(subject, SimulatedCheckInput::Program(_));
     let program = subjects.iter().find(is_program).cloned();
-    Deed {
+    SimulatedOutsideChange {
         after: Duration::from_millis(r.u64(300..4_000)),
-        subject: program.unwrap_or_else(|| Subject::File("conf/.env".to_owned())),
+        subject: program.unwrap_or_else(|| SimulatedCheckInput::File("conf/.env".to_owned())),
         good: false,
         mapped: false,
         times: r.u32(1..4),
     }
 }
 
-fn span(r: &mut Rng) -> Duration {
-    let longest = *pick(r, &[5_u64, 100, 1_500, 20_000, 70_000, 1_000_000]);
+fn random_duration(r: &mut Rng) -> Duration {
+    let longest = *pick_random_item(r, &[5_u64, 100, 1_500, 20_000, 70_000, 1_000_000]);
     Duration::from_millis(r.u64(0..=longest))
 }

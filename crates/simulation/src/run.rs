@@ -16,31 +16,33 @@ use checkrein_runtime::{
 };
 use checkrein_store::{HashChainStatus, MemoryStore, SqliteStore, Store};
 
-use crate::agent::Agent;
+use crate::agent::SimulatedAgent;
 use crate::link;
-use crate::plan::{CheckPlan, Habit, Incident, Plan, Subject};
-use crate::scheduler::{Process, Scheduler, Time};
+use crate::plan::{
+    PlannedIncident, SimulatedCheck, SimulatedCheckInput, SimulatedCheckTreeEffect, SimulationPlan,
+};
+use crate::scheduler::{Scheduler, SimulatedProcessId, VirtualTime};
 use crate::store::SimulatedStore;
-use crate::system::{LockedFiles, SimulatedSystem};
-use crate::world::World;
+use crate::system::{SimulatedFileLocks, SimulatedSystem};
+use crate::world::SimulatedOperatingSystem;
 
 /// A stamp of this age is believed.
-const AT_REST: Duration = Duration::from_secs(70);
+const STAMP_SETTLED: Duration = Duration::from_secs(70);
 /// How often a hook looks whether it was switched off.
-const LOOK_AGAIN: Duration = Duration::from_millis(500);
+const OFF_POLL: Duration = Duration::from_millis(500);
 /// After its agent or its session nothing of ours lives longer.
-pub(crate) const AFTERLIFE: Duration = Duration::from_secs(5);
+pub(crate) const MAX_OUTLIVING: Duration = Duration::from_secs(5);
 
 /// Names of what does not count.
-pub(crate) const IGNORED: &str = ".env\nlocal/\n";
+pub(crate) const IGNORE_RULES: &str = ".env\nlocal/\n";
 
 /// What came of a simulation.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct SimulationOutcome {
     /// What must not have happened.
     pub violations: Vec<String>,
     /// What happened, and when.
-    pub story: Vec<(Time, String)>,
+    pub story: Vec<(VirtualTime, String)>,
     /// How tasks ended, for counting.
     pub endings: Vec<String>,
 }
@@ -49,113 +51,122 @@ pub struct Outcome {
 ///
 /// # Errors
 /// If this machine cannot run it.
-pub fn run(plan: &Plan) -> std::io::Result<Outcome> {
+pub fn run_simulation_plan(plan: &SimulationPlan) -> std::io::Result<SimulationOutcome> {
     #[cfg(target_os = "linux")]
-    let _stays = crate::one_processor::OneProcessor::stay();
+    let _stays = crate::one_processor::CpuPin::pin_current_thread();
     let folder = tempfile::tempdir()?;
     let root = folder.path().join("tree");
     std::fs::create_dir(&root)?;
     // Only names of ignored files are asked of the real folder.
-    std::fs::write(root.join(".gitignore"), IGNORED)?;
+    std::fs::write(root.join(".gitignore"), IGNORE_RULES)?;
     let scheduler = Scheduler::new(plan.seed);
-    let world = World::new(Arc::clone(&scheduler), &root, plan);
+    let world = SimulatedOperatingSystem::new(Arc::clone(&scheduler), &root, plan);
     let state = folder.path().join("state");
     let store: Arc<dyn Store> = match plan.is_on_disk {
         true => Arc::new(SqliteStore::open_store_in_folder(&state).map_err(std::io::Error::other)?),
         false => Arc::new(MemoryStore::new()),
     };
-    let stage = Arc::new(Stage {
-        world: Arc::clone(&world),
+    let stage = Arc::new(SimulationContext {
+        machine: Arc::clone(&world),
         store,
         plan: plan.clone(),
         state,
         root,
         epoch: Instant::now(),
-        locked: LockedFiles::default(),
+        locked: SimulatedFileLocks::default(),
         processes: Mutex::new(1000),
         owners: Mutex::default(),
         seals: AtomicU64::new(0),
         endings: Mutex::default(),
     });
-    let everybody = stage.new_process();
-    stage.start(everybody, {
+    let everybody = stage.next_simulated_process_number();
+    stage.start_simulated_process(everybody, {
         let stage = Arc::clone(&stage);
-        move || stage.everybody()
+        move || stage.run_all_actors()
     });
-    if let Err(stuck) = scheduler.run() {
-        world.violation(stuck);
+    if let Err(stuck) = scheduler.run_simulated_threads_to_end() {
+        world.record_simulation_violation(stuck);
     }
     let endings = stage.endings.lock().unwrap_or_else(PoisonError::into_inner);
-    Ok(Outcome {
-        violations: world.violations(),
-        story: world.story(),
+    Ok(SimulationOutcome {
+        violations: world.simulation_violations(),
+        story: world.simulation_story(),
         endings: endings.clone(),
     })
 }
 
 /// What everybody shares.
-pub(crate) struct Stage {
-    pub(crate) world: Arc<World>,
+pub(crate) struct SimulationContext {
+    pub(crate) machine: Arc<SimulatedOperatingSystem>,
     pub(crate) store: Arc<dyn Store>,
-    pub(crate) plan: Plan,
+    pub(crate) plan: SimulationPlan,
     pub(crate) state: std::path::PathBuf,
     pub(crate) root: std::path::PathBuf,
     epoch: Instant,
-    locked: LockedFiles,
+    locked: SimulatedFileLocks,
     processes: Mutex<u32>,
-    owners: Mutex<Vec<Process>>,
+    owners: Mutex<Vec<SimulatedProcessId>>,
     /// How often a person sealed.
     pub(crate) seals: AtomicU64,
     endings: Mutex<Vec<String>>,
 }
 
 /// What a hook answered; nothing if it was killed, or while a person has it switched off.
-pub(crate) type Answer = Option<Result<DeliveryOutcome, RuntimeError>>;
+pub(crate) type SimulatedHookAnswer = Option<Result<DeliveryOutcome, RuntimeError>>;
 
-impl Stage {
-    fn new_process(&self) -> Process {
+impl SimulationContext {
+    fn next_simulated_process_number(&self) -> SimulatedProcessId {
         let mut processes = self
             .processes
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         *processes += 1;
-        Process(*processes)
+        SimulatedProcessId(*processes)
     }
 
     /// Starts a process with one thread.
-    fn start(self: &Arc<Self>, process: Process, work: impl FnOnce() + Send + 'static) {
-        let scheduler = Arc::clone(&self.world.scheduler);
-        let thread = scheduler.create(process);
+    fn start_simulated_process(
+        self: &Arc<Self>,
+        process: SimulatedProcessId,
+        work: impl FnOnce() + Send + 'static,
+    ) {
+        let scheduler = Arc::clone(&self.machine.scheduler);
+        let thread = scheduler.create_simulated_thread(process);
         std::thread::spawn(move || {
-            scheduler.begin(thread);
+            scheduler.begin_simulated_thread(thread);
             work();
-            scheduler.end(thread);
+            scheduler.end_simulated_thread(thread);
         });
     }
 
-    fn kill(self: &Arc<Self>, process: Process) {
-        let scheduler = &self.world.scheduler;
-        if !scheduler.is_alive(process) {
+    fn kill_simulated_process(self: &Arc<Self>, process: SimulatedProcessId) {
+        let scheduler = &self.machine.scheduler;
+        if !scheduler.is_simulated_process_alive(process) {
             return;
         }
-        self.world.tell(format!("{process:?} is killed"));
-        scheduler.kill(process);
-        self.locked.close(process);
+        self.machine
+            .append_simulation_trace_line(format!("{process:?} is killed"));
+        scheduler.kill_simulated_process(process);
+        self.locked.close_files_of(process);
         // Its checks are ended by who keeps their processes, a moment later; then the claims are free.
-        let keeper = self.new_process();
+        let keeper = self.next_simulated_process_number();
         let stage = Arc::clone(self);
-        let moment = Duration::from_millis(u64::from(scheduler.random(60)));
-        self.start(keeper, move || {
-            stage.world.scheduler.sleep(moment);
-            stage.world.forget_runs(process);
-            stage.world.free_claims(process);
-            stage.world.scheduler.did(Duration::ZERO);
+        let moment = Duration::from_millis(u64::from(scheduler.random_below(60)));
+        self.start_simulated_process(keeper, move || {
+            stage.machine.scheduler.sleep_simulated_thread(moment);
+            stage.machine.drop_check_runs_of_process(process);
+            stage.machine.release_process_claims(process);
+            stage.machine.scheduler.spend_virtual_time(Duration::ZERO);
         });
     }
 
-    fn system(&self, process: Process, agent: Process) -> SimulatedSystem {
+    fn simulated_system_for_process(
+        &self,
+        process: SimulatedProcessId,
+        agent: SimulatedProcessId,
+    ) -> SimulatedSystem {
         SimulatedSystem {
-            world: Arc::clone(&self.world),
+            machine: Arc::clone(&self.machine),
             process,
             agent,
             checks: self.plan.checks.clone().into(),
@@ -164,13 +175,17 @@ impl Stage {
         }
     }
 
-    fn runtime(self: &Arc<Self>, process: Process, agent: Process) -> Runtime {
+    fn runtime_of_simulated_process(
+        self: &Arc<Self>,
+        process: SimulatedProcessId,
+        agent: SimulatedProcessId,
+    ) -> Runtime {
         let place = TreeAndStateFolder {
             root: self.root.clone(),
             state: self.state.clone(),
             env: Arc::new(BTreeMap::new()),
             trusts_addresses: true,
-            system: Arc::new(self.system(process, agent)),
+            system: Arc::new(self.simulated_system_for_process(process, agent)),
         };
         let inner = match self
             .plan
@@ -179,21 +194,24 @@ impl Stage {
         {
             Some(Ok(own)) => Arc::new(own),
             Some(Err(error)) => {
-                self.world.violation(format!("no store: {error}"));
+                self.machine
+                    .record_simulation_violation(format!("no store: {error}"));
                 Arc::clone(&self.store)
             }
             None => Arc::clone(&self.store),
         };
         let store = SimulatedStore {
             inner,
-            world: Arc::clone(&self.world),
+            machine: Arc::clone(&self.machine),
             process,
         };
         let sealing = Arc::clone(self);
         let seal = move || {
             let source = ConfigSource {
                 name: sealing.root.join("checkrein.toml"),
-                text: sealing.plan.config(sealing.seals.load(Ordering::Relaxed)),
+                text: sealing
+                    .plan
+                    .simulated_config_text(sealing.seals.load(Ordering::Relaxed)),
             };
             config::compile_config(Some(&source), None, TaskDriver::Hook)
         };
@@ -201,18 +219,22 @@ impl Stage {
             Runtime::new(Arc::new(store), place, Box::new(seal)).with_agent_name("generic");
         let stage = Arc::clone(self);
         runtime.with_worker_launcher(Box::new(move |_| {
-            let owner = stage.new_process();
-            stage.owners().push(owner);
-            let (ours, theirs) = link::pair(&stage.world, process, owner);
+            let owner = stage.next_simulated_process_number();
+            stage.lock_simulated_workers().push(owner);
+            let (ours, theirs) = link::simulated_link_pair(&stage.machine, process, owner);
             let beginning = Arc::clone(&stage);
-            stage.start(owner, move || {
-                beginning.world.tell(format!("{owner:?} is an owner"));
-                let runtime = beginning.runtime(owner, agent);
+            stage.start_simulated_process(owner, move || {
+                beginning
+                    .machine
+                    .append_simulation_trace_line(format!("{owner:?} is an owner"));
+                let runtime = beginning.runtime_of_simulated_process(owner, agent);
                 let mut link = WorkerLink::over_transport(theirs);
                 if let Some(batch) = link.receive_batch_from_hook() {
-                    let is_off = || beginning.world.is_off();
+                    let is_off = || beginning.machine.is_checkrein_off();
                     let owned = runtime.run_worker_batch(&batch, link, &is_off);
-                    beginning.world.tell(format!("{owner:?} ends: {owned:?}"));
+                    beginning
+                        .machine
+                        .append_simulation_trace_line(format!("{owner:?} ends: {owned:?}"));
                 }
             });
             Ok(WorkerLink::over_transport(ours))
@@ -220,46 +242,46 @@ impl Stage {
     }
 
     /// What an agent's hook is told, as its own process. `killed_after`: by the agent, or whoever.
-    pub(crate) fn hook(
+    pub(crate) fn run_simulated_hook(
         self: &Arc<Self>,
-        agent: Process,
+        agent: SimulatedProcessId,
         line: serde_json::Value,
         deadline: Duration,
         killed_after: Option<Duration>,
-    ) -> (Process, Answer) {
-        let hook = self.new_process();
+    ) -> (SimulatedProcessId, SimulatedHookAnswer) {
+        let hook = self.next_simulated_process_number();
         let answer = Arc::new(Mutex::new(None));
-        let scheduler = Arc::clone(&self.world.scheduler);
-        self.start(hook, {
+        let scheduler = Arc::clone(&self.machine.scheduler);
+        self.start_simulated_process(hook, {
             let (stage, answer) = (Arc::clone(self), Arc::clone(&answer));
             move || {
-                let taken = stage.take(hook, agent, &line, deadline);
+                let taken = stage.deliver_simulated_hook_event(hook, agent, &line, deadline);
                 *answer.lock().unwrap_or_else(PoisonError::into_inner) = taken;
             }
         });
         if let Some(span) = killed_after {
-            let (stage, killer) = (Arc::clone(self), self.new_process());
-            self.start(killer, move || {
-                stage.world.scheduler.sleep(span);
-                stage.kill(hook);
+            let (stage, killer) = (Arc::clone(self), self.next_simulated_process_number());
+            self.start_simulated_process(killer, move || {
+                stage.machine.scheduler.sleep_simulated_thread(span);
+                stage.kill_simulated_process(hook);
             });
         }
-        scheduler.wait_for(&[hook]);
+        scheduler.wait_for_simulated_processes(&[hook]);
         let mut answer = answer.lock().unwrap_or_else(PoisonError::into_inner);
         (hook, answer.take())
     }
 
-    fn take(
+    fn deliver_simulated_hook_event(
         self: &Arc<Self>,
-        hook: Process,
-        agent: Process,
+        hook: SimulatedProcessId,
+        agent: SimulatedProcessId,
         line: &serde_json::Value,
         deadline: Duration,
-    ) -> Answer {
-        let runtime = self.runtime(hook, agent);
+    ) -> SimulatedHookAnswer {
+        let runtime = self.runtime_of_simulated_process(hook, agent);
         let cancelled = Arc::new(AtomicBool::new(false));
         let patience = Deadline {
-            due_at: Some(self.epoch + self.world.scheduler.now() + deadline),
+            due_at: Some(self.epoch + self.machine.scheduler.simulated_now() + deadline),
             cancelled: &cancelled,
         };
         let env: &dyn Fn(&str) -> Option<String> = &|_| None;
@@ -270,26 +292,27 @@ impl Stage {
                 .ok()
         });
         let Some(knock) = read else {
-            self.world.violation("the line of a hook cannot be read");
+            self.machine
+                .record_simulation_violation("the line of a hook cannot be read");
             return None;
         };
         let mut input = knock.input.clone()?;
-        if self.world.is_off() {
+        if self.machine.is_checkrein_off() {
             match input {
                 Input::ToolRequested(_) | Input::ToolReturned(_) => {
-                    self.world.renew();
+                    self.machine.invalidate_simulated_check_passes();
                     return runtime
                         .record_call_while_switched_off(&knock.session)
                         .err()
                         .map(|e| Err(e.into()));
                 }
-                Input::StopRequested(_) => input = stands_in(),
+                Input::StopRequested(_) => input = stop_passed_while_off_input(),
                 _ => {}
             }
         }
         let is_stop = matches!(input, Input::StopRequested(_));
         if is_stop {
-            self.listen_for_off(hook, &cancelled);
+            self.cancel_simulated_hook_when_off(hook, &cancelled);
         }
         let delivery = |input, key| EventDelivery {
             session: knock.session.clone(),
@@ -309,200 +332,227 @@ impl Stage {
         // Nothing else cancels here.
         if matches!(taken, Err(RuntimeError::Cancelled)) {
             cancelled.store(false, Ordering::Relaxed);
-            taken = runtime.deliver_event(delivery(stands_in(), None), patience, &|_| ());
+            taken = runtime.deliver_event(
+                delivery(stop_passed_while_off_input(), None),
+                patience,
+                &|_| (),
+            );
         }
         Some(taken)
     }
 
     /// From here on switching off cancels what this hook does.
-    fn listen_for_off(self: &Arc<Self>, hook: Process, cancelled: &Arc<AtomicBool>) {
-        let switches_off =
-            |(_, incident): &(_, Incident)| matches!(incident, Incident::SwitchOff(_));
+    fn cancel_simulated_hook_when_off(
+        self: &Arc<Self>,
+        hook: SimulatedProcessId,
+        cancelled: &Arc<AtomicBool>,
+    ) {
+        let switches_off = |(_, incident): &(_, PlannedIncident)| {
+            matches!(incident, PlannedIncident::SwitchOff(_))
+        };
         if !self.plan.incidents.iter().any(switches_off) {
             return;
         }
-        let (world, cancelled) = (Arc::clone(&self.world), Arc::clone(cancelled));
-        self.start(self.new_process(), move || {
-            while world.scheduler.is_alive(hook) && !world.is_off() {
-                world.scheduler.sleep(LOOK_AGAIN);
+        let (world, cancelled) = (Arc::clone(&self.machine), Arc::clone(cancelled));
+        self.start_simulated_process(self.next_simulated_process_number(), move || {
+            while world.scheduler.is_simulated_process_alive(hook) && !world.is_checkrein_off() {
+                world.scheduler.sleep_simulated_thread(OFF_POLL);
             }
             cancelled.store(true, Ordering::Relaxed);
         });
     }
 
-    fn owners(&self) -> std::sync::MutexGuard<'_, Vec<Process>> {
+    fn lock_simulated_workers(&self) -> std::sync::MutexGuard<'_, Vec<SimulatedProcessId>> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Everybody at once, then rest, then each agent once more.
-    fn everybody(self: &Arc<Self>) {
+    fn run_all_actors(self: &Arc<Self>) {
         let mut started = Vec::new();
         for (number, actions) in self.plan.agents.iter().enumerate() {
-            let process = self.new_process();
+            let process = self.next_simulated_process_number();
             let (stage, actions) = (Arc::clone(self), actions.clone());
-            self.start(process, move || {
-                let mut agent = Agent::new(stage, process, number);
-                agent.act(&actions);
+            self.start_simulated_process(process, move || {
+                let mut agent = SimulatedAgent::new(stage, process, number);
+                agent.simulate_agent_actions(&actions);
             });
             started.push(process);
         }
-        let neighbour = self.new_process();
-        self.start(neighbour, {
+        let neighbour = self.next_simulated_process_number();
+        self.start_simulated_process(neighbour, {
             let stage = Arc::clone(self);
-            move || stage.neighbour()
+            move || stage.simulate_neighbour_file_changes()
         });
         started.push(neighbour);
-        let incidents = self.new_process();
-        self.start(incidents, {
+        let incidents = self.next_simulated_process_number();
+        self.start_simulated_process(incidents, {
             let stage = Arc::clone(self);
-            move || stage.incidents(incidents)
+            move || stage.inject_simulated_incidents(incidents)
         });
         started.push(incidents);
-        let scheduler = &self.world.scheduler;
-        scheduler.wait_for(&started);
-        scheduler.sleep(AFTERLIFE);
-        if self.world.is_anything_running() {
-            self.world
-                .violation("a check runs 5 s after its agent is gone");
+        let scheduler = &self.machine.scheduler;
+        scheduler.wait_for_simulated_processes(&started);
+        scheduler.sleep_simulated_thread(MAX_OUTLIVING);
+        if self.machine.is_any_check_running() {
+            self.machine
+                .record_simulation_violation("a check runs 5 s after its agent is gone");
         }
-        self.rest();
-        self.look_at_logs();
+        self.simulate_final_accepted_stop();
+        self.verify_simulated_logs();
     }
 
-    fn neighbour(&self) {
+    fn simulate_neighbour_file_changes(&self) {
         for deed in &self.plan.neighbour {
             for _ in 0..deed.times {
-                self.world.scheduler.sleep(deed.after);
+                self.machine.scheduler.sleep_simulated_thread(deed.after);
                 match deed.mapped {
-                    true => self
-                        .world
-                        .change_mapped(&deed.subject, deed.good, "a neighbour"),
-                    false => self.world.change(&deed.subject, deed.good, "a neighbour"),
+                    true => self.machine.change_simulated_file_through_mmap(
+                        &deed.subject,
+                        deed.good,
+                        "a neighbour",
+                    ),
+                    false => self.machine.make_check_input_good_or_bad(
+                        &deed.subject,
+                        deed.good,
+                        "a neighbour",
+                    ),
                 }
             }
         }
     }
 
-    fn incidents(self: &Arc<Self>, process: Process) {
-        let world = &self.world;
+    fn inject_simulated_incidents(self: &Arc<Self>, process: SimulatedProcessId) {
+        let world = &self.machine;
         for (after, incident) in &self.plan.incidents {
-            world.scheduler.sleep(*after);
+            world.scheduler.sleep_simulated_thread(*after);
             match incident {
-                Incident::Sleep(span) => world.sleep(*span),
-                Incident::PutClockBack(span) => {
-                    world.put_clock_back(*span);
-                    world.renew();
+                PlannedIncident::Sleep(span) => world.suspend_machine(*span),
+                PlannedIncident::PutClockBack(span) => {
+                    world.set_clock_back(*span);
+                    world.invalidate_simulated_check_passes();
                 }
-                Incident::SwitchOff(span) => {
-                    world.switch(true);
+                PlannedIncident::SwitchOff(span) => {
+                    world.set_simulated_checkrein_off(true);
                     checkrein_runtime::cancel_all_workers(&self.state);
-                    let at_once = AFTERLIFE.min(*span);
-                    world.scheduler.sleep(at_once);
-                    if at_once == AFTERLIFE && world.is_anything_running() {
-                        world.violation("a check runs 5 s after it was switched off");
+                    let at_once = MAX_OUTLIVING.min(*span);
+                    world.scheduler.sleep_simulated_thread(at_once);
+                    if at_once == MAX_OUTLIVING && world.is_any_check_running() {
+                        world.record_simulation_violation(
+                            "a check runs 5 s after it was switched off",
+                        );
                     }
-                    world.scheduler.sleep(span.saturating_sub(at_once));
-                    world.switch(false);
+                    world
+                        .scheduler
+                        .sleep_simulated_thread(span.saturating_sub(at_once));
+                    world.set_simulated_checkrein_off(false);
                 }
-                Incident::Seal => {
-                    let owners = self.owners().clone();
-                    self.seal(process);
-                    world.scheduler.sleep(AFTERLIFE);
-                    self.look_at_owners(&owners);
+                PlannedIncident::Seal => {
+                    let owners = self.lock_simulated_workers().clone();
+                    self.simulate_person_sealing_config(process);
+                    world.scheduler.sleep_simulated_thread(MAX_OUTLIVING);
+                    self.audit_workers_ended(&owners);
                 }
             }
         }
     }
 
-    fn seal(self: &Arc<Self>, process: Process) {
-        self.world.tell("a person seals another config");
+    fn simulate_person_sealing_config(self: &Arc<Self>, process: SimulatedProcessId) {
+        self.machine
+            .append_simulation_trace_line("a person seals another config");
         self.seals.fetch_add(1, Ordering::Relaxed);
-        let runtime = self.runtime(process, process);
+        let runtime = self.runtime_of_simulated_process(process, process);
         for number in 0..self.plan.agents.len() {
-            if let Err(error) = runtime.reseal_session(&session(number), "a person") {
-                self.world.violation(format!("nothing is sealed: {error}"));
+            if let Err(error) = runtime.reseal_session(&simulated_session_id(number), "a person") {
+                self.machine
+                    .record_simulation_violation(format!("nothing is sealed: {error}"));
             }
         }
         checkrein_runtime::cancel_all_workers(&self.state);
-        self.world.renew();
+        self.machine.invalidate_simulated_check_passes();
     }
 
     /// These were to end.
-    fn look_at_owners(&self, owners: &[Process]) {
-        for owner in self.world.running_by(owners) {
-            self.world
-                .violation(format!("{owner:?} runs a check 5 s after it was to end"));
+    fn audit_workers_ended(&self, owners: &[SimulatedProcessId]) {
+        for owner in self.machine.simulated_processes_running_checks(owners) {
+            self.machine.record_simulation_violation(format!(
+                "{owner:?} runs a check 5 s after it was to end"
+            ));
         }
     }
 
     /// Everything is mended, nobody else is at work: the next stop is accepted.
-    fn rest(self: &Arc<Self>) {
-        if self.plan.has_stash() {
+    fn simulate_final_accepted_stop(self: &Arc<Self>) {
+        if self.plan.has_stashing_check() {
             return;
         }
-        let process = self.new_process();
-        let mut agent = Agent::new(Arc::clone(self), process, 0);
-        agent.prompt();
-        agent.tool(&Subject::File("notes.txt".to_owned()), true, true);
+        let process = self.next_simulated_process_number();
+        let mut agent = SimulatedAgent::new(Arc::clone(self), process, 0);
+        agent.simulate_prompt_submission();
+        agent.make_simulated_tool_call(
+            &SimulatedCheckInput::File("notes.txt".to_owned()),
+            true,
+            true,
+        );
         for check in &self.plan.checks {
             for subject in &check.reads {
-                agent.tool(subject, true, true);
+                agent.make_simulated_tool_call(subject, true, true);
             }
         }
-        self.world.scheduler.sleep(AT_REST);
-        let scheduler = Arc::clone(&self.world.scheduler);
-        self.start(process, move || {
+        self.machine.scheduler.sleep_simulated_thread(STAMP_SETTLED);
+        let scheduler = Arc::clone(&self.machine.scheduler);
+        self.start_simulated_process(process, move || {
             let longest = Duration::from_secs(300);
-            let lasts = agent.stage.plan.checks.iter().map(|check| check.lasts);
+            let lasts = agent.context.plan.checks.iter().map(|check| check.duration);
             let outlasts = lasts.max().is_some_and(|lasts| lasts > longest);
-            let mut ending = agent.stop(longest, None);
+            let mut ending = agent.simulate_agent_stop(longest, None);
             // It is told to stop again until what runs has come to an end.
             while outlasts && ending.is_none() && agent.stops < 6 {
-                ending = agent.stop(longest, None);
+                ending = agent.simulate_agent_stop(longest, None);
             }
             // One that writes has the others run once more, alone: that may take all of the stops.
-            let writes = |check: &CheckPlan| check.habit != Habit::OnlyReads;
-            let may_last = outlasts && agent.stage.plan.checks.iter().any(writes);
+            let writes =
+                |check: &SimulatedCheck| check.behavior != SimulatedCheckTreeEffect::OnlyReads;
+            let may_last = outlasts && agent.context.plan.checks.iter().any(writes);
             let is_still_running = may_last && ending.is_none();
             if ending.as_deref() != Some("task_complete") && !is_still_running {
-                let stage = &agent.stage;
-                stage.world.violation(format!(
+                let stage = &agent.context;
+                stage.machine.record_simulation_violation(format!(
                     "all is at rest and good, and the stop comes to {ending:?}"
                 ));
             }
         });
-        scheduler.wait_for(&[process]);
+        scheduler.wait_for_simulated_processes(&[process]);
     }
 
     /// Logs are whole, and stepping them again decides the same.
-    fn look_at_logs(&self) {
+    fn verify_simulated_logs(&self) {
         for number in 0..self.plan.agents.len() {
-            let session = session(number);
+            let session = simulated_session_id(number);
             match self.store.verify_chain(&session) {
                 Ok(HashChainStatus::Whole { .. }) => {}
                 other => self
-                    .world
-                    .violation(format!("the log of {session} is {other:?}")),
+                    .machine
+                    .record_simulation_violation(format!("the log of {session} is {other:?}")),
             }
             for through_cache in [false, true] {
                 match replay::replay_session(&*self.store, &session, through_cache) {
                     Ok(replayed) if replayed.differs_at.is_none() => {}
-                    other => self
-                        .world
-                        .violation(format!("{session} replays otherwise: {other:?}")),
+                    other => self.machine.record_simulation_violation(format!(
+                        "{session} replays otherwise: {other:?}"
+                    )),
                 }
             }
         }
     }
 
-    pub(crate) fn ended(&self, how: &str) {
+    pub(crate) fn record_simulated_ending(&self, how: &str) {
         let mut endings = self.endings.lock().unwrap_or_else(PoisonError::into_inner);
         endings.push(how.to_owned());
     }
 }
 
 /// How a stop is let through while a person has Checkrein switched off.
-fn stands_in() -> Input {
+fn stop_passed_while_off_input() -> Input {
     Input::StanceUsed(StanceUsed {
         scope: ScopeId::main_scope(),
         at: StancePoint::Stop,
@@ -511,41 +561,41 @@ fn stands_in() -> Input {
     })
 }
 
-pub(crate) fn session(number: usize) -> SessionId {
+pub(crate) fn simulated_session_id(number: usize) -> SessionId {
     SessionId::new(format!("session-{number}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::{Action, Deed};
+    use crate::plan::{SimulatedAgentAction, SimulatedOutsideChange};
 
-    fn plan(lasts_ms: u64, neighbour: Deed) -> Plan {
-        let notes = Subject::File("notes.txt".to_owned());
-        Plan {
+    fn plan(lasts_ms: u64, neighbour: SimulatedOutsideChange) -> SimulationPlan {
+        let notes = SimulatedCheckInput::File("notes.txt".to_owned());
+        SimulationPlan {
             seed: 1,
             tick: Duration::from_nanos(1),
-            checks: vec![CheckPlan {
+            checks: vec![SimulatedCheck {
                 name: "tests".to_owned(),
-                reads: vec![Subject::File("a.txt".to_owned())],
-                lasts: Duration::from_millis(lasts_ms),
+                reads: vec![SimulatedCheckInput::File("a.txt".to_owned())],
+                duration: Duration::from_millis(lasts_ms),
                 timeout: Duration::from_secs(600),
-                habit: Habit::OnlyReads,
+                behavior: SimulatedCheckTreeEffect::OnlyReads,
                 declares_inputs: false,
             }],
             any_is_enough: false,
             agents: vec![vec![
-                Action::Prompt,
-                Action::Tool {
+                SimulatedAgentAction::Prompt,
+                SimulatedAgentAction::Tool {
                     subject: notes,
                     good: true,
                     reports: true,
                     while_off: false,
                 },
-                Action::Stop {
+                SimulatedAgentAction::Stop {
                     killed_after: None,
                     deadline: Duration::from_secs(60),
-                    insists: 8,
+                    repeats: 8,
                 },
             ]],
             neighbour: vec![neighbour],
@@ -555,10 +605,10 @@ mod tests {
     }
 
     /// Writes to a file every 300 ms.
-    fn neighbour(times: u32) -> Deed {
-        Deed {
+    fn neighbour(times: u32) -> SimulatedOutsideChange {
+        SimulatedOutsideChange {
             after: Duration::from_millis(300),
-            subject: Subject::File("b.txt".to_owned()),
+            subject: SimulatedCheckInput::File("b.txt".to_owned()),
             good: true,
             mapped: false,
             times,
@@ -567,7 +617,7 @@ mod tests {
 
     /// What happens beside a neighbour that writes so often.
     fn lines(times: u32) -> Vec<String> {
-        let outcome = run(&plan(900, neighbour(times))).unwrap();
+        let outcome = run_simulation_plan(&plan(900, neighbour(times))).unwrap();
         assert_eq!(outcome.violations, Vec::<String>::new());
         outcome.story.into_iter().map(|(_, line)| line).collect()
     }
@@ -605,7 +655,11 @@ mod tests {
     #[test]
     fn the_same_seed_tells_the_same_story() {
         for seed in [3, 70, 205] {
-            let told = || run(&Plan::of(seed)).unwrap().story;
+            let told = || {
+                run_simulation_plan(&SimulationPlan::plan_from_seed(seed))
+                    .unwrap()
+                    .story
+            };
             assert_eq!(told(), told());
         }
     }

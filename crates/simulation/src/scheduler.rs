@@ -9,33 +9,33 @@ use fastrand::Rng;
 
 /// Of a simulated process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Process(pub u32);
+pub(crate) struct SimulatedProcessId(pub u32);
 
 /// Of a simulated thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-struct Thread(u64);
+struct SimulatedThreadId(u64);
 
 /// Virtual time since the simulation began.
-pub type Time = Duration;
+pub type VirtualTime = Duration;
 
 /// Who runs, and when.
 #[derive(Debug)]
 pub(crate) struct Scheduler {
-    turns: Mutex<Turns>,
+    state: Mutex<SimulatedSchedulerState>,
 }
 
 #[derive(Debug)]
-struct Turns {
+struct SimulatedSchedulerState {
     random: Rng,
-    now: Time,
+    now: VirtualTime,
     /// Those that have not ended and were not killed.
-    threads: BTreeMap<Thread, ThreadState>,
-    current: Option<Thread>,
+    threads: BTreeMap<SimulatedThreadId, SimulatedThreadState>,
+    current: Option<SimulatedThreadId>,
     next_thread: u64,
     /// How often something was done: who polls is asked again only after that.
     steps: u64,
     /// Processes that were killed. Their threads never run again.
-    killed: BTreeSet<Process>,
+    killed: BTreeSet<SimulatedProcessId>,
     /// What went wrong with the turns themselves.
     stuck: Option<String>,
     /// Who waits for the end of it all.
@@ -43,40 +43,40 @@ struct Turns {
 }
 
 #[derive(Debug)]
-struct ThreadState {
-    process: Process,
-    status: Status,
+struct SimulatedThreadState {
+    process: SimulatedProcessId,
+    status: SimulatedThreadStatus,
     turn: Arc<Condvar>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Status {
+enum SimulatedThreadStatus {
     /// It can go on.
     Ready,
     /// It asks again once something was done after this many steps.
     Polling(u64),
     /// It can go on from this time.
-    Sleeping(Time),
+    Sleeping(VirtualTime),
     /// It can go on when these are at their end.
-    WaitingForProcesses(Vec<Process>),
+    WaitingForProcesses(Vec<SimulatedProcessId>),
     /// The same for threads.
-    Joining(Vec<Thread>),
+    Joining(Vec<SimulatedThreadId>),
 }
 
 thread_local! {
-    static CURRENT: std::cell::Cell<Option<Thread>> = const { std::cell::Cell::new(None) };
+    static CURRENT: std::cell::Cell<Option<SimulatedThreadId>> = const { std::cell::Cell::new(None) };
 }
 
 /// How often, in ten, whoever runs goes on running.
-const GOES_ON: u32 = 6;
+const KEEP_RUNNING_TENTHS: u32 = 6;
 
 impl Scheduler {
     /// Nobody runs yet.
     pub(crate) fn new(seed: u64) -> Arc<Self> {
         Arc::new(Self {
-            turns: Mutex::new(Turns {
+            state: Mutex::new(SimulatedSchedulerState {
                 random: Rng::with_seed(seed),
-                now: Time::ZERO,
+                now: VirtualTime::ZERO,
                 threads: BTreeMap::new(),
                 current: None,
                 next_thread: 1,
@@ -88,28 +88,28 @@ impl Scheduler {
         })
     }
 
-    fn turns(&self) -> MutexGuard<'_, Turns> {
-        self.turns.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock_state(&self) -> MutexGuard<'_, SimulatedSchedulerState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The time.
-    pub(crate) fn now(&self) -> Time {
-        self.turns().now
+    pub(crate) fn simulated_now(&self) -> VirtualTime {
+        self.lock_state().now
     }
 
     /// A number below `below`.
-    pub(crate) fn random(&self, below: u32) -> u32 {
-        self.turns().random.u32(0..below.max(1))
+    pub(crate) fn random_below(&self, below: u32) -> u32 {
+        self.lock_state().random.u32(0..below.max(1))
     }
 
     /// Enters a thread of this process, which is started by the caller.
-    pub(crate) fn create(&self, process: Process) -> u64 {
-        let mut turns = self.turns();
-        let thread = Thread(turns.next_thread);
+    pub(crate) fn create_simulated_thread(&self, process: SimulatedProcessId) -> u64 {
+        let mut turns = self.lock_state();
+        let thread = SimulatedThreadId(turns.next_thread);
         turns.next_thread += 1;
-        let state = ThreadState {
+        let state = SimulatedThreadState {
             process,
-            status: Status::Ready,
+            status: SimulatedThreadStatus::Ready,
             turn: Arc::new(Condvar::new()),
         };
         turns.threads.insert(thread, state);
@@ -117,88 +117,88 @@ impl Scheduler {
     }
 
     /// The calling thread is this one; it goes on when it is its turn.
-    pub(crate) fn begin(&self, thread: u64) {
-        let thread = Thread(thread);
+    pub(crate) fn begin_simulated_thread(&self, thread: u64) {
+        let thread = SimulatedThreadId(thread);
         CURRENT.with(|current| current.set(Some(thread)));
-        let turns = self.turns();
-        self.wait_for_turn(turns, thread);
+        let turns = self.lock_state();
+        self.wait_for_thread_turn(turns, thread);
     }
 
     /// The calling thread is at its end.
-    pub(crate) fn end(&self, thread: u64) {
-        let thread = Thread(thread);
-        let mut turns = self.turns();
+    pub(crate) fn end_simulated_thread(&self, thread: u64) {
+        let thread = SimulatedThreadId(thread);
+        let mut turns = self.lock_state();
         turns.threads.remove(&thread);
         turns.steps += 1;
         if turns.current == Some(thread) {
             turns.current = None;
-            turns.next();
+            turns.schedule_next_simulated_thread();
         }
     }
 
     /// The calling thread waits for the end of these.
-    pub(crate) fn join(&self, threads: &[u64]) {
-        let threads = threads.iter().copied().map(Thread).collect();
-        self.hand_on(self.turns(), Status::Joining(threads));
+    pub(crate) fn join_simulated_threads(&self, threads: &[u64]) {
+        let threads = threads.iter().copied().map(SimulatedThreadId).collect();
+        self.yield_turn(self.lock_state(), SimulatedThreadStatus::Joining(threads));
     }
 
     /// The calling thread waits until these processes have ended or were killed.
-    pub(crate) fn wait_for(&self, processes: &[Process]) {
-        let waiting = Status::WaitingForProcesses(processes.to_vec());
-        self.hand_on(self.turns(), waiting);
+    pub(crate) fn wait_for_simulated_processes(&self, processes: &[SimulatedProcessId]) {
+        let waiting = SimulatedThreadStatus::WaitingForProcesses(processes.to_vec());
+        self.yield_turn(self.lock_state(), waiting);
     }
 
     /// Something was done that took so long; others may have a turn.
-    pub(crate) fn did(&self, took: Duration) {
-        let mut turns = self.turns();
+    pub(crate) fn spend_virtual_time(&self, took: Duration) {
+        let mut turns = self.lock_state();
         turns.steps += 1;
         turns.now += took;
-        self.hand_on(turns, Status::Ready);
+        self.yield_turn(turns, SimulatedThreadStatus::Ready);
     }
 
     /// The calling thread waits so long.
-    pub(crate) fn sleep(&self, span: Duration) {
-        let mut turns = self.turns();
+    pub(crate) fn sleep_simulated_thread(&self, span: Duration) {
+        let mut turns = self.lock_state();
         turns.steps += 1;
         let until = turns.now + span;
-        self.hand_on(turns, Status::Sleeping(until));
+        self.yield_turn(turns, SimulatedThreadStatus::Sleeping(until));
     }
 
     /// The calling thread waits until `ready` says so.
-    pub(crate) fn wait(&self, ready: &mut dyn FnMut() -> bool) {
+    pub(crate) fn block_simulated_thread_until(&self, ready: &mut dyn FnMut() -> bool) {
         while !ready() {
-            let turns = self.turns();
+            let turns = self.lock_state();
             let steps = turns.steps;
-            self.hand_on(turns, Status::Polling(steps));
+            self.yield_turn(turns, SimulatedThreadStatus::Polling(steps));
         }
     }
 
     /// No thread of this process runs again. Of the calling thread's own process it does not come back.
-    pub(crate) fn kill(&self, process: Process) {
-        let mut turns = self.turns();
+    pub(crate) fn kill_simulated_process(&self, process: SimulatedProcessId) {
+        let mut turns = self.lock_state();
         turns.killed.insert(process);
         let own = turns.current;
         turns
             .threads
             .retain(|thread, state| state.process != process || own == Some(*thread));
         turns.steps += 1;
-        self.hand_on(turns, Status::Ready);
+        self.yield_turn(turns, SimulatedThreadStatus::Ready);
     }
 
     /// Whether it was killed.
-    pub(crate) fn is_killed(&self, process: Process) -> bool {
-        self.turns().killed.contains(&process)
+    pub(crate) fn is_killed(&self, process: SimulatedProcessId) -> bool {
+        self.lock_state().killed.contains(&process)
     }
 
     /// Whether some thread of this process has not ended.
-    pub(crate) fn is_alive(&self, process: Process) -> bool {
-        self.turns().is_alive(process)
+    pub(crate) fn is_simulated_process_alive(&self, process: SimulatedProcessId) -> bool {
+        self.lock_state().is_simulated_process_alive(process)
     }
 
     /// Lets them run until none can; says what is wrong if some wait for ever.
-    pub(crate) fn run(&self) -> Result<(), String> {
-        let mut turns = self.turns();
-        turns.next();
+    pub(crate) fn run_simulated_threads_to_end(&self) -> Result<(), String> {
+        let mut turns = self.lock_state();
+        turns.schedule_next_simulated_thread();
         let over = Arc::clone(&turns.over);
         while turns.current.is_some() {
             turns = over.wait(turns).unwrap_or_else(PoisonError::into_inner);
@@ -206,26 +206,36 @@ impl Scheduler {
         turns.stuck.take().map_or(Ok(()), Err)
     }
 
-    fn hand_on(&self, mut turns: MutexGuard<'_, Turns>, status: Status) {
+    fn yield_turn(
+        &self,
+        mut turns: MutexGuard<'_, SimulatedSchedulerState>,
+        status: SimulatedThreadStatus,
+    ) {
         let Some(thread) = CURRENT.with(std::cell::Cell::get) else {
             return;
         };
-        let is_ready = status == Status::Ready;
+        let is_ready = status == SimulatedThreadStatus::Ready;
         if let Some(state) = turns.threads.get_mut(&thread) {
             state.status = status;
         }
         if turns.current == Some(thread) {
-            let goes_on = is_ready && turns.may_run(thread) && turns.random.u32(0..10) < GOES_ON;
+            let goes_on = is_ready
+                && turns.can_simulated_thread_run(thread)
+                && turns.random.u32(0..10) < KEEP_RUNNING_TENTHS;
             if goes_on {
                 return;
             }
             turns.current = None;
-            turns.next();
+            turns.schedule_next_simulated_thread();
         }
-        self.wait_for_turn(turns, thread);
+        self.wait_for_thread_turn(turns, thread);
     }
 
-    fn wait_for_turn(&self, mut turns: MutexGuard<'_, Turns>, thread: Thread) {
+    fn wait_for_thread_turn(
+        &self,
+        mut turns: MutexGuard<'_, SimulatedSchedulerState>,
+        thread: SimulatedThreadId,
+    ) {
         let turn = turns
             .threads
             .get(&thread)
@@ -243,24 +253,24 @@ impl Scheduler {
     }
 }
 
-impl Turns {
-    fn is_alive(&self, process: Process) -> bool {
+impl SimulatedSchedulerState {
+    fn is_simulated_process_alive(&self, process: SimulatedProcessId) -> bool {
         let mut states = self.threads.values();
         !self.killed.contains(&process) && states.any(|state| state.process == process)
     }
 
-    fn may_run(&self, thread: Thread) -> bool {
+    fn can_simulated_thread_run(&self, thread: SimulatedThreadId) -> bool {
         let Some(state) = self.threads.get(&thread) else {
             return false;
         };
         let can = match &state.status {
-            Status::Ready => true,
-            Status::Polling(steps) => self.steps > *steps,
-            Status::Sleeping(until) => *until <= self.now,
-            Status::WaitingForProcesses(processes) => {
-                !processes.iter().any(|process| self.is_alive(*process))
-            }
-            Status::Joining(threads) => !threads
+            SimulatedThreadStatus::Ready => true,
+            SimulatedThreadStatus::Polling(steps) => self.steps > *steps,
+            SimulatedThreadStatus::Sleeping(until) => *until <= self.now,
+            SimulatedThreadStatus::WaitingForProcesses(processes) => !processes
+                .iter()
+                .any(|process| self.is_simulated_process_alive(*process)),
+            SimulatedThreadStatus::Joining(threads) => !threads
                 .iter()
                 .any(|thread| self.threads.contains_key(thread)),
         };
@@ -268,27 +278,27 @@ impl Turns {
     }
 
     /// Chooses who runs next; time jumps to whoever wakes first where nobody can.
-    fn next(&mut self) {
+    fn schedule_next_simulated_thread(&mut self) {
         loop {
-            let able: Vec<Thread> = self
+            let able: Vec<SimulatedThreadId> = self
                 .threads
                 .keys()
                 .copied()
-                .filter(|thread| self.may_run(*thread))
+                .filter(|thread| self.can_simulated_thread_run(*thread))
                 .collect();
             if !able.is_empty() {
                 let chosen = able.get(self.random.usize(0..able.len())).copied();
                 self.current = chosen;
                 if let Some(state) = chosen.and_then(|chosen| self.threads.get_mut(&chosen)) {
-                    state.status = Status::Ready;
+                    state.status = SimulatedThreadStatus::Ready;
                     state.turn.notify_all();
                 }
                 return;
             }
-            let living = |state: &&ThreadState| !self.killed.contains(&state.process);
+            let living = |state: &&SimulatedThreadState| !self.killed.contains(&state.process);
             let wakes = self.threads.values().filter(living);
             let wakes = wakes.filter_map(|state| match state.status.clone() {
-                Status::Sleeping(until) => Some(until),
+                SimulatedThreadStatus::Sleeping(until) => Some(until),
                 _ => None,
             });
             match wakes.min() {

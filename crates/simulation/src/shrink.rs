@@ -2,63 +2,63 @@
 
 use std::io;
 
-use crate::plan::Plan;
-use crate::run::{Outcome, run};
-use crate::scheduler::Time;
+use crate::plan::SimulationPlan;
+use crate::run::{SimulationOutcome, run_simulation_plan};
+use crate::scheduler::VirtualTime;
 
 /// More plans are not tried.
-const MOST_TRIES: u32 = 150;
+const MAX_TRIES: u32 = 150;
 /// More lines nobody reads.
-const MOST_LINES: usize = 20;
+const MAX_LINES: usize = 20;
 
 /// What happens in the smallest plan that was found to fail in the same way, in at most 20 lines.
 ///
 /// # Errors
 /// If this machine cannot run a plan.
-pub fn shrink(plan: Plan) -> io::Result<Vec<String>> {
-    let outcome = run(&plan)?;
-    let Some(kind) = kind(&outcome) else {
+pub fn shrink_plan(plan: SimulationPlan) -> io::Result<Vec<String>> {
+    let outcome = run_simulation_plan(&plan)?;
+    let Some(kind) = simulation_violation_kind(&outcome) else {
         return Ok(vec![format!("seed {} shows nothing wrong", plan.seed)]);
     };
     let (mut smallest, mut shown) = (plan, outcome);
     let mut tries = 0;
     'smaller: loop {
-        for candidate in smallest.smaller() {
+        for candidate in smallest.smaller_plans() {
             tries += 1;
-            if tries > MOST_TRIES {
+            if tries > MAX_TRIES {
                 break 'smaller;
             }
-            let outcome = run(&candidate)?;
-            if self::kind(&outcome).as_ref() == Some(&kind) {
+            let outcome = run_simulation_plan(&candidate)?;
+            if self::simulation_violation_kind(&outcome).as_ref() == Some(&kind) {
                 (smallest, shown) = (candidate, outcome);
                 continue 'smaller;
             }
         }
         break;
     }
-    Ok(tell(&smallest, &shown))
+    Ok(simulation_failure_lines(&smallest, &shown))
 }
 
 /// What is wrong, without what differs from run to run.
-fn kind(outcome: &Outcome) -> Option<String> {
+fn simulation_violation_kind(outcome: &SimulationOutcome) -> Option<String> {
     let first = outcome.violations.first()?;
     let is_plain = |c: &char| !c.is_ascii_digit();
     Some(first.chars().take(30).filter(is_plain).collect())
 }
 
-fn tell(plan: &Plan, outcome: &Outcome) -> Vec<String> {
+fn simulation_failure_lines(plan: &SimulationPlan, outcome: &SimulationOutcome) -> Vec<String> {
     let end = outcome
         .story
         .iter()
         .position(|(_, line)| line.starts_with("VIOLATION"));
     let until = outcome.story.get(..=end.unwrap_or(0)).unwrap_or_default();
     // Where there is no room for all, readings of the tree go first.
-    let is_more = |(_, line): &&(Time, String)| !line.ends_with("reads the tree");
-    let mut lines: Vec<&(Time, String)> = until.iter().collect();
-    if lines.len() >= MOST_LINES {
+    let is_more = |(_, line): &&(VirtualTime, String)| !line.ends_with("reads the tree");
+    let mut lines: Vec<&(VirtualTime, String)> = until.iter().collect();
+    if lines.len() >= MAX_LINES {
         lines.retain(|line| is_more(line));
     }
-    let first = lines.len().saturating_sub(MOST_LINES - 1);
+    let first = lines.len().saturating_sub(MAX_LINES - 1);
     let checks = plan.checks.iter().map(|check| check.to_string());
     let enough = if plan.any_is_enough {
         " (one is enough)"

@@ -12,8 +12,8 @@ use checkrein_store::{
     StoredApprovalRequest, StoredEvidence, TaskRow, ToolAct, TransactFn,
 };
 
-use crate::scheduler::Process;
-use crate::world::World;
+use crate::scheduler::SimulatedProcessId;
+use crate::world::SimulatedOperatingSystem;
 
 /// A call takes so many microseconds at most.
 const SLOWEST_CALL: u32 = 400;
@@ -21,15 +21,15 @@ const SLOWEST_CALL: u32 = 400;
 /// See [`Store`].
 pub(crate) struct SimulatedStore {
     pub(crate) inner: Arc<dyn Store>,
-    pub(crate) world: Arc<World>,
-    pub(crate) process: Process,
+    pub(crate) machine: Arc<SimulatedOperatingSystem>,
+    pub(crate) process: SimulatedProcessId,
 }
 
 impl SimulatedStore {
-    fn turn(&self) {
-        let took = self.world.scheduler.random(SLOWEST_CALL);
+    fn spend_simulated_call_time(&self) {
+        let took = self.machine.scheduler.random_below(SLOWEST_CALL);
         let took = Duration::from_micros(u64::from(took));
-        self.world.scheduler.did(took);
+        self.machine.scheduler.spend_virtual_time(took);
     }
 }
 
@@ -39,7 +39,7 @@ impl Store for SimulatedStore {
         session: &SessionId,
         work: &mut TransactFn<'_>,
     ) -> Result<Option<AppendedEventRange>, StoreError> {
-        self.turn();
+        self.spend_simulated_call_time();
         self.inner.transact_on_session(session, work)
     }
 
@@ -48,7 +48,7 @@ impl Store for SimulatedStore {
         session: &SessionId,
         work: &mut SessionReadFn<'_>,
     ) -> Result<(), StoreError> {
-        self.turn();
+        self.spend_simulated_call_time();
         self.inner.read_session_in_transaction(session, work)
     }
 
@@ -57,7 +57,7 @@ impl Store for SimulatedStore {
         session: &SessionId,
         after: EventSeq,
     ) -> Result<Vec<RawEvent>, StoreError> {
-        self.turn();
+        self.spend_simulated_call_time();
         self.inner.events_after(session, after)
     }
 
@@ -70,12 +70,12 @@ impl Store for SimulatedStore {
         root: &str,
         session: Option<&SessionId>,
     ) -> Result<ActNumbersForRoot, StoreError> {
-        self.turn();
+        self.spend_simulated_call_time();
         self.inner.count_acts_concerning_session(root, session)
     }
 
     fn increment_act_count(&self, session: &SessionId, act: &ToolAct) -> Result<(), StoreError> {
-        self.turn();
+        self.spend_simulated_call_time();
         self.inner.increment_act_count(session, act)
     }
 
@@ -92,17 +92,17 @@ impl Store for SimulatedStore {
     }
 
     fn read_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
-        self.turn();
+        self.spend_simulated_call_time();
         self.inner.read_blob(digest)
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
-        self.turn();
+        self.spend_simulated_call_time();
         self.inner.put_blob(bytes)
     }
 
     fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
-        self.turn();
+        self.spend_simulated_call_time();
         self.inner.read_evidence(key)
     }
 
@@ -112,7 +112,7 @@ impl Store for SimulatedStore {
         bytes: &[u8],
         standing: EvidenceFinality,
     ) -> Result<EvidencePutOutcome, StoreError> {
-        self.turn();
+        self.spend_simulated_call_time();
         self.inner.put_evidence(key, bytes, standing)
     }
 
@@ -129,11 +129,11 @@ impl Store for SimulatedStore {
     }
 
     fn try_claim_effect(&self, key: &Digest) -> Result<Option<EffectClaim>, StoreError> {
-        self.turn();
-        let is_mine = self.world.claim(key, self.process);
+        self.spend_simulated_call_time();
+        let is_mine = self.machine.try_claim_check_for_process(key, self.process);
         Ok(is_mine.then(|| {
-            EffectClaim::new(Held {
-                world: Arc::clone(&self.world),
+            EffectClaim::new(SimulatedCheckClaimGuard {
+                world: Arc::clone(&self.machine),
                 key: *key,
                 process: self.process,
             })
@@ -157,14 +157,14 @@ impl Store for SimulatedStore {
     }
 }
 
-struct Held {
-    world: Arc<World>,
+struct SimulatedCheckClaimGuard {
+    world: Arc<SimulatedOperatingSystem>,
     key: Digest,
-    process: Process,
+    process: SimulatedProcessId,
 }
 
-impl Drop for Held {
+impl Drop for SimulatedCheckClaimGuard {
     fn drop(&mut self) {
-        self.world.give_back(&self.key, self.process);
+        self.world.release_check_claim(&self.key, self.process);
     }
 }

@@ -18,35 +18,35 @@ use checkrein_runtime::{System, ThreadBlockingPermission, UniqueProcessId};
 use checkrein_verifiers::file_system::{FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
 use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
-use crate::plan::{CheckPlan, Habit, Subject};
-use crate::scheduler::{Process, Time};
-use crate::world::World;
+use crate::plan::{SimulatedCheck, SimulatedCheckInput, SimulatedCheckTreeEffect};
+use crate::scheduler::{SimulatedProcessId, VirtualTime};
+use crate::world::SimulatedOperatingSystem;
 
 /// How often a running check looks whether it is to end.
-const TICK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// And one that has a long way to go yet.
-const LONG_TICK: Duration = Duration::from_millis(400);
+const LONG_POLL_INTERVAL: Duration = Duration::from_millis(400);
 
 /// See [`System`].
 #[derive(Debug, Clone)]
 pub(crate) struct SimulatedSystem {
-    pub(crate) world: Arc<World>,
-    pub(crate) process: Process,
+    pub(crate) machine: Arc<SimulatedOperatingSystem>,
+    pub(crate) process: SimulatedProcessId,
     /// The agent above this hook.
-    pub(crate) agent: Process,
-    pub(crate) checks: Arc<[CheckPlan]>,
+    pub(crate) agent: SimulatedProcessId,
+    pub(crate) checks: Arc<[SimulatedCheck]>,
     /// The beginning of the simulation.
     pub(crate) epoch: Instant,
     /// Files that processes keep locked.
-    pub(crate) locked: LockedFiles,
+    pub(crate) locked: SimulatedFileLocks,
 }
 
 /// Files that processes keep locked: they are closed when their process is killed.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct LockedFiles(Arc<Mutex<Vec<(Process, u64, File)>>>);
+pub(crate) struct SimulatedFileLocks(Arc<Mutex<Vec<(SimulatedProcessId, u64, File)>>>);
 
-impl LockedFiles {
-    fn keep(&self, process: Process, file: File) -> Kept {
+impl SimulatedFileLocks {
+    fn hold_locked_file(&self, process: SimulatedProcessId, file: File) -> SimulatedFileLockGuard {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let number = files
             .iter()
@@ -54,25 +54,25 @@ impl LockedFiles {
             .max()
             .unwrap_or(0);
         files.push((process, number, file));
-        Kept {
+        SimulatedFileLockGuard {
             files: self.clone(),
             number,
         }
     }
 
     /// Closes those of a process.
-    pub(crate) fn close(&self, process: Process) {
+    pub(crate) fn close_files_of(&self, process: SimulatedProcessId) {
         let mut files = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|(of, _, _)| *of != process);
     }
 }
 
-struct Kept {
-    files: LockedFiles,
+struct SimulatedFileLockGuard {
+    files: SimulatedFileLocks,
     number: u64,
 }
 
-impl Drop for Kept {
+impl Drop for SimulatedFileLockGuard {
     fn drop(&mut self) {
         let mut files = self.files.0.lock().unwrap_or_else(PoisonError::into_inner);
         files.retain(|(_, number, _)| *number != self.number);
@@ -81,16 +81,16 @@ impl Drop for Kept {
 
 impl FileSystem for SimulatedSystem {
     fn clock_now(&self) -> SystemTime {
-        let ns = u64::try_from(self.world.wall_ns()).unwrap_or(0);
+        let ns = u64::try_from(self.machine.simulated_wall_ns()).unwrap_or(0);
         UNIX_EPOCH + Duration::from_nanos(ns)
     }
 
     fn monotonic_now(&self) -> Instant {
-        self.epoch + self.world.scheduler.now()
+        self.epoch + self.machine.scheduler.simulated_now()
     }
 
     fn sleep(&self, time: Duration) {
-        self.world.scheduler.sleep(time);
+        self.machine.scheduler.sleep_simulated_thread(time);
     }
 
     fn worthwhile_thread_count(&self) -> usize {
@@ -98,15 +98,15 @@ impl FileSystem for SimulatedSystem {
     }
 
     fn open_folder_for_listing(&self, folder: &Path) -> io::Result<Box<dyn OpenFolder>> {
-        self.world.open_folder(folder, self.process)
+        self.machine.open_simulated_folder(folder, self.process)
     }
 
     fn stat_file(&self, path: &Path, _: SymlinkMode) -> io::Result<FileStat> {
-        self.world.stat(path)
+        self.machine.stat_simulated_path(path)
     }
 
     fn open_file_for_reading(&self, path: &Path, _: SymlinkMode) -> io::Result<Box<dyn OpenFile>> {
-        self.world.open_file(path)
+        self.machine.open_simulated_file_to_read(path)
     }
 
     fn read_link(&self, _: &Path) -> io::Result<PathBuf> {
@@ -116,32 +116,32 @@ impl FileSystem for SimulatedSystem {
 
 impl System for SimulatedSystem {
     fn wait_until_ready(&self, ready: &mut dyn FnMut(ThreadBlockingPermission) -> bool) {
-        self.world
+        self.machine
             .scheduler
-            .wait(&mut || ready(ThreadBlockingPermission::No));
+            .block_simulated_thread_until(&mut || ready(ThreadBlockingPermission::No));
     }
 
     fn register_thread(&self) -> u64 {
-        self.world.scheduler.create(self.process)
+        self.machine.scheduler.create_simulated_thread(self.process)
     }
 
     fn mark_thread_started(&self, thread: u64) {
-        self.world.scheduler.begin(thread);
+        self.machine.scheduler.begin_simulated_thread(thread);
     }
 
     fn mark_thread_ended(&self, thread: u64) {
-        self.world.scheduler.end(thread);
+        self.machine.scheduler.end_simulated_thread(thread);
     }
 
     fn wait_for_threads(&self, threads: &[u64]) {
-        self.world.scheduler.join(threads);
+        self.machine.scheduler.join_simulated_threads(threads);
     }
 
     fn run_verifier(&self, _: &dyn VerifierKind, job: &VerifierJob<'_>) -> VerifierReport {
         let name = job.spec.name.as_str();
         let check = self.checks.iter().find(|check| check.name == name);
         match check {
-            Some(check) => self.run(check, job),
+            Some(check) => self.run_simulated_check(check, job),
             None => VerifierReport::inconclusive_report(
                 InconclusiveCause::MissingFile,
                 Retryability::No,
@@ -156,8 +156,10 @@ impl System for SimulatedSystem {
         _: &Path,
         _: &BTreeMap<OsString, OsString>,
     ) -> Digest {
-        self.world.scheduler.did(Duration::from_micros(30));
-        let version = self.world.program(script).unwrap_or(0);
+        self.machine
+            .scheduler
+            .spend_virtual_time(Duration::from_micros(30));
+        let version = self.machine.simulated_program_version(script).unwrap_or(0);
         Digest::hash_bytes(&version.to_le_bytes())
     }
 
@@ -166,51 +168,60 @@ impl System for SimulatedSystem {
     }
 
     fn is_process_alive(&self, process: UniqueProcessId) -> bool {
-        self.world.scheduler.is_alive(Process(process.pid()))
+        self.machine
+            .scheduler
+            .is_simulated_process_alive(SimulatedProcessId(process.pid()))
     }
 
     fn unique_name(&self) -> String {
-        let scheduler = &self.world.scheduler;
-        format!("{:08x}-{}", scheduler.random(u32::MAX), self.process.0)
+        let scheduler = &self.machine.scheduler;
+        format!(
+            "{:08x}-{}",
+            scheduler.random_below(u32::MAX),
+            self.process.0
+        )
     }
 
     fn keep_file_locked(&self, file: File) -> Box<dyn Any + Send + Sync> {
-        Box::new(self.locked.keep(self.process, file))
+        Box::new(self.locked.hold_locked_file(self.process, file))
     }
 }
 
 impl SimulatedSystem {
-    fn run(&self, check: &CheckPlan, job: &VerifierJob<'_>) -> VerifierReport {
-        let scheduler = &self.world.scheduler;
-        let run = self.world.begin_run(&check.name, self.process);
-        let began = scheduler.now();
+    fn run_simulated_check(&self, check: &SimulatedCheck, job: &VerifierJob<'_>) -> VerifierReport {
+        let scheduler = &self.machine.scheduler;
+        let run = self
+            .machine
+            .begin_simulated_check_run(&check.name, self.process);
+        let began = scheduler.simulated_now();
         let times = u32::try_from(check.reads.len()).unwrap_or(1) + 2;
         let first = match check.reads.first() {
-            Some(Subject::File(name)) => Some(name.as_str()),
+            Some(SimulatedCheckInput::File(name)) => Some(name.as_str()),
             _ => None,
         };
         let mut stashed = None;
         let mut bad = BTreeSet::new();
         let mut cut = None;
         for (at, part) in (0..times).enumerate() {
-            let jitter = scheduler.random(1_000);
-            let until = began + check.lasts * part / times + Duration::from_micros(jitter.into());
-            cut = cut.or_else(|| self.wait_until(until, job));
+            let jitter = scheduler.random_below(1_000);
+            let until =
+                began + check.duration * part / times + Duration::from_micros(jitter.into());
+            cut = cut.or_else(|| self.wait_unless_aborted(until, job));
             if cut.is_some() {
                 break;
             }
             if part == 0 {
-                match (check.habit, first) {
-                    (Habit::Stashes, Some(name)) => {
-                        let old = self.world.content(name);
+                match (check.behavior, first) {
+                    (SimulatedCheckTreeEffect::Stashes, Some(name)) => {
+                        let old = self.machine.simulated_file_content(name);
                         if old.as_ref().is_some_and(|old| !old.starts_with(b"good")) {
-                            self.world.write_by_check(name, Some(b"good 0"));
+                            self.machine.write_file_as_check(name, Some(b"good 0"));
                             stashed = Some((name, old));
                         }
                     }
-                    (Habit::Rewrites, Some(name)) => {
-                        if let Some(content) = self.world.content(name) {
-                            self.world.write_by_check(name, Some(&content));
+                    (SimulatedCheckTreeEffect::Rewrites, Some(name)) => {
+                        if let Some(content) = self.machine.simulated_file_content(name) {
+                            self.machine.write_file_as_check(name, Some(&content));
                         }
                     }
                     _ => {}
@@ -218,20 +229,22 @@ impl SimulatedSystem {
                 continue;
             }
             if let Some(subject) = check.reads.get(at - 1)
-                && !self.world.read_by_check(subject)
+                && !self.machine.check_finds_input_good(subject)
             {
                 bad.insert(subject.to_string());
             }
         }
         if let Some((name, old)) = stashed {
-            self.world.write_by_check(name, old.as_deref());
+            self.machine.write_file_as_check(name, old.as_deref());
         }
-        let cut = cut.or_else(|| self.wait_until(began + check.lasts, job));
+        let cut = cut.or_else(|| self.wait_unless_aborted(began + check.duration, job));
         let found = cut.is_none().then(|| bad.clone());
-        self.world.end_run(&check.name, self.process, run, found);
-        let duration_ms = millis(scheduler.now().saturating_sub(began));
+        self.machine
+            .end_simulated_check_run(&check.name, self.process, run, found);
+        let duration_ms = simulated_time_to_millis(scheduler.simulated_now().saturating_sub(began));
         if let Some(cause) = cut {
-            self.world.tell(format!("{} is cut: {cause:?}", check.name));
+            self.machine
+                .append_simulation_trace_line(format!("{} is cut: {cause:?}", check.name));
             let report =
                 VerifierReport::inconclusive_report(cause, Retryability::Yes, format!("run {run}"));
             return VerifierReport {
@@ -243,9 +256,9 @@ impl SimulatedSystem {
             true => Verdict::Pass,
             false => Verdict::Fail,
         };
-        self.world
-            .tell(format!("{} says {verdict:?} {bad:?}", check.name));
-        let findings: Vec<Finding> = bad.iter().map(|id| finding(id)).collect();
+        self.machine
+            .append_simulation_trace_line(format!("{} says {verdict:?} {bad:?}", check.name));
+        let findings: Vec<Finding> = bad.iter().map(|id| bad_input_finding(id)).collect();
         let report = VerifierReport::inconclusive_report(
             InconclusiveCause::Crash,
             Retryability::Yes,
@@ -263,8 +276,12 @@ impl SimulatedSystem {
     }
 
     /// Waits until then; says why it is cut before.
-    fn wait_until(&self, until: Time, job: &VerifierJob<'_>) -> Option<InconclusiveCause> {
-        let scheduler = &self.world.scheduler;
+    fn wait_unless_aborted(
+        &self,
+        until: VirtualTime,
+        job: &VerifierJob<'_>,
+    ) -> Option<InconclusiveCause> {
+        let scheduler = &self.machine.scheduler;
         loop {
             if job.cancelled.load(Ordering::Relaxed) {
                 return Some(InconclusiveCause::ReplyDeadline);
@@ -275,17 +292,17 @@ impl SimulatedSystem {
             {
                 return Some(InconclusiveCause::ReplyDeadline);
             }
-            let left = until.saturating_sub(scheduler.now());
+            let left = until.saturating_sub(scheduler.simulated_now());
             if left.is_zero() {
                 return None;
             }
-            let tick = (left / 40).clamp(TICK, LONG_TICK);
-            scheduler.sleep(left.min(tick));
+            let tick = (left / 40).clamp(POLL_INTERVAL, LONG_POLL_INTERVAL);
+            scheduler.sleep_simulated_thread(left.min(tick));
         }
     }
 }
 
-fn finding(id: &str) -> Finding {
+fn bad_input_finding(id: &str) -> Finding {
     Finding {
         id: id.to_owned(),
         file: None,
@@ -296,6 +313,6 @@ fn finding(id: &str) -> Finding {
     }
 }
 
-fn millis(time: Time) -> u64 {
+fn simulated_time_to_millis(time: VirtualTime) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }

@@ -11,36 +11,36 @@ use std::time::Duration;
 use checkrein_core::digest::Digest;
 use checkrein_verifiers::file_system::{FileKind, FileStamp, FileStat, OpenFile, OpenFolder};
 
-use crate::plan::{CheckPlan, Plan, Subject};
-use crate::scheduler::{Process, Scheduler, Time};
+use crate::plan::{SimulatedCheck, SimulatedCheckInput, SimulationPlan};
+use crate::scheduler::{Scheduler, SimulatedProcessId, VirtualTime};
 
 /// The simulation begins at this time of the wall clock, in nanoseconds since 1970.
-const BEGINNING: i64 = 1_700_000_000_000_000_000;
+const EPOCH_NS: i64 = 1_700_000_000_000_000_000;
 /// So much of a file comes in one piece.
-const PIECE: usize = 4;
+const READ_PIECE: usize = 4;
 /// After so long what is written through a mapping shows in the stamp.
-const LATEST_SHOWN: Duration = Duration::from_secs(30);
+const MAPPED_WRITE_DELAY: Duration = Duration::from_secs(30);
 /// What the file system takes for each call, at most.
 const SLOWEST_CALL: u32 = 60;
 
 /// The machine.
 #[derive(Debug)]
-pub(crate) struct World {
+pub(crate) struct SimulatedOperatingSystem {
     /// Who runs, and when.
     pub(crate) scheduler: Arc<Scheduler>,
     /// Where the tree is.
     pub(crate) root: PathBuf,
     /// How coarse the clock of the file system is.
     tick: Duration,
-    checks: Vec<CheckPlan>,
+    checks: Vec<SimulatedCheck>,
     /// One that passes is enough.
     any_is_enough: bool,
-    state: Mutex<State>,
+    state: Mutex<SimulatedMachineState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
-    files: BTreeMap<PathBuf, File>,
+struct SimulatedMachineState {
+    files: BTreeMap<PathBuf, SimulatedFile>,
     inodes: u64,
     /// Versions of programs by name; an even one is good.
     programs: BTreeMap<String, u64>,
@@ -49,31 +49,31 @@ struct State {
     /// Changes that were made by whoever is no check.
     changes: u64,
     /// From when on all checks would pass, or would not.
-    passes: Vec<(Time, bool)>,
+    passes: Vec<(VirtualTime, bool)>,
     /// The same if all were well outside.
-    passes_but_outside: Vec<(Time, bool)>,
+    passes_but_outside: Vec<(VirtualTime, bool)>,
     /// Which checks are running, by whom.
-    running: Vec<(String, Process)>,
+    running: Vec<(String, SimulatedProcessId)>,
     /// How often each process has begun to read the tree, and when it did last.
-    looks: BTreeMap<Process, (u32, Time)>,
+    tree_reads: BTreeMap<SimulatedProcessId, (u32, VirtualTime)>,
     /// How often each process has run each check.
-    runs: BTreeMap<(Process, String), u32>,
+    runs: BTreeMap<(SimulatedProcessId, String), u32>,
     /// Findings by the run that made them.
-    findings: BTreeMap<u64, Finished>,
+    findings: BTreeMap<u64, SimulatedFinishedCheckRun>,
     /// How much had been changed when each run began.
-    begun: BTreeMap<u64, (Time, u64)>,
+    begun: BTreeMap<u64, (VirtualTime, u64)>,
     /// When the newest run of each check began, by the wall clock.
     newest_began_ns: BTreeMap<String, i64>,
     /// Who holds which claim, and from when on it is free after its holder was killed.
-    claims: BTreeMap<Digest, Process>,
-    story: Vec<(Time, String)>,
+    claims: BTreeMap<Digest, SimulatedProcessId>,
+    story: Vec<(VirtualTime, String)>,
     violations: Vec<String>,
     /// By how much the wall clock is ahead of the virtual time, since the beginning.
     clock_ahead_ns: i64,
     /// How many have Checkrein switched off.
     off_by: u32,
     /// Calls that changed what is outside, by their sessions: when they began, and when they were reported.
-    outside_calls: Vec<(String, Time, Option<Time>)>,
+    outside_calls: Vec<(String, VirtualTime, Option<VirtualTime>)>,
     /// How often a person sealed, or a call was made while it was off: what passed before is asked anew.
     renewals: u64,
     /// Hooks at work that count one.
@@ -82,38 +82,38 @@ struct State {
 
 /// A run that was not cut.
 #[derive(Debug, Clone)]
-struct Finished {
+struct SimulatedFinishedCheckRun {
     check: String,
     findings: BTreeSet<String>,
-    ended: Time,
+    ended: VirtualTime,
 }
 
 #[derive(Debug, Clone)]
-struct File {
+struct SimulatedFile {
     content: Vec<u8>,
     inode: u64,
     /// When it was written last so that its stamp shows it.
-    changed: Time,
+    changed: VirtualTime,
     stamp_ns: i64,
 }
 
 /// When a file is written: in virtual time, and by its stamp.
 #[derive(Debug, Clone, Copy)]
-struct When {
-    changed: Time,
+struct SimulatedWriteTimestamps {
+    changed: VirtualTime,
     stamp_ns: i64,
 }
 
-impl When {
-    const BEGINNING: Self = Self {
-        changed: Time::ZERO,
-        stamp_ns: BEGINNING,
+impl SimulatedWriteTimestamps {
+    const START: Self = Self {
+        changed: VirtualTime::ZERO,
+        stamp_ns: EPOCH_NS,
     };
 }
 
-impl World {
+impl SimulatedOperatingSystem {
     /// One with the checks of this plan; all that they read is good.
-    pub(crate) fn new(scheduler: Arc<Scheduler>, root: &Path, plan: &Plan) -> Arc<Self> {
+    pub(crate) fn new(scheduler: Arc<Scheduler>, root: &Path, plan: &SimulationPlan) -> Arc<Self> {
         let checks = &plan.checks;
         let world = Self {
             scheduler,
@@ -123,65 +123,82 @@ impl World {
             any_is_enough: plan.any_is_enough,
             state: Mutex::default(),
         };
-        let ignored = crate::run::IGNORED;
-        world.state().write(
+        let ignored = crate::run::IGNORE_RULES;
+        world.lock_simulated_machine_state().write_simulated_file(
             &root.join(".gitignore"),
             ignored.as_bytes(),
-            When::BEGINNING,
+            SimulatedWriteTimestamps::START,
         );
         for subject in checks.iter().flat_map(|check| &check.reads) {
-            world
-                .state()
-                .set(&world.root, subject, true, When::BEGINNING);
+            world.lock_simulated_machine_state().set_check_input_state(
+                &world.root,
+                subject,
+                true,
+                SimulatedWriteTimestamps::START,
+            );
         }
-        world.note_passes();
+        world.record_simulated_checks_passing();
         Arc::new(world)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn lock_simulated_machine_state(&self) -> MutexGuard<'_, SimulatedMachineState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Now, and what is written into stamps.
-    fn stamp_time(&self) -> When {
-        let (changed, wall_ns) = (self.scheduler.now(), self.wall_ns());
+    fn simulated_file_stamp_time(&self) -> SimulatedWriteTimestamps {
+        let (changed, wall_ns) = (self.scheduler.simulated_now(), self.simulated_wall_ns());
         let tick = i64::try_from(self.tick.as_nanos()).unwrap_or(1).max(1);
         let stamp_ns = wall_ns - wall_ns % tick;
-        When { changed, stamp_ns }
+        SimulatedWriteTimestamps { changed, stamp_ns }
     }
 
-    fn did(&self) {
-        let took = self.scheduler.random(SLOWEST_CALL);
-        self.scheduler.did(Duration::from_micros(u64::from(took)));
+    fn advance_simulated_call_time(&self) {
+        let took = self.scheduler.random_below(SLOWEST_CALL);
+        self.scheduler
+            .spend_virtual_time(Duration::from_micros(u64::from(took)));
     }
 
     /// Somebody who is no check makes it good or bad.
-    pub(crate) fn change(&self, subject: &Subject, good: bool, who: &str) {
-        let stamp = self.stamp_time();
-        let mut state = self.state();
-        state.set(&self.root, subject, good, stamp);
+    pub(crate) fn make_check_input_good_or_bad(
+        &self,
+        subject: &SimulatedCheckInput,
+        good: bool,
+        who: &str,
+    ) {
+        let stamp = self.simulated_file_stamp_time();
+        let mut state = self.lock_simulated_machine_state();
+        state.set_check_input_state(&self.root, subject, good, stamp);
         state.changes += 1;
         drop(state);
-        self.note_passes();
-        self.tell(format!("{who} makes {subject} {}", word(good)));
-        self.did();
+        self.record_simulated_checks_passing();
+        self.append_simulation_trace_line(format!(
+            "{who} makes {subject} {}",
+            good_or_bad_word(good)
+        ));
+        self.advance_simulated_call_time();
     }
 
     /// The same to a file through a mapping: its stamp stays, unless it is as old as a page that is written
     /// through a mapping may be before it shows.
-    pub(crate) fn change_mapped(&self, subject: &Subject, good: bool, who: &str) {
-        let stamp = self.stamp_time();
-        let mut state = self.state();
+    pub(crate) fn change_simulated_file_through_mmap(
+        &self,
+        subject: &SimulatedCheckInput,
+        good: bool,
+        who: &str,
+    ) {
+        let stamp = self.simulated_file_stamp_time();
+        let mut state = self.lock_simulated_machine_state();
         let old = match subject {
-            Subject::File(name) => {
+            SimulatedCheckInput::File(name) => {
                 let file = state.files.get(&self.root.join(name));
-                let is_recent = |age: Duration| age < LATEST_SHOWN;
+                let is_recent = |age: Duration| age < MAPPED_WRITE_DELAY;
                 let file = file.filter(|f| is_recent(stamp.changed.saturating_sub(f.changed)));
                 file.map(|file| (self.root.join(name), file.changed, file.stamp_ns))
             }
-            Subject::Program(_) | Subject::Outside => None,
+            SimulatedCheckInput::Program(_) | SimulatedCheckInput::Outside => None,
         };
-        state.set(&self.root, subject, good, stamp);
+        state.set_check_input_state(&self.root, subject, good, stamp);
         if let Some((path, changed, stamp_ns)) = old
             && let Some(file) = state.files.get_mut(&path)
         {
@@ -189,65 +206,73 @@ impl World {
         }
         state.changes += 1;
         drop(state);
-        self.note_passes();
-        self.tell(format!(
+        self.record_simulated_checks_passing();
+        self.append_simulation_trace_line(format!(
             "{who} makes {subject} {} through a mapping",
-            word(good)
+            good_or_bad_word(good)
         ));
-        self.did();
+        self.advance_simulated_call_time();
     }
 
     /// A check writes what it wants; `None` removes it.
-    pub(crate) fn write_by_check(&self, name: &str, content: Option<&[u8]>) {
-        let stamp = self.stamp_time();
+    pub(crate) fn write_file_as_check(&self, name: &str, content: Option<&[u8]>) {
+        let stamp = self.simulated_file_stamp_time();
         let path = self.root.join(name);
-        let mut state = self.state();
+        let mut state = self.lock_simulated_machine_state();
         match content {
-            Some(content) => state.write(&path, content, stamp),
+            Some(content) => state.write_simulated_file(&path, content, stamp),
             None => {
                 state.files.remove(&path);
             }
         }
         drop(state);
-        self.note_passes();
-        self.did();
+        self.record_simulated_checks_passing();
+        self.advance_simulated_call_time();
     }
 
     /// What a check reads there.
-    pub(crate) fn read_by_check(&self, subject: &Subject) -> bool {
-        let good = self.state().is_good(&self.root, subject);
-        self.did();
+    pub(crate) fn check_finds_input_good(&self, subject: &SimulatedCheckInput) -> bool {
+        let good = self
+            .lock_simulated_machine_state()
+            .is_simulated_check_input_good(&self.root, subject);
+        self.advance_simulated_call_time();
         good
     }
 
     /// Content of a file.
-    pub(crate) fn content(&self, name: &str) -> Option<Vec<u8>> {
-        let state = self.state();
+    pub(crate) fn simulated_file_content(&self, name: &str) -> Option<Vec<u8>> {
+        let state = self.lock_simulated_machine_state();
         let file = state.files.get(&self.root.join(name))?;
         Some(file.content.clone())
     }
 
     /// The version of a program, if there is one of that name.
-    pub(crate) fn program(&self, name: &str) -> Option<u64> {
-        self.state().programs.get(name).copied()
+    pub(crate) fn simulated_program_version(&self, name: &str) -> Option<u64> {
+        self.lock_simulated_machine_state()
+            .programs
+            .get(name)
+            .copied()
     }
 
     /// How often whoever is no check changed something.
-    pub(crate) fn changes(&self) -> u64 {
-        self.state().changes
+    pub(crate) fn non_check_change_count(&self) -> u64 {
+        self.lock_simulated_machine_state().changes
     }
 
-    fn note_passes(&self) {
-        let now = self.scheduler.now();
-        let mut state = self.state();
-        let passes = self.passes(|subject| state.is_good(&self.root, subject));
-        let but_outside = self
-            .passes(|subject| *subject == Subject::Outside || state.is_good(&self.root, subject));
-        note(&mut state.passes, now, passes);
-        note(&mut state.passes_but_outside, now, but_outside);
+    fn record_simulated_checks_passing(&self) {
+        let now = self.scheduler.simulated_now();
+        let mut state = self.lock_simulated_machine_state();
+        let passes = self
+            .checks_would_pass(|subject| state.is_simulated_check_input_good(&self.root, subject));
+        let but_outside = self.checks_would_pass(|subject| {
+            *subject == SimulatedCheckInput::Outside
+                || state.is_simulated_check_input_good(&self.root, subject)
+        });
+        record_check_pass_change(&mut state.passes, now, passes);
+        record_check_pass_change(&mut state.passes_but_outside, now, but_outside);
     }
 
-    fn passes(&self, is_good: impl Fn(&Subject) -> bool) -> bool {
+    fn checks_would_pass(&self, is_good: impl Fn(&SimulatedCheckInput) -> bool) -> bool {
         let mut passing = self
             .checks
             .iter()
@@ -259,24 +284,33 @@ impl World {
     }
 
     /// Whether all checks would have passed at some moment of this span, were all well outside.
-    pub(crate) fn passed_but_outside_within(&self, from: Time, to: Time) -> bool {
-        any_within(&self.state().passes_but_outside, from, to, true)
+    pub(crate) fn checks_pass_but_for_outside(&self, from: VirtualTime, to: VirtualTime) -> bool {
+        had_wanted_state_within(
+            &self.lock_simulated_machine_state().passes_but_outside,
+            from,
+            to,
+            true,
+        )
     }
 
     /// Whether all checks would have passed at some moment of this span.
-    pub(crate) fn passed_within(&self, from: Time, to: Time) -> bool {
-        any_within(&self.state().passes, from, to, true)
+    pub(crate) fn checks_would_pass_within_span(&self, from: VirtualTime, to: VirtualTime) -> bool {
+        had_wanted_state_within(&self.lock_simulated_machine_state().passes, from, to, true)
     }
 
     /// Whether some check would have failed at some moment of this span.
-    pub(crate) fn failed_within(&self, from: Time, to: Time) -> bool {
-        any_within(&self.state().passes, from, to, false)
+    pub(crate) fn would_check_fail_within_span(&self, from: VirtualTime, to: VirtualTime) -> bool {
+        had_wanted_state_within(&self.lock_simulated_machine_state().passes, from, to, false)
     }
 
     /// A check begins; the number is this run's.
-    pub(crate) fn begin_run(&self, check: &str, process: Process) -> u64 {
-        let wall_ns = self.wall_ns();
-        let mut state = self.state();
+    pub(crate) fn begin_simulated_check_run(
+        &self,
+        check: &str,
+        process: SimulatedProcessId,
+    ) -> u64 {
+        let wall_ns = self.simulated_wall_ns();
+        let mut state = self.lock_simulated_machine_state();
         if let Some((_, other)) = state.running.iter().find(|(name, _)| name == check) {
             let other = *other;
             state.violations.push(format!(
@@ -286,23 +320,23 @@ impl World {
         state.running.push((check.to_owned(), process));
         *state.runs.entry((process, check.to_owned())).or_default() += 1;
         let run = u64::from(state.runs.values().sum::<u32>());
-        let begun = (self.scheduler.now(), state.changes);
+        let begun = (self.scheduler.simulated_now(), state.changes);
         state.begun.insert(run, begun);
         state.newest_began_ns.insert(check.to_owned(), wall_ns);
         drop(state);
-        self.tell(format!("{process:?} runs {check}"));
+        self.append_simulation_trace_line(format!("{process:?} runs {check}"));
         run
     }
 
     /// It ends, with these findings unless it was cut.
-    pub(crate) fn end_run(
+    pub(crate) fn end_simulated_check_run(
         &self,
         check: &str,
-        process: Process,
+        process: SimulatedProcessId,
         run: u64,
         findings: Option<BTreeSet<String>>,
     ) {
-        let mut state = self.state();
+        let mut state = self.lock_simulated_machine_state();
         let found = state
             .running
             .iter()
@@ -310,9 +344,9 @@ impl World {
         if let Some(found) = found {
             state.running.remove(found);
         }
-        let now = self.scheduler.now();
+        let now = self.scheduler.simulated_now();
         if let Some(findings) = findings {
-            let finished = Finished {
+            let finished = SimulatedFinishedCheckRun {
                 check: check.to_owned(),
                 findings,
                 ended: now,
@@ -323,16 +357,22 @@ impl World {
 
     /// What a run of this check found. `None` if it did not run, or if a later one, since which nothing was
     /// changed, found something else before this time.
-    pub(crate) fn findings_of(&self, check: &str, run: u64, by: Time) -> Option<BTreeSet<String>> {
-        let state = self.state();
+    pub(crate) fn simulated_run_findings(
+        &self,
+        check: &str,
+        run: u64,
+        by: VirtualTime,
+    ) -> Option<BTreeSet<String>> {
+        let state = self.lock_simulated_machine_state();
         let told = state
             .findings
             .get(&run)
             .filter(|told| told.check == check)?;
-        let is_the_last_word = |(later, finished): (&u64, &Finished)| {
+        let is_the_last_word = |(later, finished): (&u64, &SimulatedFinishedCheckRun)| {
             let begun = state.begun.get(later);
-            let nothing_changed =
-                |(begun, changes): &(Time, u64)| *begun >= told.ended && *changes == state.changes;
+            let nothing_changed = |(begun, changes): &(VirtualTime, u64)| {
+                *begun >= told.ended && *changes == state.changes
+            };
             finished.check == check
                 && finished.ended <= by
                 && finished.findings != told.findings
@@ -343,31 +383,45 @@ impl World {
     }
 
     /// When the newest run of a check began, by the wall clock.
-    pub(crate) fn newest_began_ns(&self, check: &str) -> Option<i64> {
-        self.state().newest_began_ns.get(check).copied()
+    pub(crate) fn newest_check_run_start_ns(&self, check: &str) -> Option<i64> {
+        self.lock_simulated_machine_state()
+            .newest_began_ns
+            .get(check)
+            .copied()
     }
 
     /// Whether any check is running.
-    pub(crate) fn is_anything_running(&self) -> bool {
-        !self.state().running.is_empty()
+    pub(crate) fn is_any_check_running(&self) -> bool {
+        !self.lock_simulated_machine_state().running.is_empty()
     }
 
     /// How often this process has run this check.
-    pub(crate) fn runs_of(&self, process: Process, check: &str) -> u32 {
-        let state = self.state();
+    pub(crate) fn simulated_check_run_count(
+        &self,
+        process: SimulatedProcessId,
+        check: &str,
+    ) -> u32 {
+        let state = self.lock_simulated_machine_state();
         let runs = state.runs.get(&(process, check.to_owned()));
         runs.copied().unwrap_or(0)
     }
 
     /// How often this process has begun to read the tree, and when it did last.
-    pub(crate) fn looks_of(&self, process: Process) -> (u32, Time) {
-        let state = self.state();
-        state.looks.get(&process).copied().unwrap_or_default()
+    pub(crate) fn tree_read_count_of_process(
+        &self,
+        process: SimulatedProcessId,
+    ) -> (u32, VirtualTime) {
+        let state = self.lock_simulated_machine_state();
+        state.tree_reads.get(&process).copied().unwrap_or_default()
     }
 
     /// Takes a claim for a process, if nobody has it.
-    pub(crate) fn claim(&self, key: &Digest, process: Process) -> bool {
-        let mut state = self.state();
+    pub(crate) fn try_claim_check_for_process(
+        &self,
+        key: &Digest,
+        process: SimulatedProcessId,
+    ) -> bool {
+        let mut state = self.lock_simulated_machine_state();
         let is_free = !state.claims.contains_key(key);
         if is_free {
             state.claims.insert(*key, process);
@@ -376,111 +430,124 @@ impl World {
     }
 
     /// Gives a claim back.
-    pub(crate) fn give_back(&self, key: &Digest, process: Process) {
-        let mut state = self.state();
+    pub(crate) fn release_check_claim(&self, key: &Digest, process: SimulatedProcessId) {
+        let mut state = self.lock_simulated_machine_state();
         if state.claims.get(key) == Some(&process) {
             state.claims.remove(key);
         }
     }
 
     /// Frees all claims of a process that is gone.
-    pub(crate) fn free_claims(&self, process: Process) {
-        self.state().claims.retain(|_, by| *by != process);
+    pub(crate) fn release_process_claims(&self, process: SimulatedProcessId) {
+        self.lock_simulated_machine_state()
+            .claims
+            .retain(|_, by| *by != process);
     }
 
     /// Ends the runs of a process that is gone.
-    pub(crate) fn forget_runs(&self, process: Process) {
-        self.state().running.retain(|(_, by)| *by != process);
+    pub(crate) fn drop_check_runs_of_process(&self, process: SimulatedProcessId) {
+        self.lock_simulated_machine_state()
+            .running
+            .retain(|(_, by)| *by != process);
     }
 
     /// Adds a line to the story.
-    pub(crate) fn tell(&self, line: impl Into<String>) {
-        let now = self.scheduler.now();
-        self.state().story.push((now, line.into()));
+    pub(crate) fn append_simulation_trace_line(&self, line: impl Into<String>) {
+        let now = self.scheduler.simulated_now();
+        self.lock_simulated_machine_state()
+            .story
+            .push((now, line.into()));
     }
 
     /// Something happened that must not.
-    pub(crate) fn violation(&self, what: impl Into<String>) {
+    pub(crate) fn record_simulation_violation(&self, what: impl Into<String>) {
         let what = what.into();
-        self.tell(format!("VIOLATION: {what}"));
-        self.state().violations.push(what);
+        self.append_simulation_trace_line(format!("VIOLATION: {what}"));
+        self.lock_simulated_machine_state().violations.push(what);
     }
 
     /// What must not have happened.
-    pub(crate) fn violations(&self) -> Vec<String> {
-        self.state().violations.clone()
+    pub(crate) fn simulation_violations(&self) -> Vec<String> {
+        self.lock_simulated_machine_state().violations.clone()
     }
 
     /// What happened.
-    pub(crate) fn story(&self) -> Vec<(Time, String)> {
-        self.state().story.clone()
+    pub(crate) fn simulation_story(&self) -> Vec<(VirtualTime, String)> {
+        self.lock_simulated_machine_state().story.clone()
     }
 
-    pub(crate) fn wall_ns(&self) -> i64 {
-        let ahead = self.state().clock_ahead_ns;
-        BEGINNING + nanoseconds(self.scheduler.now()) + ahead
+    pub(crate) fn simulated_wall_ns(&self) -> i64 {
+        let ahead = self.lock_simulated_machine_state().clock_ahead_ns;
+        EPOCH_NS + simulated_time_to_nanos(self.scheduler.simulated_now()) + ahead
     }
 
     /// The machine sleeps for so long: the wall clock goes on meanwhile and nothing else does. What was written
     /// through a mapping is on the disk by then, and the next such write shows.
-    pub(crate) fn sleep(&self, span: Duration) {
-        self.tell(format!("the machine sleeps for {span:?}"));
-        let mut state = self.state();
-        state.clock_ahead_ns += nanoseconds(span);
+    pub(crate) fn suspend_machine(&self, span: Duration) {
+        self.append_simulation_trace_line(format!("the machine sleeps for {span:?}"));
+        let mut state = self.lock_simulated_machine_state();
+        state.clock_ahead_ns += simulated_time_to_nanos(span);
         for file in state.files.values_mut() {
-            file.changed = file.changed.saturating_sub(LATEST_SHOWN);
+            file.changed = file.changed.saturating_sub(MAPPED_WRITE_DELAY);
         }
         drop(state);
-        self.did();
+        self.advance_simulated_call_time();
     }
 
     /// The wall clock was ahead by so much, and is put right.
-    pub(crate) fn put_clock_back(&self, span: Duration) {
-        self.tell(format!("the clock is put back by {span:?}"));
-        self.state().clock_ahead_ns -= nanoseconds(span);
-        self.did();
+    pub(crate) fn set_clock_back(&self, span: Duration) {
+        self.append_simulation_trace_line(format!("the clock is put back by {span:?}"));
+        self.lock_simulated_machine_state().clock_ahead_ns -= simulated_time_to_nanos(span);
+        self.advance_simulated_call_time();
     }
 
     /// Whether a person has switched Checkrein off.
-    pub(crate) fn is_off(&self) -> bool {
-        self.state().off_by > 0
+    pub(crate) fn is_checkrein_off(&self) -> bool {
+        self.lock_simulated_machine_state().off_by > 0
     }
 
     /// Switches it off, or on again unless somebody else wants it off.
-    pub(crate) fn switch(&self, is_off: bool) {
-        self.tell(format!(
+    pub(crate) fn set_simulated_checkrein_off(&self, is_off: bool) {
+        self.append_simulation_trace_line(format!(
             "a person switches {}",
             if is_off { "off" } else { "on" }
         ));
-        let mut state = self.state();
+        let mut state = self.lock_simulated_machine_state();
         state.off_by = match is_off {
             true => state.off_by + 1,
             false => state.off_by.saturating_sub(1),
         };
         drop(state);
-        self.did();
+        self.advance_simulated_call_time();
     }
 
     /// A session calls what changes the outside.
-    pub(crate) fn begin_outside_call(&self, session: &str) {
-        let now = self.scheduler.now();
-        let mut state = self.state();
+    pub(crate) fn begin_simulated_outside_call(&self, session: &str) {
+        let now = self.scheduler.simulated_now();
+        let mut state = self.lock_simulated_machine_state();
         state.outside_calls.push((session.to_owned(), now, None));
     }
 
     /// Whatever this session has called has done its work.
-    pub(crate) fn end_outside_calls(&self, session: &str) {
-        let now = self.scheduler.now();
-        let mut state = self.state();
-        let own = |call: &&mut (String, Time, Option<Time>)| call.0 == session && call.2.is_none();
+    pub(crate) fn end_simulated_outside_acts(&self, session: &str) {
+        let now = self.scheduler.simulated_now();
+        let mut state = self.lock_simulated_machine_state();
+        let own = |call: &&mut (String, VirtualTime, Option<VirtualTime>)| {
+            call.0 == session && call.2.is_none()
+        };
         for call in state.outside_calls.iter_mut().filter(own) {
             call.2 = Some(now);
         }
     }
 
     /// Whether another session's call that changes the outside was under way in this span.
-    pub(crate) fn is_call_under_way(&self, other_than: &str, from: Time, to: Time) -> bool {
-        let state = self.state();
+    pub(crate) fn is_other_session_act_under_way(
+        &self,
+        other_than: &str,
+        from: VirtualTime,
+        to: VirtualTime,
+    ) -> bool {
+        let state = self.lock_simulated_machine_state();
         let mut calls = state.outside_calls.iter();
         calls.any(|(session, begin, end)| {
             session != other_than && *begin < to && end.is_none_or(|end| end > from)
@@ -488,63 +555,67 @@ impl World {
     }
 
     /// Whatever passed before is asked anew.
-    pub(crate) fn renew(&self) {
-        self.state().renewals += 1;
+    pub(crate) fn invalidate_simulated_check_passes(&self) {
+        self.lock_simulated_machine_state().renewals += 1;
     }
 
     /// A hook counts an act from here on.
     pub(crate) fn begin_counting_act(&self) {
-        self.state().acts_being_counted += 1;
+        self.lock_simulated_machine_state().acts_being_counted += 1;
     }
 
     /// It has, or nobody knows.
     pub(crate) fn end_counting_act(&self) {
-        let mut state = self.state();
+        let mut state = self.lock_simulated_machine_state();
         state.acts_being_counted -= 1;
         state.renewals += 1;
     }
 
     pub(crate) fn is_act_being_counted(&self) -> bool {
-        self.state().acts_being_counted > 0
+        self.lock_simulated_machine_state().acts_being_counted > 0
     }
 
     /// How often that was so.
-    pub(crate) fn renewals(&self) -> u64 {
-        self.state().renewals
+    pub(crate) fn evidence_invalidation_count(&self) -> u64 {
+        self.lock_simulated_machine_state().renewals
     }
 
     /// Which of these processes run a check.
-    pub(crate) fn running_by(&self, processes: &[Process]) -> Vec<Process> {
-        let state = self.state();
+    pub(crate) fn simulated_processes_running_checks(
+        &self,
+        processes: &[SimulatedProcessId],
+    ) -> Vec<SimulatedProcessId> {
+        let state = self.lock_simulated_machine_state();
         let running = state.running.iter().map(|(_, by)| *by);
         running.filter(|by| processes.contains(by)).collect()
     }
 
-    pub(crate) fn stat(&self, path: &Path) -> io::Result<FileStat> {
-        self.did();
-        self.state().stat(path)
+    pub(crate) fn stat_simulated_path(&self, path: &Path) -> io::Result<FileStat> {
+        self.advance_simulated_call_time();
+        self.lock_simulated_machine_state()
+            .stat_simulated_path(path)
     }
 
-    pub(crate) fn open_folder(
+    pub(crate) fn open_simulated_folder(
         self: &Arc<Self>,
         path: &Path,
-        process: Process,
+        process: SimulatedProcessId,
     ) -> io::Result<Box<dyn OpenFolder>> {
         if path == self.root {
-            let now = self.scheduler.now();
-            let mut state = self.state();
-            let looks = state.looks.entry(process).or_default();
+            let now = self.scheduler.simulated_now();
+            let mut state = self.lock_simulated_machine_state();
+            let looks = state.tree_reads.entry(process).or_default();
             *looks = (looks.0 + 1, now);
             state
                 .story
                 .push((now, format!("{process:?} reads the tree")));
         }
-        self.did();
-        let state = self.state();
-        let is_folder = path == self.root || state.names_below(path).next().is_some();
+        self.advance_simulated_call_time();
+        let state = self.lock_simulated_machine_state();
+        let is_folder = path == self.root || state.paths_below(path).next().is_some();
         drop(state);
         match is_folder {
-            true => Ok(Box::new(Folder {
+            true => Ok(Box::new(SimulatedOpenFolder {
                 world: Arc::clone(self),
                 path: path.to_owned(),
             })),
@@ -552,13 +623,16 @@ impl World {
         }
     }
 
-    pub(crate) fn open_file(self: &Arc<Self>, path: &Path) -> io::Result<Box<dyn OpenFile>> {
-        self.did();
-        let state = self.state();
+    pub(crate) fn open_simulated_file_to_read(
+        self: &Arc<Self>,
+        path: &Path,
+    ) -> io::Result<Box<dyn OpenFile>> {
+        self.advance_simulated_call_time();
+        let state = self.lock_simulated_machine_state();
         let file = state.files.get(path);
         let inode = file.ok_or(ErrorKind::NotFound)?.inode;
         drop(state);
-        Ok(Box::new(Opened {
+        Ok(Box::new(SimulatedOpenFile {
             world: Arc::clone(self),
             path: path.to_owned(),
             inode,
@@ -567,13 +641,18 @@ impl World {
     }
 }
 
-fn note(all: &mut Vec<(Time, bool)>, now: Time, passes: bool) {
+fn record_check_pass_change(all: &mut Vec<(VirtualTime, bool)>, now: VirtualTime, passes: bool) {
     if all.last().is_none_or(|(_, last)| *last != passes) {
         all.push((now, passes));
     }
 }
 
-fn any_within(all: &[(Time, bool)], from: Time, to: Time, wanted: bool) -> bool {
+fn had_wanted_state_within(
+    all: &[(VirtualTime, bool)],
+    from: VirtualTime,
+    to: VirtualTime,
+    wanted: bool,
+) -> bool {
     let mut at_start = None;
     for (since, passes) in all {
         if *since <= from {
@@ -585,8 +664,13 @@ fn any_within(all: &[(Time, bool)], from: Time, to: Time, wanted: bool) -> bool 
     at_start == Some(wanted)
 }
 
-impl State {
-    fn write(&mut self, path: &Path, content: &[u8], when: When) {
+impl SimulatedMachineState {
+    fn write_simulated_file(
+        &mut self,
+        path: &Path,
+        content: &[u8],
+        when: SimulatedWriteTimestamps,
+    ) {
         let inode = match self.files.get(path) {
             Some(file) => file.inode,
             None => {
@@ -597,7 +681,7 @@ impl State {
         let content = content.to_vec();
         self.files.insert(
             path.to_owned(),
-            File {
+            SimulatedFile {
                 content,
                 inode,
                 changed: when.changed,
@@ -606,41 +690,49 @@ impl State {
         );
     }
 
-    fn set(&mut self, root: &Path, subject: &Subject, good: bool, stamp: When) {
+    fn set_check_input_state(
+        &mut self,
+        root: &Path,
+        subject: &SimulatedCheckInput,
+        good: bool,
+        stamp: SimulatedWriteTimestamps,
+    ) {
         // No two changes come to the same content but for the one that a stash brings back.
         let next = |version: u64| (version | 1) + if good { 1 } else { 2 };
         match subject {
-            Subject::File(name) => {
+            SimulatedCheckInput::File(name) => {
                 self.inodes += 1;
-                let content = format!("{} {}", word(good), self.inodes);
-                self.write(&root.join(name), content.as_bytes(), stamp);
+                let content = format!("{} {}", good_or_bad_word(good), self.inodes);
+                self.write_simulated_file(&root.join(name), content.as_bytes(), stamp);
             }
-            Subject::Program(name) => {
+            SimulatedCheckInput::Program(name) => {
                 let version = self.programs.get(name).copied().unwrap_or(0);
                 self.programs.insert(name.clone(), next(version));
             }
-            Subject::Outside => self.outside = next(self.outside),
+            SimulatedCheckInput::Outside => self.outside = next(self.outside),
         }
     }
 
-    fn is_good(&self, root: &Path, subject: &Subject) -> bool {
+    fn is_simulated_check_input_good(&self, root: &Path, subject: &SimulatedCheckInput) -> bool {
         match subject {
-            Subject::File(name) => {
+            SimulatedCheckInput::File(name) => {
                 let file = self.files.get(&root.join(name));
                 file.is_some_and(|file| file.content.starts_with(b"good"))
             }
-            Subject::Program(name) => self.programs.get(name).is_some_and(|v| v % 2 == 0),
-            Subject::Outside => self.outside.is_multiple_of(2),
+            SimulatedCheckInput::Program(name) => {
+                self.programs.get(name).is_some_and(|v| v % 2 == 0)
+            }
+            SimulatedCheckInput::Outside => self.outside.is_multiple_of(2),
         }
     }
 
-    fn names_below(&self, folder: &Path) -> impl Iterator<Item = &Path> {
+    fn paths_below(&self, folder: &Path) -> impl Iterator<Item = &Path> {
         let paths = self.files.keys().map(PathBuf::as_path);
         let folder = folder.to_owned();
         paths.filter(move |path| path.starts_with(&folder) && *path != folder)
     }
 
-    fn stat(&self, path: &Path) -> io::Result<FileStat> {
+    fn stat_simulated_path(&self, path: &Path) -> io::Result<FileStat> {
         if let Some(file) = self.files.get(path) {
             let changed_ns = file.stamp_ns;
             return Ok(FileStat {
@@ -655,13 +747,13 @@ impl State {
                 },
             });
         }
-        match self.names_below(path).next() {
+        match self.paths_below(path).next() {
             Some(_) => Ok(FileStat {
                 kind: FileKind::Folder,
                 stamp: FileStamp {
                     size: 0,
-                    modified_ns: BEGINNING,
-                    changed_ns: BEGINNING,
+                    modified_ns: EPOCH_NS,
+                    changed_ns: EPOCH_NS,
                     device: 1,
                     inode: 0,
                     mode: 0o755,
@@ -672,27 +764,27 @@ impl State {
     }
 }
 
-fn nanoseconds(time: Time) -> i64 {
+fn simulated_time_to_nanos(time: VirtualTime) -> i64 {
     i64::try_from(time.as_nanos()).unwrap_or(i64::MAX)
 }
 
-fn word(good: bool) -> &'static str {
+fn good_or_bad_word(good: bool) -> &'static str {
     if good { "good" } else { "bad" }
 }
 
-struct Folder {
-    world: Arc<World>,
+struct SimulatedOpenFolder {
+    world: Arc<SimulatedOperatingSystem>,
     path: PathBuf,
 }
 
-impl OpenFolder for Folder {
+impl OpenFolder for SimulatedOpenFolder {
     fn for_each_folder_entry(
         &mut self,
         each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
     ) -> io::Result<()> {
-        let state = self.world.state();
+        let state = self.world.lock_simulated_machine_state();
         let mut entries = BTreeMap::new();
-        for path in state.names_below(&self.path) {
+        for path in state.paths_below(&self.path) {
             let Ok(below) = path.strip_prefix(&self.path) else {
                 continue;
             };
@@ -714,38 +806,38 @@ impl OpenFolder for Folder {
     }
 
     fn stat_folder_entry(&self, name: &OsStr) -> io::Result<FileStat> {
-        self.world.stat(&self.path.join(name))
+        self.world.stat_simulated_path(&self.path.join(name))
     }
 }
 
-struct Opened {
-    world: Arc<World>,
+struct SimulatedOpenFile {
+    world: Arc<SimulatedOperatingSystem>,
     path: PathBuf,
     inode: u64,
     at: usize,
 }
 
-impl Read for Opened {
+impl Read for SimulatedOpenFile {
     fn read(&mut self, block: &mut [u8]) -> io::Result<usize> {
-        let state = self.world.state();
+        let state = self.world.lock_simulated_machine_state();
         let file = state.files.get(&self.path);
         let Some(file) = file.filter(|file| file.inode == self.inode) else {
             return Ok(0);
         };
         let rest = file.content.get(self.at..).unwrap_or_default();
-        let length = rest.len().min(PIECE).min(block.len());
+        let length = rest.len().min(READ_PIECE).min(block.len());
         for (to, from) in block.iter_mut().zip(rest.iter().take(length)) {
             *to = *from;
         }
         self.at += length;
         drop(state);
-        self.world.did();
+        self.world.advance_simulated_call_time();
         Ok(length)
     }
 }
 
-impl OpenFile for Opened {
+impl OpenFile for SimulatedOpenFile {
     fn stat_open_file(&self) -> io::Result<FileStat> {
-        self.world.stat(&self.path)
+        self.world.stat_simulated_path(&self.path)
     }
 }
