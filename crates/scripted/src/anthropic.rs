@@ -6,50 +6,50 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::script::{Act, Asked, texts};
+use crate::script::{ScriptedModelAction, ScriptedModelRequest, join_strings_in_json_value};
 
 /// `None`: a side request, which offers no tools (a title, a summary).
-pub(crate) fn read(body: &Value) -> Option<Asked> {
-    let tools: Vec<String> = list(body, "tools")
+pub(crate) fn parse_anthropic_request(body: &Value) -> Option<ScriptedModelRequest> {
+    let tools: Vec<String> = array_field(body, "tools")
         .iter()
         .filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned))
         .collect();
     if tools.is_empty() {
         return None;
     }
-    let messages = list(body, "messages");
+    let messages = array_field(body, "messages");
     let spoken = messages
         .iter()
-        .rposition(|message| role(message) == "assistant")
+        .rposition(|message| message_role(message) == "assistant")
         .map_or(0, |at| at + 1);
     let first = messages
         .iter()
-        .position(|message| role(message) == "assistant")
+        .position(|message| message_role(message) == "assistant")
         .unwrap_or(messages.len());
     let content = |messages: &[Value]| {
         messages
             .iter()
             .filter_map(|message| message.get("content"))
-            .map(texts)
+            .map(join_strings_in_json_value)
             .collect::<Vec<_>>()
             .join("\n")
     };
-    Some(Asked {
+    Some(ScriptedModelRequest {
         number: 0,
-        opening: content(messages.get(..first).unwrap_or_default()),
-        whole: content(messages),
-        fresh: content(messages.get(spoken..).unwrap_or_default()),
+        opening_text: content(messages.get(..first).unwrap_or_default()),
+        full_text: content(messages),
+        new_text: content(messages.get(spoken..).unwrap_or_default()),
         tools,
     })
 }
 
-fn list<'a>(body: &'a Value, name: &str) -> &'a [Value] {
+fn array_field<'a>(body: &'a Value, name: &str) -> &'a [Value] {
     body.get(name)
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
 }
 
-fn role(message: &Value) -> &str {
+fn message_role(message: &Value) -> &str {
     message
         .get("role")
         .and_then(Value::as_str)
@@ -57,7 +57,7 @@ fn role(message: &Value) -> &str {
 }
 
 /// A part of a response.
-enum Block<'a> {
+enum ResponseBlock<'a> {
     Text(&'a str),
     Call {
         id: String,
@@ -67,21 +67,21 @@ enum Block<'a> {
 }
 
 /// The n-th response. `tokens` is what it claims to have cost. True: as a stream.
-pub(crate) fn reply(
+pub(crate) fn render_scripted_anthropic_reply(
     body: &Value,
     number: usize,
-    acts: &[Act],
+    acts: &[ScriptedModelAction],
     tokens: u64,
     repo: &Path,
 ) -> (bool, String) {
-    let blocks: Vec<Block<'_>> = acts
+    let blocks: Vec<ResponseBlock<'_>> = acts
         .iter()
         .enumerate()
-        .map(|(at, act)| block(act, format!("toolu_{number}_{at}"), repo))
+        .map(|(at, act)| scripted_content_block(act, format!("toolu_{number}_{at}"), repo))
         .collect();
     let calls = blocks
         .iter()
-        .any(|block| matches!(block, Block::Call { .. }));
+        .any(|block| matches!(block, ResponseBlock::Call { .. }));
     let stop_reason = if calls { "tool_use" } else { "end_turn" };
     let usage = |output: u64| {
         json!({
@@ -97,7 +97,7 @@ pub(crate) fn reply(
         })
     };
     if body.get("stream").and_then(Value::as_bool) != Some(true) {
-        let content: Vec<Value> = blocks.iter().map(whole).collect();
+        let content: Vec<Value> = blocks.iter().map(content_block_json).collect();
         let all = message(&content, Some(stop_reason), usage(tokens));
         return (false, all.to_string());
     }
@@ -111,7 +111,7 @@ pub(crate) fn reply(
         json!({ "type": "message_start", "message": message(&[], None, usage(1)) }),
     );
     for (index, block) in blocks.iter().enumerate() {
-        let (opening, delta) = parts(block);
+        let (opening, delta) = content_block_stream_parts(block);
         for (kind, name, value) in [
             ("content_block_start", "content_block", opening),
             ("content_block_delta", "delta", delta),
@@ -132,24 +132,28 @@ pub(crate) fn reply(
     (true, out)
 }
 
-fn block<'a>(act: &'a Act, id: String, repo: &Path) -> Block<'a> {
+fn scripted_content_block<'a>(
+    act: &'a ScriptedModelAction,
+    id: String,
+    repo: &Path,
+) -> ResponseBlock<'a> {
     let absolute = |path: &str| repo.join(path).display().to_string();
     let (name, input) = match act {
-        Act::Say(text) => return Block::Text(text),
-        Act::Shell(command) => (
+        ScriptedModelAction::Say(text) => return ResponseBlock::Text(text),
+        ScriptedModelAction::Shell(command) => (
             "Bash",
             json!({ "command": command, "description": "scripted" }),
         ),
-        Act::Write { path, text } => (
+        ScriptedModelAction::Write { path, text } => (
             "Write",
             json!({ "file_path": absolute(path), "content": text }),
         ),
-        Act::Replace { path, old, new } => (
+        ScriptedModelAction::Replace { path, old, new } => (
             "Edit",
             json!({ "file_path": absolute(path), "old_string": old, "new_string": new }),
         ),
-        Act::Read(path) => ("Read", json!({ "file_path": absolute(path) })),
-        Act::Delegate(prompt) => {
+        ScriptedModelAction::Read(path) => ("Read", json!({ "file_path": absolute(path) })),
+        ScriptedModelAction::Delegate(prompt) => {
             // In the background, which is the default, the main stop may come before its end.
             let input = json!({
                 "description": "scripted", "prompt": prompt,
@@ -157,28 +161,28 @@ fn block<'a>(act: &'a Act, id: String, repo: &Path) -> Block<'a> {
             });
             ("Agent", input)
         }
-        Act::Call { tool, input } => (tool.as_str(), input.clone()),
+        ScriptedModelAction::Call { tool, input } => (tool.as_str(), input.clone()),
     };
-    Block::Call { id, name, input }
+    ResponseBlock::Call { id, name, input }
 }
 
-fn whole(block: &Block<'_>) -> Value {
+fn content_block_json(block: &ResponseBlock<'_>) -> Value {
     match block {
-        Block::Text(text) => json!({ "type": "text", "text": text }),
-        Block::Call { id, name, input } => {
+        ResponseBlock::Text(text) => json!({ "type": "text", "text": text }),
+        ResponseBlock::Call { id, name, input } => {
             json!({ "type": "tool_use", "id": id, "name": name, "input": input })
         }
     }
 }
 
 /// As a stream has it: the empty block, then what fills it.
-fn parts(block: &Block<'_>) -> (Value, Value) {
+fn content_block_stream_parts(block: &ResponseBlock<'_>) -> (Value, Value) {
     match block {
-        Block::Text(text) => (
+        ResponseBlock::Text(text) => (
             json!({ "type": "text", "text": "" }),
             json!({ "type": "text_delta", "text": text }),
         ),
-        Block::Call { id, name, input } => (
+        ResponseBlock::Call { id, name, input } => (
             json!({ "type": "tool_use", "id": id, "name": name, "input": {} }),
             json!({ "type": "input_json_delta", "partial_json": input.to_string() }),
         ),
@@ -199,21 +203,21 @@ mod tests {
                 { "role": "user", "content": [{ "type": "text", "text": "not yet" }] },
             ],
         });
-        let asked = read(&body).unwrap();
+        let asked = parse_anthropic_request(&body).unwrap();
         assert_eq!(asked.tools, ["Bash"]);
-        assert_eq!(asked.opening, "the errand");
+        assert_eq!(asked.opening_text, "the errand");
         assert!(
-            asked.fresh.contains("not yet") && !asked.fresh.contains("errand"),
+            asked.new_text.contains("not yet") && !asked.new_text.contains("errand"),
             "{}",
-            asked.fresh
+            asked.new_text
         );
-        assert!(read(&json!({ "messages": [] })).is_none());
+        assert!(parse_anthropic_request(&json!({ "messages": [] })).is_none());
     }
 
     #[test]
     fn a_call_arrives_in_a_stream_with_its_cost_at_the_end() {
-        let acts = [Act::Shell("ls".to_owned())];
-        let (streamed, text) = reply(
+        let acts = [ScriptedModelAction::Shell("ls".to_owned())];
+        let (streamed, text) = render_scripted_anthropic_reply(
             &json!({ "stream": true, "model": "m" }),
             3,
             &acts,

@@ -6,16 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::http::{Request, Response, Server};
-use crate::script::texts;
+use crate::http::{HttpRequest, HttpResponse, LoopbackServer};
+use crate::script::join_strings_in_json_value;
 
 /// What it does.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Turn {
+pub enum CoderTurn {
     /// Says something and wants nothing done.
     Say(String),
     /// Says something that its output limit cuts.
-    Cut(String),
+    Truncated(String),
     /// Wants a tool used.
     Call {
         /// Which.
@@ -24,27 +24,27 @@ pub enum Turn {
         input: Value,
     },
     /// Is not there: an HTTP status.
-    Gone(u16),
+    Unavailable(u16),
 }
 
-impl Turn {
-    /// See [`Turn::Say`].
-    pub fn say(text: &str) -> Self {
+impl CoderTurn {
+    /// See [`CoderTurn::Say`].
+    pub fn scripted_text_turn(text: &str) -> Self {
         Self::Say(text.to_owned())
     }
 
     /// A call of the shell tool.
-    pub fn shell(command: &str) -> Self {
-        Self::call("shell", json!({ "command": command }))
+    pub fn shell_turn(command: &str) -> Self {
+        Self::scripted_tool_call_turn("shell", json!({ "command": command }))
     }
 
     /// A call of the patch tool.
-    pub fn patch(patch: &str) -> Self {
-        Self::call("apply_patch", json!({ "patch": patch }))
+    pub fn patch_turn(patch: &str) -> Self {
+        Self::scripted_tool_call_turn("apply_patch", json!({ "patch": patch }))
     }
 
     /// Any call.
-    pub fn call(tool: &str, input: Value) -> Self {
+    pub fn scripted_tool_call_turn(tool: &str, input: Value) -> Self {
         Self::Call {
             tool: tool.to_owned(),
             input,
@@ -54,21 +54,21 @@ impl Turn {
 
 /// A conversation, as far as it was had when the model is asked.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Heard {
+pub struct ScriptedCoderConversation {
     /// The model's own turns in it.
     pub turns: usize,
     /// What came since the last of them.
-    pub fresh: String,
+    pub new_text: String,
     /// All of it.
-    pub whole: String,
+    pub full_text: String,
 }
 
 /// What an answer is said to have cost: tokens read, and written.
-pub const USED: (u64, u64) = (1000, 700);
+pub const TURN_TOKENS: (u64, u64) = (1000, 700);
 
 /// The formats, with a provider of each: its name for a model, the variable of its address, what
 /// stands behind the address there, and the variable of its key.
-pub const WIRES: [(&str, &str, &str, &str); 5] = [
+pub const PROVIDER_ENTRIES: [(&str, &str, &str, &str); 5] = [
     (
         "anthropic/claude-sonnet-4-5",
         "ANTHROPIC_BASE_URL",
@@ -92,89 +92,106 @@ pub const WIRES: [(&str, &str, &str, &str); 5] = [
 ];
 
 /// Writes the n-th turn, which took so many tokens, as events.
-type Say = fn(&Turn, usize, u64) -> Vec<Value>;
-type Script = dyn Fn(&Heard) -> (Turn, u64) + Send + Sync;
+type TurnRenderer = fn(&CoderTurn, usize, u64) -> Vec<Value>;
+type ScriptedCoderFn = dyn Fn(&ScriptedCoderConversation) -> (CoderTurn, u64) + Send + Sync;
 
 /// A running coder.
 #[derive(Debug)]
-pub struct Coder {
-    server: Server,
-    heard: Arc<Mutex<Vec<Heard>>>,
+pub struct ScriptedCoderServer {
+    server: LoopbackServer,
+    heard: Arc<Mutex<Vec<ScriptedCoderConversation>>>,
 }
 
-impl Coder {
-    /// Every answer costs [`USED`].
-    pub fn start(script: impl Fn(&Heard) -> Turn + Send + Sync + 'static) -> std::io::Result<Self> {
-        Self::costing(move |heard| (script(heard), USED.1))
+impl ScriptedCoderServer {
+    /// Every answer costs [`TURN_TOKENS`].
+    pub fn start_server(
+        script: impl Fn(&ScriptedCoderConversation) -> CoderTurn + Send + Sync + 'static,
+    ) -> std::io::Result<Self> {
+        Self::start_with_scripted_token_counts(move |heard| (script(heard), TURN_TOKENS.1))
     }
 
     /// The script says as well how many tokens each answer takes.
-    pub fn costing(
-        script: impl Fn(&Heard) -> (Turn, u64) + Send + Sync + 'static,
+    pub fn start_with_scripted_token_counts(
+        script: impl Fn(&ScriptedCoderConversation) -> (CoderTurn, u64) + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        let heard = Arc::<Mutex<Vec<Heard>>>::default();
+        let heard = Arc::<Mutex<Vec<ScriptedCoderConversation>>>::default();
         let kept = Arc::clone(&heard);
-        let server = Server::start(move |request| answer(&request, &kept, &script))?;
+        let server = LoopbackServer::start_http_server(move |request| {
+            answer_model_request(&request, &kept, &script)
+        })?;
         Ok(Self { server, heard })
     }
 
     /// The n-th turn is the n-th of these; the last one is repeated for ever.
-    pub fn by_turns(turns: Vec<Turn>) -> std::io::Result<Self> {
-        Self::start(move |heard| nth(&turns, heard.turns))
+    pub fn start_with_scripted_turns(turns: Vec<CoderTurn>) -> std::io::Result<Self> {
+        Self::start_server(move |heard| nth_or_last_scripted_turn(&turns, heard.turns))
     }
 
     /// `http://127.0.0.1:PORT`.
-    pub fn base(&self) -> String {
-        self.server.base()
+    pub fn scripted_server_base_url(&self) -> String {
+        self.server.scripted_server_url()
     }
 
-    /// What a process needs in its environment to ask this model by the name of one of [`WIRES`].
-    pub fn environment(&self, name: &str) -> Vec<(&'static str, String)> {
-        let wire = WIRES.iter().find(|(known, ..)| *known == name);
+    /// What a process needs in its environment to ask this model by the name of one of [`PROVIDER_ENTRIES`].
+    pub fn scripted_model_environment(&self, name: &str) -> Vec<(&'static str, String)> {
+        let wire = PROVIDER_ENTRIES.iter().find(|(known, ..)| *known == name);
         wire.map_or_else(Vec::new, |(_, address, below, key)| {
             vec![
-                (*address, format!("{}{below}", self.base())),
+                (
+                    *address,
+                    format!("{}{below}", self.scripted_server_base_url()),
+                ),
                 (*key, "sk-scripted-0123456789".to_owned()),
             ]
         })
     }
 
     /// Every question so far, in order.
-    pub fn heard(&self) -> Vec<Heard> {
-        held(&self.heard).clone()
+    pub fn requests_to_scripted_coder(&self) -> Vec<ScriptedCoderConversation> {
+        lock_unpoisoned(&self.heard).clone()
     }
 }
 
 /// The n-th, or the last.
-pub fn nth(turns: &[Turn], n: usize) -> Turn {
+pub fn nth_or_last_scripted_turn(turns: &[CoderTurn], n: usize) -> CoderTurn {
     let last = turns.len().saturating_sub(1);
-    turns.get(n.min(last)).cloned().unwrap_or(Turn::Gone(500))
+    turns
+        .get(n.min(last))
+        .cloned()
+        .unwrap_or(CoderTurn::Unavailable(500))
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(request: &Request, kept: &Mutex<Vec<Heard>>, script: &Script) -> Response {
+fn answer_model_request(
+    request: &HttpRequest,
+    kept: &Mutex<Vec<ScriptedCoderConversation>>,
+    script: &ScriptedCoderFn,
+) -> HttpResponse {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let path = request.target.split('?').next().unwrap_or_default();
-    let (list, name, say): (&str, &str, Say) = if path.ends_with("/v1/messages") {
-        ("messages", "assistant", anthropic)
+    let (list, name, say): (&str, &str, TurnRenderer) = if path.ends_with("/v1/messages") {
+        ("messages", "assistant", build_anthropic_events)
     } else if path.ends_with("/responses") {
-        ("input", "assistant", responses)
+        ("input", "assistant", build_responses_events)
     } else if path.ends_with("/chat/completions") {
-        ("messages", "assistant", chat)
+        ("messages", "assistant", scripted_chat_events)
     } else if path.ends_with(":streamGenerateContent") {
-        ("contents", "model", gemini)
+        ("contents", "model", scripted_gemini_events)
     } else {
-        return Response::json(404, &json!({ "error": { "message": "not scripted" } }));
+        return HttpResponse::json_response(
+            404,
+            &json!({ "error": { "message": "not scripted" } }),
+        );
     };
-    let heard = heard(&body, list, name);
-    held(kept).push(heard.clone());
+    let heard = read_conversation_from_request(&body, list, name);
+    lock_unpoisoned(kept).push(heard.clone());
     let (turn, output) = script(&heard);
-    if let Turn::Gone(status) = turn {
+    if let CoderTurn::Unavailable(status) = turn {
         let error = json!({ "error": { "message": "so it is written", "type": "scripted" } });
-        return Response::json(status, &error);
+        return HttpResponse::json_response(status, &error);
     }
     let events = say(&turn, heard.turns, output);
     let lines: String = events
@@ -184,13 +201,17 @@ fn answer(request: &Request, kept: &Mutex<Vec<Heard>>, script: &Script) -> Respo
             None => format!("data: {event}\n\n"),
         })
         .collect();
-    Response::events(match path.ends_with("/chat/completions") {
+    HttpResponse::event_stream_response(match path.ends_with("/chat/completions") {
         true => lines + "data: [DONE]\n\n",
         false => lines,
     })
 }
 
-fn heard(body: &Value, list: &str, name: &str) -> Heard {
+fn read_conversation_from_request(
+    body: &Value,
+    list: &str,
+    name: &str,
+) -> ScriptedCoderConversation {
     let items = body.get(list).and_then(Value::as_array);
     let items = items.map_or(&[][..], Vec::as_slice);
     let own = |item: &Value| {
@@ -198,36 +219,42 @@ fn heard(body: &Value, list: &str, name: &str) -> Heard {
             || item.get("type").and_then(Value::as_str) == Some("function_call")
     };
     let last = items.iter().rposition(own).map_or(0, |at| at + 1);
-    let text = |items: &[Value]| items.iter().map(texts).collect::<Vec<_>>().join("\n");
-    Heard {
+    let text = |items: &[Value]| {
+        items
+            .iter()
+            .map(join_strings_in_json_value)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    ScriptedCoderConversation {
         turns: items.iter().filter(|item| own(item)).count(),
-        fresh: text(items.get(last..).unwrap_or_default()),
-        whole: text(items),
+        new_text: text(items.get(last..).unwrap_or_default()),
+        full_text: text(items),
     }
 }
 
-fn anthropic(turn: &Turn, n: usize, output: u64) -> Vec<Value> {
+fn build_anthropic_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
     let (empty, delta, stop) = match turn {
-        Turn::Call { tool, input } => (
+        CoderTurn::Call { tool, input } => (
             json!({ "type": "tool_use", "id": format!("toolu_{n}"), "name": tool, "input": {} }),
             json!({ "type": "input_json_delta", "partial_json": input.to_string() }),
             "tool_use",
         ),
-        Turn::Say(text) | Turn::Cut(text) => (
+        CoderTurn::Say(text) | CoderTurn::Truncated(text) => (
             json!({ "type": "text", "text": "" }),
             json!({ "type": "text_delta", "text": text }),
-            if matches!(turn, Turn::Cut(_)) {
+            if matches!(turn, CoderTurn::Truncated(_)) {
                 "max_tokens"
             } else {
                 "end_turn"
             },
         ),
-        Turn::Gone(_) => return Vec::new(),
+        CoderTurn::Unavailable(_) => return Vec::new(),
     };
     vec![
         json!({ "type": "message_start", "message": {
             "id": format!("msg_{n}"), "type": "message", "role": "assistant", "content": [],
-            "stop_reason": null, "usage": { "input_tokens": USED.0, "output_tokens": 1 } } }),
+            "stop_reason": null, "usage": { "input_tokens": TURN_TOKENS.0, "output_tokens": 1 } } }),
         json!({ "type": "content_block_start", "index": 0, "content_block": empty }),
         json!({ "type": "content_block_delta", "index": 0, "delta": delta }),
         json!({ "type": "content_block_stop", "index": 0 }),
@@ -237,18 +264,18 @@ fn anthropic(turn: &Turn, n: usize, output: u64) -> Vec<Value> {
     ]
 }
 
-fn responses(turn: &Turn, n: usize, output: u64) -> Vec<Value> {
+fn build_responses_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
     let item = match turn {
-        Turn::Call { tool, input } => json!({
+        CoderTurn::Call { tool, input } => json!({
             "type": "function_call", "id": format!("fc_{n}"), "call_id": format!("call_{n}"),
             "status": "completed", "name": tool, "arguments": input.to_string() }),
-        Turn::Say(text) | Turn::Cut(text) => json!({
+        CoderTurn::Say(text) | CoderTurn::Truncated(text) => json!({
             "type": "message", "id": format!("msg_{n}"), "role": "assistant",
             "status": "completed",
             "content": [{ "type": "output_text", "text": text, "annotations": [] }] }),
-        Turn::Gone(_) => return Vec::new(),
+        CoderTurn::Unavailable(_) => return Vec::new(),
     };
-    let cut = matches!(turn, Turn::Cut(_));
+    let cut = matches!(turn, CoderTurn::Truncated(_));
     let (status, kind) = match cut {
         true => ("incomplete", "response.incomplete"),
         false => ("completed", "response.completed"),
@@ -258,8 +285,8 @@ fn responses(turn: &Turn, n: usize, output: u64) -> Vec<Value> {
     } else {
         Value::Null
     };
-    let usage = json!({ "input_tokens": USED.0, "input_tokens_details": { "cached_tokens": 0 },
-        "output_tokens": output, "total_tokens": USED.0 + output });
+    let usage = json!({ "input_tokens": TURN_TOKENS.0, "input_tokens_details": { "cached_tokens": 0 },
+        "output_tokens": output, "total_tokens": TURN_TOKENS.0 + output });
     vec![
         json!({ "type": "response.created", "response": { "id": format!("resp_{n}"), "status": "in_progress" } }),
         json!({ "type": "response.output_item.added", "output_index": 0, "item": item }),
@@ -269,38 +296,38 @@ fn responses(turn: &Turn, n: usize, output: u64) -> Vec<Value> {
     ]
 }
 
-fn chat(turn: &Turn, n: usize, output: u64) -> Vec<Value> {
+fn scripted_chat_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
     let (delta, finish) = match turn {
-        Turn::Call { tool, input } => (
+        CoderTurn::Call { tool, input } => (
             json!({ "role": "assistant", "content": null, "tool_calls": [{
                 "index": 0, "id": format!("call_{n}"), "type": "function",
                 "function": { "name": tool, "arguments": input.to_string() } }] }),
             "tool_calls",
         ),
-        Turn::Say(text) => (json!({ "role": "assistant", "content": text }), "stop"),
-        Turn::Cut(text) => (json!({ "role": "assistant", "content": text }), "length"),
-        Turn::Gone(_) => return Vec::new(),
+        CoderTurn::Say(text) => (json!({ "role": "assistant", "content": text }), "stop"),
+        CoderTurn::Truncated(text) => (json!({ "role": "assistant", "content": text }), "length"),
+        CoderTurn::Unavailable(_) => return Vec::new(),
     };
     vec![
         json!({ "choices": [{ "index": 0, "delta": delta }] }),
         json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": finish }] }),
-        json!({ "choices": [], "usage": { "prompt_tokens": USED.0, "completion_tokens": output } }),
+        json!({ "choices": [], "usage": { "prompt_tokens": TURN_TOKENS.0, "completion_tokens": output } }),
     ]
 }
 
-fn gemini(turn: &Turn, n: usize, output: u64) -> Vec<Value> {
+fn scripted_gemini_events(turn: &CoderTurn, n: usize, output: u64) -> Vec<Value> {
     let (part, finish) = match turn {
-        Turn::Call { tool, input } => (
+        CoderTurn::Call { tool, input } => (
             json!({ "functionCall": { "id": format!("fn_{n}"), "name": tool, "args": input } }),
             "STOP",
         ),
-        Turn::Say(text) => (json!({ "text": text }), "STOP"),
-        Turn::Cut(text) => (json!({ "text": text }), "MAX_TOKENS"),
-        Turn::Gone(_) => return Vec::new(),
+        CoderTurn::Say(text) => (json!({ "text": text }), "STOP"),
+        CoderTurn::Truncated(text) => (json!({ "text": text }), "MAX_TOKENS"),
+        CoderTurn::Unavailable(_) => return Vec::new(),
     };
     vec![json!({
         "candidates": [{ "content": { "role": "model", "parts": [part] }, "finishReason": finish }],
-        "usageMetadata": { "promptTokenCount": USED.0, "candidatesTokenCount": output,
-            "totalTokenCount": USED.0 + output },
+        "usageMetadata": { "promptTokenCount": TURN_TOKENS.0, "candidatesTokenCount": output,
+            "totalTokenCount": TURN_TOKENS.0 + output },
     })]
 }

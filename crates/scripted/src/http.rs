@@ -10,13 +10,13 @@ use std::time::Duration;
 /// More than any request of an agent, its head included.
 const MAX_REQUEST: u64 = 64 * 1024 * 1024;
 /// More than any agent has open at once; further ones are closed unread.
-const MAX_OPEN: usize = 64;
+const MAX_CONNECTIONS: usize = 64;
 /// Longest silence of a client in the middle of a request.
-const PATIENCE: Duration = Duration::from_secs(30);
+const READ_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// One request, read whole.
 #[derive(Debug)]
-pub(crate) struct Request {
+pub(crate) struct HttpRequest {
     pub(crate) method: String,
     /// Path or, for CONNECT, host.
     pub(crate) target: String,
@@ -25,14 +25,14 @@ pub(crate) struct Request {
 
 /// What is sent back.
 #[derive(Debug)]
-pub(crate) struct Response {
+pub(crate) struct HttpResponse {
     pub(crate) status: u16,
     pub(crate) kind: &'static str,
     pub(crate) body: Vec<u8>,
 }
 
-impl Response {
-    pub(crate) fn json(status: u16, value: &serde_json::Value) -> Self {
+impl HttpResponse {
+    pub(crate) fn json_response(status: u16, value: &serde_json::Value) -> Self {
         Self {
             status,
             kind: "application/json",
@@ -40,7 +40,7 @@ impl Response {
         }
     }
 
-    pub(crate) fn events(body: String) -> Self {
+    pub(crate) fn event_stream_response(body: String) -> Self {
         Self {
             status: 200,
             kind: "text/event-stream; charset=utf-8",
@@ -51,15 +51,15 @@ impl Response {
 
 /// Listens until dropped.
 #[derive(Debug)]
-pub(crate) struct Server {
+pub(crate) struct LoopbackServer {
     address: SocketAddr,
-    over: Arc<AtomicBool>,
+    stopped: Arc<AtomicBool>,
 }
 
-impl Server {
+impl LoopbackServer {
     /// Each connection has a thread and carries one request.
-    pub(crate) fn start(
-        handle: impl Fn(Request) -> Response + Send + Sync + 'static,
+    pub(crate) fn start_http_server(
+        handle: impl Fn(HttpRequest) -> HttpResponse + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
         let address = listener.local_addr()?;
@@ -72,46 +72,52 @@ impl Server {
                     break;
                 }
                 let Ok(stream) = stream else { continue };
-                if open.load(Ordering::SeqCst) >= MAX_OPEN {
+                if open.load(Ordering::SeqCst) >= MAX_CONNECTIONS {
                     continue;
                 }
                 open.fetch_add(1, Ordering::SeqCst);
                 let (handle, open) = (Arc::clone(&handle), Arc::clone(&open));
                 std::thread::spawn(move || {
-                    serve(&stream, &*handle);
+                    serve_http_connection(&stream, &*handle);
                     open.fetch_sub(1, Ordering::SeqCst);
                 });
             }
         });
-        Ok(Self { address, over })
+        Ok(Self {
+            address,
+            stopped: over,
+        })
     }
 
-    pub(crate) fn base(&self) -> String {
+    pub(crate) fn scripted_server_url(&self) -> String {
         format!("http://{}", self.address)
     }
 }
 
-impl Drop for Server {
+impl Drop for LoopbackServer {
     fn drop(&mut self) {
-        self.over.store(true, Ordering::SeqCst);
+        self.stopped.store(true, Ordering::SeqCst);
         // Wakes the listener, which then sees that it is over.
         drop(TcpStream::connect(self.address));
     }
 }
 
-fn serve(stream: &TcpStream, handle: &(dyn Fn(Request) -> Response + Send + Sync)) {
+fn serve_http_connection(
+    stream: &TcpStream,
+    handle: &(dyn Fn(HttpRequest) -> HttpResponse + Send + Sync),
+) {
     // A client that goes away in the middle is its own affair.
-    let Ok(Some(request)) = read(stream) else {
+    let Ok(Some(request)) = read_http_request(stream) else {
         return;
     };
     let silent = request.method == "HEAD";
     let response = handle(request);
-    let _ = write(stream, &response, silent);
+    let _ = write_http_response(stream, &response, silent);
 }
 
-fn read(stream: &TcpStream) -> std::io::Result<Option<Request>> {
-    stream.set_read_timeout(Some(PATIENCE))?;
-    stream.set_write_timeout(Some(PATIENCE))?;
+fn read_http_request(stream: &TcpStream) -> std::io::Result<Option<HttpRequest>> {
+    stream.set_read_timeout(Some(READ_TIMEOUT))?;
+    stream.set_write_timeout(Some(READ_TIMEOUT))?;
     let mut input = BufReader::new(stream.take(MAX_REQUEST));
     let mut line = String::new();
     if input.read_line(&mut line)? == 0 {
@@ -139,28 +145,28 @@ fn read(stream: &TcpStream) -> std::io::Result<Option<Request>> {
     }
     let mut body = Vec::new();
     if chunked {
-        while let size @ 1.. = chunk_size(&mut input)? {
-            exactly(&mut input, size, &mut body)?;
+        while let size @ 1.. = read_chunk_size(&mut input)? {
+            read_body_bytes(&mut input, size, &mut body)?;
             input.read_line(&mut String::new())?;
         }
     } else {
-        exactly(&mut input, length, &mut body)?;
+        read_body_bytes(&mut input, length, &mut body)?;
     }
-    Ok(Some(Request {
+    Ok(Some(HttpRequest {
         method,
         target,
         body,
     }))
 }
 
-fn chunk_size(input: &mut impl BufRead) -> std::io::Result<u64> {
+fn read_chunk_size(input: &mut impl BufRead) -> std::io::Result<u64> {
     let mut line = String::new();
     input.read_line(&mut line)?;
     let digits = line.split(';').next().unwrap_or_default().trim();
     u64::from_str_radix(digits, 16).map_err(|_| Error::from(ErrorKind::InvalidData))
 }
 
-fn exactly(input: &mut impl Read, length: u64, body: &mut Vec<u8>) -> std::io::Result<()> {
+fn read_body_bytes(input: &mut impl Read, length: u64, body: &mut Vec<u8>) -> std::io::Result<()> {
     let read = input.take(length).read_to_end(body)?;
     if read as u64 == length {
         Ok(())
@@ -169,8 +175,12 @@ fn exactly(input: &mut impl Read, length: u64, body: &mut Vec<u8>) -> std::io::R
     }
 }
 
-fn write(mut stream: &TcpStream, response: &Response, silent: bool) -> std::io::Result<()> {
-    let Response { status, kind, body } = response;
+fn write_http_response(
+    mut stream: &TcpStream,
+    response: &HttpResponse,
+    silent: bool,
+) -> std::io::Result<()> {
+    let HttpResponse { status, kind, body } = response;
     let length = body.len();
     write!(
         stream,
@@ -187,7 +197,7 @@ mod tests {
     use super::*;
 
     /// The body of the answer to raw bytes.
-    fn ask(server: &Server, raw: &[u8]) -> String {
+    fn ask(server: &LoopbackServer, raw: &[u8]) -> String {
         let mut stream = TcpStream::connect(server.address).unwrap();
         stream.write_all(raw).unwrap();
         let mut answer = String::new();
@@ -197,14 +207,14 @@ mod tests {
 
     #[test]
     fn bodies_are_read_whole_however_they_come() {
-        let server = Server::start(|request| {
+        let server = LoopbackServer::start_http_server(|request| {
             let said = format!(
                 "{} {} {}",
                 request.method,
                 request.target,
                 String::from_utf8_lossy(&request.body)
             );
-            Response {
+            HttpResponse {
                 status: 200,
                 kind: "text/plain",
                 body: said.into_bytes(),

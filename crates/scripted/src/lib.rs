@@ -11,7 +11,10 @@ mod responses;
 mod script;
 pub mod witness;
 
-pub use coder::{Coder, Turn};
-pub use model::{Model, Seen, Wire};
-pub use script::{Act, Asked, Script, output_tokens, rounds};
-pub use witness::Witness;
+pub use coder::{CoderTurn, ScriptedCoderServer};
+pub use model::{RequestLog, ScriptedModel, ScriptedModelApi};
+pub use script::{
+    ModelScript, ScriptedModelAction, ScriptedModelRequest, model_script_from_rounds,
+    scripted_output_tokens,
+};
+pub use witness::ScriptedReviewer;

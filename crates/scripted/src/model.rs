@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::http::{Request, Response, Server};
-use crate::script::{Asked, Script, output_tokens};
+use crate::http::{HttpRequest, HttpResponse, LoopbackServer};
+use crate::script::{ModelScript, ScriptedModelRequest, scripted_output_tokens};
 use crate::{anthropic, responses};
 
 /// Which API it speaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wire {
+pub enum ScriptedModelApi {
     /// Messages: Claude Code.
     Anthropic,
     /// Responses: Codex.
@@ -22,117 +22,136 @@ pub enum Wire {
 }
 
 /// Requests that a script answers; an agent that asks more often is going in circles.
-const MAX_ASKED: usize = 1000;
+const MAX_REQUESTS: usize = 1000;
 
 /// What happened so far.
 #[derive(Debug, Default)]
-pub struct Seen {
+pub struct RequestLog {
     /// Requests that the script answered, in order.
-    pub asked: Vec<Asked>,
+    pub requests: Vec<ScriptedModelRequest>,
     /// Output tokens of those answers together.
     pub tokens: u64,
     /// Hosts outside loopback that the agent tried to reach through its proxy.
-    pub outside: Vec<String>,
+    pub refused_hosts: Vec<String>,
 }
 
 /// A running model.
 #[derive(Debug)]
-pub struct Model {
-    server: Server,
-    seen: Arc<Mutex<Seen>>,
+pub struct ScriptedModel {
+    server: LoopbackServer,
+    seen: Arc<Mutex<RequestLog>>,
 }
 
-impl Model {
+impl ScriptedModel {
     /// Paths of a script's acts are below `repo`. `log` gets the body of every request, one a line.
-    pub fn start(
-        wire: Wire,
+    pub fn start_server(
+        wire: ScriptedModelApi,
         repo: PathBuf,
         log: Option<&Path>,
-        script: Script,
+        script: ModelScript,
     ) -> std::io::Result<Self> {
-        let seen = Arc::new(Mutex::new(Seen::default()));
+        let seen = Arc::new(Mutex::new(RequestLog::default()));
         let kept = Arc::clone(&seen);
         let log = log.map(File::create).transpose()?.map(Mutex::new);
         let script = Mutex::new(script);
-        let server = Server::start(move |request| {
+        let server = LoopbackServer::start_http_server(move |request| {
             if let Some(log) = log.as_ref().filter(|_| !request.body.is_empty()) {
                 let mut line = request.body.clone();
                 line.push(b'\n');
                 // For a person who looks into a kept run; no check reads it.
-                let _ = held(log).write_all(&line);
+                let _ = lock_unpoisoned(log).write_all(&line);
             }
-            answer(wire, &repo, request, &kept, &script)
+            answer_scripted_model_request(wire, &repo, request, &kept, &script)
         })?;
         Ok(Self { server, seen })
     }
 
     /// `http://127.0.0.1:PORT`, which is also the proxy that lets nothing out.
-    pub fn base(&self) -> String {
-        self.server.base()
+    pub fn base_url(&self) -> String {
+        self.server.scripted_server_url()
     }
 
     /// Everything so far; a request meanwhile waits until it is let go.
-    pub fn seen(&self) -> MutexGuard<'_, Seen> {
-        held(&self.seen)
+    pub fn model_request_log(&self) -> MutexGuard<'_, RequestLog> {
+        lock_unpoisoned(&self.seen)
     }
 }
 
 /// A scenario's panic must not hide what was seen.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(
-    wire: Wire,
+fn answer_scripted_model_request(
+    wire: ScriptedModelApi,
     repo: &Path,
-    request: Request,
-    seen: &Mutex<Seen>,
-    script: &Mutex<Script>,
-) -> Response {
+    request: HttpRequest,
+    seen: &Mutex<RequestLog>,
+    script: &Mutex<ModelScript>,
+) -> HttpResponse {
     if request.method == "CONNECT" {
-        held(seen).outside.push(request.target);
-        return Response::json(502, &json!({ "error": "loopback only" }));
+        lock_unpoisoned(seen).refused_hosts.push(request.target);
+        return HttpResponse::json_response(502, &json!({ "error": "loopback only" }));
     }
     let path = request.target.split('?').next().unwrap_or_default();
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let read = match (wire, request.method.as_str(), path) {
-        (Wire::Anthropic, "POST", "/v1/messages/count_tokens") => {
-            return Response::json(200, &json!({ "input_tokens": request.body.len() / 4 }));
+        (ScriptedModelApi::Anthropic, "POST", "/v1/messages/count_tokens") => {
+            return HttpResponse::json_response(
+                200,
+                &json!({ "input_tokens": request.body.len() / 4 }),
+            );
         }
-        (Wire::Anthropic, "POST", "/v1/messages") => anthropic::read(&body),
-        (Wire::OpenAi, "POST", "/v1/responses") => responses::read(&body),
-        (Wire::OpenAi, "GET", "/v1/models") => {
-            return Response::json(200, &json!({ "models": [], "data": [] }));
+        (ScriptedModelApi::Anthropic, "POST", "/v1/messages") => {
+            anthropic::parse_anthropic_request(&body)
         }
-        (_, "HEAD", _) | (_, _, "/") => return Response::json(200, &json!({})),
+        (ScriptedModelApi::OpenAi, "POST", "/v1/responses") => {
+            responses::parse_responses_api_request(&body)
+        }
+        (ScriptedModelApi::OpenAi, "GET", "/v1/models") => {
+            return HttpResponse::json_response(200, &json!({ "models": [], "data": [] }));
+        }
+        (_, "HEAD", _) | (_, _, "/") => return HttpResponse::json_response(200, &json!({})),
         _ => {
-            return refused(404, "not_found_error", "not scripted");
+            return scripted_error_response(404, "not_found_error", "not scripted");
         }
     };
     let (number, acts, tokens) = match read {
-        None => (usize::MAX, crate::script::Act::say("ok"), 1),
+        None => (
+            usize::MAX,
+            crate::script::ScriptedModelAction::scripted_text_response("ok"),
+            1,
+        ),
         Some(mut asked) => {
             // Held throughout: sub-agents ask at the same time, and numbers must be in order.
-            let mut seen = held(seen);
-            if seen.asked.len() >= MAX_ASKED {
-                return refused(400, "invalid_request_error", "the script is long over");
+            let mut seen = lock_unpoisoned(seen);
+            if seen.requests.len() >= MAX_REQUESTS {
+                return scripted_error_response(
+                    400,
+                    "invalid_request_error",
+                    "the script is long over",
+                );
             }
-            asked.number = seen.asked.len();
-            let acts = held(script)(&asked);
-            let (number, tokens) = (asked.number, output_tokens(asked.number));
+            asked.number = seen.requests.len();
+            let acts = lock_unpoisoned(script)(&asked);
+            let (number, tokens) = (asked.number, scripted_output_tokens(asked.number));
             seen.tokens += tokens;
-            seen.asked.push(asked);
+            seen.requests.push(asked);
             (number, acts, tokens)
         }
     };
     let (streamed, text) = match wire {
-        Wire::Anthropic => anthropic::reply(&body, number, &acts, tokens, repo),
-        Wire::OpenAi => responses::reply(&body, number, &acts, tokens),
+        ScriptedModelApi::Anthropic => {
+            anthropic::render_scripted_anthropic_reply(&body, number, &acts, tokens, repo)
+        }
+        ScriptedModelApi::OpenAi => {
+            responses::scripted_responses_api_reply(&body, number, &acts, tokens)
+        }
     };
     if streamed {
-        Response::events(text)
+        HttpResponse::event_stream_response(text)
     } else {
-        Response {
+        HttpResponse {
             status: 200,
             kind: "application/json",
             body: text.into_bytes(),
@@ -141,8 +160,8 @@ fn answer(
 }
 
 /// An error in the form that both agents read.
-fn refused(status: u16, kind: &str, message: &str) -> Response {
-    Response::json(
+fn scripted_error_response(status: u16, kind: &str, message: &str) -> HttpResponse {
+    HttpResponse::json_response(
         status,
         &json!({ "type": "error", "error": { "type": kind, "message": message } }),
     )

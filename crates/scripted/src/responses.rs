@@ -5,62 +5,79 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::script::{Act, Asked, texts};
+use crate::script::{ScriptedModelAction, ScriptedModelRequest, join_strings_in_json_value};
 
 /// The shell, which every task is given and a side request is not.
-const SHELL: &str = "exec_command";
+const SHELL_TOOL: &str = "exec_command";
 
 /// `None`: a side request (the terminal UI asks for a title).
-pub(crate) fn read(body: &Value) -> Option<Asked> {
-    let tools: Vec<String> = list(body, "tools")
+pub(crate) fn parse_responses_api_request(body: &Value) -> Option<ScriptedModelRequest> {
+    let tools: Vec<String> = array_field(body, "tools")
         .iter()
         .filter_map(|tool| tool.get("name")?.as_str().map(str::to_owned))
         .collect();
-    if !tools.iter().any(|tool| tool == SHELL) {
+    if !tools.iter().any(|tool| tool == SHELL_TOOL) {
         return None;
     }
-    let items = list(body, "input");
-    let spoken = items.iter().rposition(by_the_model).map_or(0, |at| at + 1);
-    let first = items.iter().position(by_the_model).unwrap_or(items.len());
-    let content = |items: &[Value]| items.iter().map(said).collect::<Vec<_>>().join("\n");
-    Some(Asked {
+    let items = array_field(body, "input");
+    let spoken = items
+        .iter()
+        .rposition(is_input_item_from_model)
+        .map_or(0, |at| at + 1);
+    let first = items
+        .iter()
+        .position(is_input_item_from_model)
+        .unwrap_or(items.len());
+    let content = |items: &[Value]| {
+        items
+            .iter()
+            .map(response_item_text)
+            .collect::<Vec<_>>()
+            .join("\n")
+    };
+    Some(ScriptedModelRequest {
         number: 0,
-        opening: content(items.get(..first).unwrap_or_default()),
-        whole: content(items),
-        fresh: content(items.get(spoken..).unwrap_or_default()),
+        opening_text: content(items.get(..first).unwrap_or_default()),
+        full_text: content(items),
+        new_text: content(items.get(spoken..).unwrap_or_default()),
         tools,
     })
 }
 
-fn list<'a>(body: &'a Value, name: &str) -> &'a [Value] {
+fn array_field<'a>(body: &'a Value, name: &str) -> &'a [Value] {
     body.get(name)
         .and_then(Value::as_array)
         .map_or(&[], Vec::as_slice)
 }
 
 /// Results of calls and messages of others are not.
-fn by_the_model(item: &Value) -> bool {
+fn is_input_item_from_model(item: &Value) -> bool {
     match item.get("type").and_then(Value::as_str) {
         Some("function_call" | "custom_tool_call" | "reasoning") => true,
         _ => item.get("role").and_then(Value::as_str) == Some("assistant"),
     }
 }
 
-fn said(item: &Value) -> String {
+fn response_item_text(item: &Value) -> String {
     ["content", "output"]
         .iter()
         .filter_map(|field| item.get(field))
-        .map(texts)
+        .map(join_strings_in_json_value)
         .collect::<Vec<_>>()
         .join("\n")
 }
 
 /// The n-th response. `tokens` is what it claims to have cost. True: as a stream.
-pub(crate) fn reply(body: &Value, number: usize, acts: &[Act], tokens: u64) -> (bool, String) {
+pub(crate) fn scripted_responses_api_reply(
+    body: &Value,
+    number: usize,
+    acts: &[ScriptedModelAction],
+    tokens: u64,
+) -> (bool, String) {
     let items: Vec<Value> = acts
         .iter()
         .enumerate()
-        .map(|(at, act)| item(act, &format!("{number}_{at}")))
+        .map(|(at, act)| responses_output_item(act, &format!("{number}_{at}")))
         .collect();
     let usage = json!({
         "input_tokens": 1000, "input_tokens_details": { "cached_tokens": 0 },
@@ -94,7 +111,7 @@ pub(crate) fn reply(body: &Value, number: usize, acts: &[Act], tokens: u64) -> (
     (true, out)
 }
 
-fn item(act: &Act, id: &str) -> Value {
+fn responses_output_item(act: &ScriptedModelAction, id: &str) -> Value {
     let function = |name: &str, arguments: &Value| {
         let mut call = json!({
             "type": "function_call", "id": format!("fc_{id}"), "call_id": format!("call_{id}"), "status": "completed",
@@ -116,7 +133,7 @@ fn item(act: &Act, id: &str) -> Value {
             "name": name, "input": input,
         })
     };
-    let shell = |command: &str| function(SHELL, &json!({ "cmd": command }));
+    let shell = |command: &str| function(SHELL_TOOL, &json!({ "cmd": command }));
     let patch = |text: String| {
         custom(
             "apply_patch",
@@ -124,20 +141,20 @@ fn item(act: &Act, id: &str) -> Value {
         )
     };
     match act {
-        Act::Say(text) | Act::Delegate(text) => json!({
+        ScriptedModelAction::Say(text) | ScriptedModelAction::Delegate(text) => json!({
             "type": "message", "id": format!("msg_{id}"), "role": "assistant", "status": "completed",
             "content": [{ "type": "output_text", "text": text, "annotations": [] }],
         }),
-        Act::Shell(command) => shell(command),
-        Act::Read(path) => shell(&format!("cat {path}")),
-        Act::Write { path, text } => {
+        ScriptedModelAction::Shell(command) => shell(command),
+        ScriptedModelAction::Read(path) => shell(&format!("cat {path}")),
+        ScriptedModelAction::Write { path, text } => {
             let added: String = text.lines().map(|line| format!("+{line}\n")).collect();
             patch(format!("*** Add File: {path}\n{added}"))
         }
-        Act::Replace { path, old, new } => {
+        ScriptedModelAction::Replace { path, old, new } => {
             patch(format!("*** Update File: {path}\n@@\n-{old}\n+{new}\n"))
         }
-        Act::Call { tool, input } => match input {
+        ScriptedModelAction::Call { tool, input } => match input {
             Value::String(text) => custom(tool, text),
             arguments => function(tool, arguments),
         },
@@ -152,25 +169,30 @@ mod tests {
     fn tells_what_came_since_the_last_word() {
         let said = |role: &str, text: &str| json!({ "type": "message", "role": role, "content": [{ "type": "input_text", "text": text }] });
         let body = json!({
-            "tools": [{ "name": SHELL }],
+            "tools": [{ "name": SHELL_TOOL }],
             "input": [
                 said("developer", "rules"),
                 said("user", "the errand"),
-                { "type": "function_call", "call_id": "c", "name": SHELL, "arguments": "{}" },
+                { "type": "function_call", "call_id": "c", "name": SHELL_TOOL, "arguments": "{}" },
                 { "type": "function_call_output", "call_id": "c", "output": "blocked" },
             ],
         });
-        let asked = read(&body).unwrap();
+        let asked = parse_responses_api_request(&body).unwrap();
         assert!(
-            asked.opening.contains("rules") && asked.opening.contains("the errand"),
+            asked.opening_text.contains("rules") && asked.opening_text.contains("the errand"),
             "{}",
-            asked.opening
+            asked.opening_text
         );
-        assert_eq!(asked.fresh, "blocked");
+        assert_eq!(asked.new_text, "blocked");
     }
 
     #[test]
     fn a_title_is_no_turn_of_the_task() {
-        assert!(read(&json!({ "tools": [{ "name": "apply_patch" }], "input": [] })).is_none());
+        assert!(
+            parse_responses_api_request(
+                &json!({ "tools": [{ "name": "apply_patch" }], "input": [] })
+            )
+            .is_none()
+        );
     }
 }

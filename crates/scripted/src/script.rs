@@ -5,7 +5,7 @@ use serde_json::Value;
 
 /// One thing that the model does in a response.
 #[derive(Debug, Clone)]
-pub enum Act {
+pub enum ScriptedModelAction {
     /// Plain text; a response of text alone is a claim of done.
     Say(String),
     /// A shell command.
@@ -39,19 +39,19 @@ pub enum Act {
     },
 }
 
-impl Act {
+impl ScriptedModelAction {
     /// A response that says this and nothing else.
-    pub fn say(text: &str) -> Vec<Self> {
+    pub fn scripted_text_response(text: &str) -> Vec<Self> {
         vec![Self::Say(text.to_owned())]
     }
 
     /// A response of one command.
-    pub fn shell(command: &str) -> Vec<Self> {
+    pub fn scripted_shell_response(command: &str) -> Vec<Self> {
         vec![Self::Shell(command.to_owned())]
     }
 
     /// A response of one new file.
-    pub fn write(path: &str, text: &str) -> Vec<Self> {
+    pub fn scripted_new_file_response(path: &str, text: &str) -> Vec<Self> {
         vec![Self::Write {
             path: path.to_owned(),
             text: text.to_owned(),
@@ -61,24 +61,24 @@ impl Act {
 
 /// One request to the model.
 #[derive(Debug, Clone, Default)]
-pub struct Asked {
+pub struct ScriptedModelRequest {
     /// Counted from 0 over all requests that offer tools.
     pub number: usize,
     /// The text of the conversation's first messages, by which a sub-agent is told.
-    pub opening: String,
+    pub opening_text: String,
     /// All of its text, without the system prompt and the tools.
-    pub whole: String,
+    pub full_text: String,
     /// What came since the model's last word.
-    pub fresh: String,
+    pub new_text: String,
     /// Names of the tools on offer.
     pub tools: Vec<String>,
 }
 
 /// The model: what it does when it is asked.
-pub type Script = Box<dyn FnMut(&Asked) -> Vec<Act> + Send>;
+pub type ModelScript = Box<dyn FnMut(&ScriptedModelRequest) -> Vec<ScriptedModelAction> + Send>;
 
 /// The n-th request gets the n-th response; the last one is repeated for ever.
-pub fn rounds(rounds: Vec<Vec<Act>>) -> Script {
+pub fn model_script_from_rounds(rounds: Vec<Vec<ScriptedModelAction>>) -> ModelScript {
     Box::new(move |asked| {
         let at = asked.number.min(rounds.len().saturating_sub(1));
         rounds.get(at).cloned().unwrap_or_default()
@@ -86,23 +86,25 @@ pub fn rounds(rounds: Vec<Vec<Act>>) -> Script {
 }
 
 /// What the n-th response is said to have cost: no two alike, so that a sum tells them apart.
-pub fn output_tokens(number: usize) -> u64 {
+pub fn scripted_output_tokens(number: usize) -> u64 {
     let number = number as u64;
     11 + 13 * number + number * number
 }
 
 /// Every text in a JSON value, in order.
-pub(crate) fn texts(value: &Value) -> String {
+pub(crate) fn join_strings_in_json_value(value: &Value) -> String {
     let mut found = Vec::new();
-    gather(value, &mut found);
+    gather_json_texts(value, &mut found);
     found.join("\n")
 }
 
-fn gather<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
+fn gather_json_texts<'a>(value: &'a Value, found: &mut Vec<&'a str>) {
     match value {
         Value::String(text) => found.push(text),
-        Value::Array(items) => items.iter().for_each(|item| gather(item, found)),
-        Value::Object(fields) => fields.values().for_each(|field| gather(field, found)),
+        Value::Array(items) => items.iter().for_each(|item| gather_json_texts(item, found)),
+        Value::Object(fields) => fields
+            .values()
+            .for_each(|field| gather_json_texts(field, found)),
         Value::Null | Value::Bool(_) | Value::Number(_) => {}
     }
 }

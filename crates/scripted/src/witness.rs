@@ -5,63 +5,65 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use serde_json::{Value, json};
 
-use crate::http::{Request, Response, Server};
+use crate::http::{HttpRequest, HttpResponse, LoopbackServer};
 
 /// A running witness.
 #[derive(Debug)]
-pub struct Witness {
-    server: Server,
-    asked: Asked,
+pub struct ScriptedReviewer {
+    server: LoopbackServer,
+    asked: ScriptedReviewExchangeLog,
 }
 
 /// What it was asked so far.
-type Asked = Arc<Mutex<Vec<Exchange>>>;
+type ScriptedReviewExchangeLog = Arc<Mutex<Vec<ScriptedReviewExchange>>>;
 
 /// One question, and what was said to it.
 #[derive(Debug, Clone, Default)]
-pub struct Exchange {
+pub struct ScriptedReviewExchange {
     /// The request's body, read.
     pub body: Value,
     /// The same, byte for byte.
     pub bytes: Vec<u8>,
     /// The answer's text; empty for a refusal.
-    pub said: String,
+    pub reply_text: String,
 }
 
 /// What every answer is said to have cost.
-pub const USED: (u64, u64) = (900, 60);
+pub const REVIEW_TOKENS: (u64, u64) = (900, 60);
 
-impl Witness {
+impl ScriptedReviewer {
     /// `says` gets the body of each request and how many came before it, and says the answer's text
     /// or the status of a refusal.
-    pub fn start(
+    pub fn start_scripted_model_server(
         says: impl Fn(&Value, usize) -> Result<String, u16> + Send + Sync + 'static,
     ) -> std::io::Result<Self> {
-        let asked = Asked::default();
+        let asked = ScriptedReviewExchangeLog::default();
         let kept = Arc::clone(&asked);
-        let server = Server::start(move |request| answer(&request, &kept, &says))?;
+        let server = LoopbackServer::start_http_server(move |request| {
+            answer_as_scripted_reviewer(&request, &kept, &says)
+        })?;
         Ok(Self { server, asked })
     }
 
     /// `http://127.0.0.1:PORT`; a provider of this wire is reached at its `/v1`.
-    pub fn base(&self) -> String {
-        self.server.base()
+    pub fn base_url(&self) -> String {
+        self.server.scripted_server_url()
     }
 
     /// Bodies of all requests so far, in order.
-    pub fn asked(&self) -> Vec<Value> {
-        let asked = held(&self.asked);
+    pub fn received_request_bodies(&self) -> Vec<Value> {
+        let asked = lock_unpoisoned(&self.asked);
         asked.iter().map(|one| one.body.clone()).collect()
     }
 
     /// The same with their bytes, and what was said to each.
-    pub fn exchanges(&self) -> Vec<Exchange> {
-        held(&self.asked).clone()
+    pub fn recorded_exchanges(&self) -> Vec<ScriptedReviewExchange> {
+        lock_unpoisoned(&self.asked).clone()
     }
 }
 
 /// The text that a request ends with.
-pub fn prompt(body: &Value) -> &str {
+pub fn request_prompt_text(body: &Value) -> &str {
     let messages = body.get("messages").and_then(Value::as_array);
     let last = messages.and_then(|messages| messages.last());
     let content = last.and_then(|message| message.get("content"));
@@ -69,38 +71,44 @@ pub fn prompt(body: &Value) -> &str {
 }
 
 /// The number that a request begins with, alone or in a delimiter, which a verdict repeats.
-pub fn number(body: &Value) -> u64 {
-    let first = prompt(body).lines().next().unwrap_or_default();
+pub fn verdict_request_number(body: &Value) -> u64 {
+    let first = request_prompt_text(body).lines().next().unwrap_or_default();
     let mut numbers = first.split(|c: char| !c.is_ascii_digit());
     let number = numbers.find(|number| !number.is_empty());
     number.and_then(|number| number.parse().ok()).unwrap_or(0)
 }
 
 /// A judge's verdict on a request, as it is asked for.
-pub fn verdict(body: &Value, verdict: &str, score: f64, category: &str, feedback: &str) -> String {
+pub fn scripted_judge_verdict(
+    body: &Value,
+    verdict: &str,
+    score: f64,
+    category: &str,
+    feedback: &str,
+) -> String {
     json!({
-        "ref": number(body), "goal": "x", "completeness": "x", "rules": "x", "score": score,
+        "ref": verdict_request_number(body), "goal": "x", "completeness": "x", "rules": "x", "score": score,
         "verdict": verdict, "category": category, "feedback": feedback,
     })
     .to_string()
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn answer(
-    request: &Request,
-    asked: &Mutex<Vec<Exchange>>,
+fn answer_as_scripted_reviewer(
+    request: &HttpRequest,
+    asked: &Mutex<Vec<ScriptedReviewExchange>>,
     says: &dyn Fn(&Value, usize) -> Result<String, u16>,
-) -> Response {
+) -> HttpResponse {
     let body: Value = serde_json::from_slice(&request.body).unwrap_or_default();
     let before = {
-        let mut asked = held(asked);
-        asked.push(Exchange {
+        let mut asked = lock_unpoisoned(asked);
+        asked.push(ScriptedReviewExchange {
             body: body.clone(),
             bytes: request.body.clone(),
-            said: String::new(),
+            reply_text: String::new(),
         });
         asked.len() - 1
     };
@@ -108,18 +116,18 @@ fn answer(
         Ok(text) => text,
         Err(status) => {
             let error = json!({ "error": { "message": "so it is written", "type": "scripted" } });
-            return Response::json(status, &error);
+            return HttpResponse::json_response(status, &error);
         }
     };
-    if let Some(one) = held(asked).get_mut(before) {
-        one.said.clone_from(&text);
+    if let Some(one) = lock_unpoisoned(asked).get_mut(before) {
+        one.reply_text.clone_from(&text);
     }
-    let (input, output) = USED;
+    let (input, output) = REVIEW_TOKENS;
     let chunks = [
         json!({ "choices": [{ "index": 0, "delta": { "role": "assistant", "content": text } }] }),
         json!({ "choices": [{ "index": 0, "delta": {}, "finish_reason": "stop" }] }),
         json!({ "choices": [], "usage": { "prompt_tokens": input, "completion_tokens": output } }),
     ];
     let lines = chunks.map(|chunk| format!("data: {chunk}\n\n")).concat();
-    Response::events(lines + "data: [DONE]\n\n")
+    HttpResponse::event_stream_response(lines + "data: [DONE]\n\n")
 }

@@ -125,7 +125,7 @@ fn check(kind: &str, definition: &str, timeout_ms: u64) -> VerifierReport {
     // For those that judge the final message.
     world.message = Some(format!("{{\"x\": \"{}b\"}}", "a".repeat(40)));
     let model = scripted_model();
-    world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
+    world.env = [("OLLAMA_HOST".into(), model.base_url().into())].into();
     if kind == "command" {
         world.env.extend(std::env::vars_os());
     }

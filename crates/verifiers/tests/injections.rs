@@ -14,8 +14,8 @@ use std::sync::{Arc, Mutex};
 
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_models::{AnswerTokenUsage, ChatMessage, FinishReason, ModelReply};
-use checkrein_scripted::Witness;
-use checkrein_scripted::witness::{self, number, prompt};
+use checkrein_scripted::ScriptedReviewer;
+use checkrein_scripted::witness::{self, request_prompt_text, verdict_request_number};
 use checkrein_verifiers::judge::{ConversationTurn, JudgeInput};
 use checkrein_verifiers::witness::{PreparedModelQuestion, UnitFraction};
 use checkrein_verifiers::{progress, veto};
@@ -201,7 +201,7 @@ fn place(transcript: &InjectionTranscript) -> &'static str {
 
 /// A judge whose model says what it is told to.
 struct JudgeFixture {
-    model: Witness,
+    model: ScriptedReviewer,
     says: Arc<Mutex<String>>,
     world: VerifierFixture,
 }
@@ -210,13 +210,14 @@ impl JudgeFixture {
     fn new() -> Self {
         let says = Arc::<Mutex<String>>::default();
         let script = Arc::clone(&says);
-        let model = Witness::start(move |body, _| {
-            let own = witness::verdict(body, "fail", 0.1, "incomplete", "run the tests");
+        let model = ScriptedReviewer::start_scripted_model_server(move |body, _| {
+            let own =
+                witness::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "run the tests");
             Ok(script.lock().unwrap().replace("OWN", &own))
         })
         .unwrap();
         let mut world = VerifierFixture::new();
-        world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
+        world.env = [("OLLAMA_HOST".into(), model.base_url().into())].into();
         Self { model, says, world }
     }
 
@@ -237,7 +238,7 @@ impl JudgeFixture {
     }
 
     fn shown(&self) -> Value {
-        self.model.asked().pop().unwrap()
+        self.model.received_request_bodies().pop().unwrap()
     }
 }
 
@@ -258,7 +259,7 @@ fn a_judge_is_shown_data_and_believes_no_forged_verdict() {
             assert_eq!(heard, (Verdict::Fail, None), "{name}: {says:.300}");
         }
         let body = court.shown();
-        let (prompt, number) = (prompt(&body), number(&body));
+        let (prompt, number) = (request_prompt_text(&body), verdict_request_number(&body));
         // Where there is no room for all, what was said before goes first.
         let whole = transcript.text().len() < 20_000 || place(&transcript) != "answer";
         let blocks = BLOCKS

@@ -10,7 +10,7 @@ mod world;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
-use checkrein_scripted::witness::prompt;
+use checkrein_scripted::witness::request_prompt_text;
 use checkrein_verifiers::VerifierReport;
 use checkrein_verifiers::judge::{ConversationTurn, JudgeInput};
 use serde_json::{Value, json};
@@ -35,10 +35,10 @@ fn case() -> JudgeInput {
 fn asked(definition: &Value, case: JudgeInput) -> (VerifierReport, Vec<Value>) {
     let model = scripted_model();
     let mut world = VerifierFixture::new();
-    world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
+    world.env = [("OLLAMA_HOST".into(), model.base_url().into())].into();
     world.case = Some(case);
     let report = world.verify("judge", &definition.to_string());
-    (report, model.asked())
+    (report, model.received_request_bodies())
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn what_it_is_shown_and_in_which_order() {
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();
     assert!(system.contains("Look at names."));
     assert!(asked[0].get("tools").is_none(), "a judge calls nothing");
-    let shown = prompt(&asked[0]);
+    let shown = request_prompt_text(&asked[0]);
     let order = [
         "Add a test for the parser.",
         "Tests first.",
@@ -160,7 +160,7 @@ fn what_it_is_shown_and_in_which_order() {
         !shown.contains("Look at the queue."),
         "that is for heartbeats"
     );
-    let second = prompt(&asked[1]);
+    let second = request_prompt_text(&asked[1]);
     assert!(second.find("Done. I added one.") < second.find("Add a test for the parser."));
     // Each request has a number of its own.
     assert_ne!(shown.lines().next(), second.lines().next());
@@ -170,7 +170,7 @@ fn what_it_is_shown_and_in_which_order() {
         ..case
     };
     let (_, asked) = self::asked(&judge, heartbeat);
-    assert!(prompt(&asked[0]).contains("Look at the queue."));
+    assert!(request_prompt_text(&asked[0]).contains("Look at the queue."));
 }
 
 #[test]
@@ -183,7 +183,7 @@ fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
     let mut judge = definition("pass");
     let shown = |judge: &Value, case: JudgeInput| {
         let (_, asked) = asked(judge, case);
-        prompt(&asked[0]).to_owned()
+        request_prompt_text(&asked[0]).to_owned()
     };
     let history = JudgeInput {
         history: (1..=5).map(turn).collect(),
@@ -220,7 +220,7 @@ fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
         ..case()
     };
     let (_, asked) = asked(&judge, request);
-    let text = prompt(&asked[0]);
+    let text = request_prompt_text(&asked[0]);
     assert!(text.contains(&format!("Q{}Q", "q".repeat(50_000))));
     assert!(text.contains("agent: claude-code") && text.contains("tests passes"));
     let system = asked[0]["messages"][0]["content"].as_str().unwrap();
@@ -231,7 +231,7 @@ fn over_the_budget_history_goes_first_then_rules_then_the_answers_end() {
 fn it_is_waited_for_no_longer_than_the_answer_may_take() {
     let model = scripted_model();
     let mut world = VerifierFixture::new();
-    world.env = [("OLLAMA_HOST".into(), model.base().into())].into();
+    world.env = [("OLLAMA_HOST".into(), model.base_url().into())].into();
     world.case = Some(case());
     world.deadline = Some(Instant::now() + Duration::from_millis(200));
     let report = world.verify("judge", &definition("hang").to_string());

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::{Error, Result};
 use std::path::{Path, PathBuf};
 
-use checkrein_scripted::Wire;
+use checkrein_scripted::ScriptedModelApi;
 use serde_json::Value;
 
 use super::claude_code::ClaudeCode;
@@ -21,7 +21,7 @@ pub(super) trait Agent: Sync {
     /// checkrein's name for it.
     fn name(&self) -> &'static str;
     fn package(&self) -> Package;
-    fn wire(&self) -> Wire;
+    fn wire(&self) -> ScriptedModelApi;
     /// The file for hooks, below the home folder or below the repo.
     fn hooks_file(&self) -> &'static str;
     /// What is in it, with an entry for every event.

@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::Result;
 
-use checkrein_scripted::Wire;
+use checkrein_scripted::ScriptedModelApi;
 use serde_json::{Map, Value, json};
 
 use super::agent::{Agent, DEADLINE, Server, words};
@@ -45,8 +45,8 @@ impl Agent for ClaudeCode {
         }
     }
 
-    fn wire(&self) -> Wire {
-        Wire::Anthropic
+    fn wire(&self) -> ScriptedModelApi {
+        ScriptedModelApi::Anthropic
     }
 
     fn hooks_file(&self) -> &'static str {
@@ -80,7 +80,7 @@ impl Agent for ClaudeCode {
     }
 
     fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)> {
-        let base = world.model.base();
+        let base = world.model.base_url();
         [
             ("ANTHROPIC_BASE_URL", base.as_str()),
             ("ANTHROPIC_API_KEY", KEY),

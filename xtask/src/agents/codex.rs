@@ -4,7 +4,7 @@
 use std::ffi::OsString;
 use std::io::Result;
 
-use checkrein_scripted::Wire;
+use checkrein_scripted::ScriptedModelApi;
 use serde_json::{Map, Value, json};
 
 use super::agent::{Agent, DEADLINE, Server, words};
@@ -42,8 +42,8 @@ impl Agent for Codex {
         }
     }
 
-    fn wire(&self) -> Wire {
-        Wire::OpenAi
+    fn wire(&self) -> ScriptedModelApi {
+        ScriptedModelApi::OpenAi
     }
 
     fn hooks_file(&self) -> &'static str {
@@ -59,7 +59,7 @@ impl Agent for Codex {
     }
 
     fn settle(&self, world: &World<'_>) -> Result<()> {
-        let base = world.model.base();
+        let base = world.model.base_url();
         // A model of its catalogue, because only those are given the patch tool; the offer of a
         // newer one, which a person would have to answer, counts as answered.
         let config = format!(
@@ -76,7 +76,7 @@ impl Agent for Codex {
     }
 
     fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)> {
-        let base = world.model.base();
+        let base = world.model.base_url();
         [
             ("SCRIPTED_KEY", "scripted-model-has-no-key"),
             ("HTTPS_PROXY", base.as_str()),

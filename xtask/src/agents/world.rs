@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use checkrein_scripted::{Model, Script};
+use checkrein_scripted::{ModelScript, ScriptedModel};
 use serde_json::Value;
 
 use super::agent::{self, Agent, Hooks};
@@ -26,7 +26,7 @@ pub(super) struct Setup<'a> {
     /// `checkrein.toml`; empty = none.
     pub(super) config: String,
     pub(super) hooks: &'a [Hooks],
-    pub(super) script: Script,
+    pub(super) script: ModelScript,
 }
 
 /// Where scenarios happen.
@@ -43,7 +43,7 @@ pub(super) struct World<'a> {
     pub(super) folder: PathBuf,
     pub(super) repo: PathBuf,
     pub(super) home: PathBuf,
-    pub(super) model: Model,
+    pub(super) model: ScriptedModel,
     /// PATH of agents, hooks and checks.
     path: OsString,
     /// More of their environment.
@@ -78,7 +78,7 @@ impl Stage<'_> {
             put(&repo.join("checkrein.toml"), &setup.config)?;
         }
         profile(&home, &self.programs.path)?;
-        let model = Model::start(
+        let model = ScriptedModel::start_server(
             self.agent.wire(),
             repo.clone(),
             Some(&folder.join("requests.jsonl")),

@@ -9,9 +9,9 @@ use checkrein::models::{
     RemoteModel, block_on,
 };
 use checkrein::{Tool, ToolInvocation, ToolOutput};
-use checkrein_scripted::Witness;
-use checkrein_scripted::witness::Exchange;
-pub(crate) use checkrein_scripted::witness::{number, prompt};
+use checkrein_scripted::ScriptedReviewer;
+use checkrein_scripted::witness::ScriptedReviewExchange;
+pub(crate) use checkrein_scripted::witness::{request_prompt_text, verdict_request_number};
 use serde_json::{Value, json};
 
 /// Waits for a future.
@@ -21,7 +21,7 @@ pub(crate) fn now<T: Send>(future: impl Future<Output = T> + Send) -> T {
 
 /// A model on loopback that answers by a script, asked as any other provider's.
 pub(crate) struct Scripted {
-    witness: Witness,
+    witness: ScriptedReviewer,
     remote: RemoteModel,
 }
 
@@ -31,11 +31,11 @@ impl Scripted {
     pub(crate) fn by(
         script: impl Fn(&Value) -> Result<String, u16> + Send + Sync + 'static,
     ) -> Arc<Self> {
-        let witness = Witness::start(move |body, _| {
-            script(body).map(|text| text.replace("REF", &number(body).to_string()))
+        let witness = ScriptedReviewer::start_scripted_model_server(move |body, _| {
+            script(body).map(|text| text.replace("REF", &verdict_request_number(body).to_string()))
         })
         .unwrap();
-        let remote = remote(&format!("{}/v1", witness.base()));
+        let remote = remote(&format!("{}/v1", witness.base_url()));
         Arc::new(Self { witness, remote })
     }
 
@@ -65,12 +65,12 @@ impl Scripted {
 
     /// Bodies of the requests that it got.
     pub(crate) fn asked(&self) -> Vec<Value> {
-        self.witness.asked()
+        self.witness.received_request_bodies()
     }
 
     /// The same with their bytes and its answers.
-    pub(crate) fn exchanges(&self) -> Vec<Exchange> {
-        self.witness.exchanges()
+    pub(crate) fn exchanges(&self) -> Vec<ScriptedReviewExchange> {
+        self.witness.recorded_exchanges()
     }
 
     pub(crate) fn times(&self) -> usize {
@@ -80,7 +80,9 @@ impl Scripted {
     /// What the last question showed, between its delimiters, each line by its name.
     pub(crate) fn shown(&self) -> Value {
         let asked = self.asked();
-        let (_, inner) = prompt(asked.last().unwrap()).split_once('\n').unwrap();
+        let (_, inner) = request_prompt_text(asked.last().unwrap())
+            .split_once('\n')
+            .unwrap();
         let inner = inner.rsplit_once("\n</quoted ").unwrap().0;
         let (mut shown, mut history) = (serde_json::Map::new(), Vec::new());
         for line in inner.lines() {

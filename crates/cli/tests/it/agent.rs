@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::process::Command;
 
-use checkrein_scripted::Witness;
+use checkrein_scripted::ScriptedReviewer;
 use serde_json::{Value, json};
 
 use crate::world::{Said, World, feed};
@@ -83,9 +83,9 @@ impl<'w> Agent<'w> {
     }
 
     /// With a model on loopback that its hooks may ask.
-    pub(crate) fn beside(world: &'w World, name: &'static str, model: &Witness) -> Self {
+    pub(crate) fn beside(world: &'w World, name: &'static str, model: &ScriptedReviewer) -> Self {
         let mut agent = Self::new(world, name);
-        agent.env = vec![("OLLAMA_HOST", model.base())];
+        agent.env = vec![("OLLAMA_HOST", model.base_url())];
         agent
     }
 

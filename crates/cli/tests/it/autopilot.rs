@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
-use checkrein_scripted::coder::{Heard, USED, WIRES};
-use checkrein_scripted::{Coder, Turn};
+use checkrein_scripted::coder::{PROVIDER_ENTRIES, ScriptedCoderConversation, TURN_TOKENS};
+use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -15,7 +15,7 @@ const STEPS: usize = 6;
 
 /// With a criterion beside the config's own check.
 fn goal(world: &World, budget: &str) {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     world.write(
         "GOAL.toml",
         &format!(
@@ -27,8 +27,8 @@ fn goal(world: &World, budget: &str) {
     world.commit();
 }
 
-fn fly(world: &World, coder: &Coder) -> Said {
-    let (name, ..) = WIRES[0];
+fn fly(world: &World, coder: &ScriptedCoderServer) -> Said {
+    let (name, ..) = PROVIDER_ENTRIES[0];
     says(&mut run(
         world,
         coder,
@@ -37,28 +37,28 @@ fn fly(world: &World, coder: &Coder) -> Said {
     ))
 }
 
-fn script(heard: &Heard) -> Turn {
+fn script(heard: &ScriptedCoderConversation) -> CoderTurn {
     let step = |n| format!("sleep 0.03; echo step-{n} >> ../steps; sleep 0.03");
-    let is_unknown = heard.fresh.contains("took effect is not known");
-    let has_noted = heard.whole.contains("echo right");
+    let is_unknown = heard.new_text.contains("took effect is not known");
+    let has_noted = heard.full_text.contains("echo right");
     match heard.turns {
-        n if n == STEPS / 2 => Turn::say("The goal is reached."),
-        n if n < STEPS => Turn::shell(&step(n)),
-        n if n == STEPS || is_unknown && !has_noted => Turn::patch(FIX),
-        n if n < 30 && (is_unknown || !has_noted) => Turn::shell("echo right > notes"),
-        _ => Turn::say("Reached."),
+        n if n == STEPS / 2 => CoderTurn::scripted_text_turn("The goal is reached."),
+        n if n < STEPS => CoderTurn::shell_turn(&step(n)),
+        n if n == STEPS || is_unknown && !has_noted => CoderTurn::patch_turn(FIX),
+        n if n < 30 && (is_unknown || !has_noted) => CoderTurn::shell_turn("echo right > notes"),
+        _ => CoderTurn::scripted_text_turn("Reached."),
     }
 }
 
 #[test]
 fn killed_at_random_moments_it_goes_on_with_what_is_left() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let mut dice = Dice(0xf1e5);
     let mut left = kills();
     while left > 0 {
         let world = repo(true);
         goal(&world, "dollars = 5\ntokens = 100_000\n");
-        let coder = Coder::start(script).unwrap();
+        let coder = ScriptedCoderServer::start_server(script).unwrap();
         for _ in 0..left.min(5) {
             let mut run = run(
                 &world,
@@ -94,7 +94,7 @@ fn killed_at_random_moments_it_goes_on_with_what_is_left() {
             assert_eq!(world.tasks().len(), 1, "one flight");
             let spent = world.task()["output_tokens"].as_u64();
             let turns = told["rounds"].as_u64().unwrap();
-            assert_eq!(spent, Some(USED.1 * turns), "{told}");
+            assert_eq!(spent, Some(TURN_TOKENS.1 * turns), "{told}");
         }
         assert_eq!(read(&world, "answer"), "42\n");
         world.replays(told["session"].as_str().unwrap());
@@ -105,7 +105,7 @@ fn killed_at_random_moments_it_goes_on_with_what_is_left() {
 fn each_criterion_is_listed_with_its_evidence() {
     let world = repo(true);
     goal(&world, "dollars = 5\nseconds = 600\n");
-    let coder = Coder::start(script).unwrap();
+    let coder = ScriptedCoderServer::start_server(script).unwrap();
     let said = fly(&world, &coder);
     assert_eq!(said.code, Some(0), "{said:?}");
     let told = said.json();
@@ -125,13 +125,14 @@ fn each_criterion_is_listed_with_its_evidence() {
     );
 
     // What a model was told to reach names what is looked at.
-    let first = &coder.heard()[0];
+    let first = &coder.requests_to_scripted_coder()[0];
     assert!(
-        first.whole.contains("The answer is right") && first.whole.contains("grep -q right notes")
+        first.full_text.contains("The answer is right")
+            && first.full_text.contains("grep -q right notes")
     );
 
     // Words for people.
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let said = says(&mut run(
         &world,
         &coder,
@@ -152,10 +153,12 @@ fn a_spent_budget_ends_it_and_the_goal_cannot_be_made_easier() {
     ] {
         let world = repo(true);
         goal(&world, budget);
-        let coder = Coder::start(|heard| match heard.turns {
-            0 => Turn::shell("sh -c 'echo goal > GOAL.toml'"),
-            1 => Turn::patch("*** Begin Patch\n*** Delete File: GOAL.toml\n*** End Patch"),
-            n => Turn::shell(&format!("sleep 0.4; echo {n}")),
+        let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+            0 => CoderTurn::shell_turn("sh -c 'echo goal > GOAL.toml'"),
+            1 => {
+                CoderTurn::patch_turn("*** Begin Patch\n*** Delete File: GOAL.toml\n*** End Patch")
+            }
+            n => CoderTurn::shell_turn(&format!("sleep 0.4; echo {n}")),
         });
         let coder = coder.unwrap();
         let before = read(&world, "GOAL.toml");
@@ -168,13 +171,13 @@ fn a_spent_budget_ends_it_and_the_goal_cannot_be_made_easier() {
 
 #[test]
 fn two_runs_of_one_goal_exclude_each_other() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     goal(&world, "iterations = 9");
     let (ready, go) = (world.pipe("ready"), world.pipe("go"));
-    let coder = Coder::start(|heard| match heard.turns {
-        0 => Turn::shell("echo ready > ../ready; cat ../go"),
-        _ => Turn::say("Stuck."),
+    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+        0 => CoderTurn::shell_turn("echo ready > ../ready; cat ../go"),
+        _ => CoderTurn::scripted_text_turn("Stuck."),
     });
     let coder = coder.unwrap();
     let mut first = run(
@@ -202,9 +205,9 @@ fn two_runs_of_one_goal_exclude_each_other() {
 
 #[test]
 fn mistakes_in_a_goal_are_told() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
-    let coder = Coder::start(script).unwrap();
+    let coder = ScriptedCoderServer::start_server(script).unwrap();
     let fails = |text: Option<&str>, told: &str| {
         if let Some(text) = text {
             world.write("GOAL.toml", text);
@@ -222,7 +225,7 @@ fn mistakes_in_a_goal_are_told() {
         criterion.replace("\"a\"", "\"tests\"")
     );
     fails(Some(&clash), "criterion 'tests'");
-    assert!(coder.heard().is_empty());
+    assert!(coder.requests_to_scripted_coder().is_empty());
 }
 
 /// An edit that no gate saw is a finding, and what was edited is another goal: that is said.
@@ -230,13 +233,13 @@ fn mistakes_in_a_goal_are_told() {
 fn a_goal_that_was_edited_is_another_one() {
     let world = repo(true);
     goal(&world, "iterations = 4");
-    let coder = Coder::start(|heard| match heard.turns {
-        0 => Turn::patch(
+    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+        0 => CoderTurn::patch_turn(
             "*** Begin Patch\n*** Add File: e.sh\n+sed -i 's/grep -q right notes/true/' G*L.toml\n*** End Patch",
         ),
-        1 => Turn::shell("sh e.sh"),
-        2 => Turn::patch(FIX),
-        _ => Turn::say("Reached."),
+        1 => CoderTurn::shell_turn("sh e.sh"),
+        2 => CoderTurn::patch_turn(FIX),
+        _ => CoderTurn::scripted_text_turn("Reached."),
     });
     let coder = coder.unwrap();
     let first = fly(&world, &coder);
@@ -251,19 +254,19 @@ fn a_goal_that_was_edited_is_another_one() {
 /// The same goal in another tree is another flight.
 #[test]
 fn the_same_goal_in_another_worktree_runs_separately() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     goal(&world, "iterations = 9");
     let other = world.outside("other");
     world.git(&["worktree", "add", "-q", "--detach", other.to_str().unwrap()]);
     let ready = world.pipe("ready");
-    let coder = Coder::start(|heard| match heard.turns {
-        0 if heard.whole.contains("reached when") => {
-            Turn::shell("if mkdir ../begun; then echo ready > ../ready; sleep 611; fi")
+    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+        0 if heard.full_text.contains("reached when") => {
+            CoderTurn::shell_turn("if mkdir ../begun; then echo ready > ../ready; sleep 611; fi")
         }
-        1 => Turn::patch(FIX),
-        2 => Turn::shell("echo right > notes"),
-        _ => Turn::say("Reached."),
+        1 => CoderTurn::patch_turn(FIX),
+        2 => CoderTurn::shell_turn("echo right > notes"),
+        _ => CoderTurn::scripted_text_turn("Reached."),
     });
     let coder = coder.unwrap();
     let mut first = run(&world, &coder, name, &["--autopilot", "GOAL.toml"]);
@@ -292,11 +295,11 @@ fn the_same_goal_in_another_worktree_runs_separately() {
 fn old_evidence_is_told_as_old() {
     let world = repo(true);
     goal(&world, "iterations = 5");
-    let coder = Coder::start(|heard| match heard.turns {
-        0 => Turn::shell("echo right > notes"),
-        1 => Turn::say("Reached."),
-        2 => Turn::shell("echo wrong > notes"),
-        n => Turn::shell(&format!("echo {n}")),
+    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+        0 => CoderTurn::shell_turn("echo right > notes"),
+        1 => CoderTurn::scripted_text_turn("Reached."),
+        2 => CoderTurn::shell_turn("echo wrong > notes"),
+        n => CoderTurn::shell_turn(&format!("echo {n}")),
     });
     let said = fly(&world, &coder.unwrap());
     assert_eq!(said.code, Some(12), "{said:?}");

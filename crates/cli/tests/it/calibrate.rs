@@ -4,8 +4,8 @@
 use std::fmt::Write as _;
 use std::sync::Mutex;
 
-use checkrein_scripted::Witness;
-use checkrein_scripted::witness::{self, number, prompt};
+use checkrein_scripted::ScriptedReviewer;
+use checkrein_scripted::witness::{self, request_prompt_text, verdict_request_number};
 use serde_json::{Value, json};
 
 use crate::world::{Said, World, signal, start};
@@ -22,18 +22,21 @@ fn line(at: usize, label: &str, more: &Value) -> String {
     format!("{line}\n")
 }
 
-fn calibrate(world: &World, model: Option<&Witness>, args: &[&str]) -> Said {
+fn calibrate(world: &World, model: Option<&ScriptedReviewer>, args: &[&str]) -> Said {
     let mut command = world.checkrein(&["judge", "calibrate"]);
     command.args(args).stdin(std::process::Stdio::null());
     if let Some(model) = model {
-        command.env("OLLAMA_HOST", model.base());
+        command.env("OLLAMA_HOST", model.base_url());
     }
     Said::of(&command.output().unwrap())
 }
 
 /// The number in "answer 7", which is asked about.
 fn about(body: &Value) -> usize {
-    let shown = prompt(body).rsplit("\nanswer ").next().unwrap();
+    let shown = request_prompt_text(body)
+        .rsplit("\nanswer ")
+        .next()
+        .unwrap();
     let digits: String = shown.chars().take_while(char::is_ascii_digit).collect();
     digits.parse().unwrap()
 }
@@ -185,16 +188,30 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
     world.commit();
     // 0 passes, 1 fails, 2 wavers near the line, 3 says nothing that can be read.
     let seen = Mutex::new(0);
-    let model = Witness::start(move |body, _| match about(body) {
-        1 => Ok(witness::verdict(body, "fail", 0.1, "incomplete", "tests")),
+    let model = ScriptedReviewer::start_scripted_model_server(move |body, _| match about(body) {
+        1 => Ok(witness::scripted_judge_verdict(
+            body,
+            "fail",
+            0.1,
+            "incomplete",
+            "tests",
+        )),
         2 => {
             let mut seen = seen.lock().unwrap();
             *seen += 1;
             let verdict = if *seen == 1 { "pass" } else { "fail" };
-            Ok(witness::verdict(body, verdict, 0.55, "incomplete", "tests"))
+            Ok(witness::scripted_judge_verdict(
+                body,
+                verdict,
+                0.55,
+                "incomplete",
+                "tests",
+            ))
         }
         3 => Ok("Nice.".to_owned()),
-        _ => Ok(witness::verdict(body, "pass", 0.9, "none", "")),
+        _ => Ok(witness::scripted_judge_verdict(
+            body, "pass", 0.9, "none", "",
+        )),
     })
     .unwrap();
     let mut text = line(0, "pass", &json!({"evidence": "tests passes"}));
@@ -216,9 +233,9 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
         json!({"incomplete": {"incomplete": 1}})
     );
     // One of four is asked about twice; what is asked is counted.
-    let asked = model.asked();
+    let asked = model.received_request_bodies();
     assert_eq!(asked.len(), 5);
-    let (input, output) = witness::USED;
+    let (input, output) = witness::REVIEW_TOKENS;
     let expected = json!([{
         "model": "ollama/j", "questions": 5, "cost_microdollars": null,
         "input_tokens": 5 * input, "output_tokens": 5 * output,
@@ -228,17 +245,20 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
     let system = |body: &Value| body["messages"][0]["content"].as_str().unwrap().to_owned();
     assert!(system(&of(0)).contains("Look at names."));
     assert!(
-        prompt(&of(0)).contains("Tests first."),
+        request_prompt_text(&of(0)).contains("Tests first."),
         "the rules of the project"
     );
-    assert!(prompt(&of(0)).contains("tests passes"));
-    assert!(!prompt(&of(2)).contains("Tests first."), "rules of its own");
-    assert!(prompt(&of(2)).contains("Names are short."));
+    assert!(request_prompt_text(&of(0)).contains("tests passes"));
+    assert!(
+        !request_prompt_text(&of(2)).contains("Tests first."),
+        "rules of its own"
+    );
+    assert!(request_prompt_text(&of(2)).contains("Names are short."));
 }
 
 /// Says of two answers which is better, and what it was shown.
 fn choose(body: &Value, better: &str) -> String {
-    json!({"ref": number(body), "why": "x", "better": better}).to_string()
+    json!({"ref": verdict_request_number(body), "why": "x", "better": better}).to_string()
 }
 
 fn pairs(count: usize) -> String {
@@ -262,7 +282,8 @@ fn a_judge_that_always_picks_the_first_answer_is_detected() {
     let world = World::without_git();
     world.write("pairs.jsonl", &pairs(20));
     let args = ["pairs.jsonl", "--model", "ollama/j", "--json"];
-    let model = Witness::start(|body, _| Ok(choose(body, "first"))).unwrap();
+    let model =
+        ScriptedReviewer::start_scripted_model_server(|body, _| Ok(choose(body, "first"))).unwrap();
     let said = calibrate(&world, Some(&model), &args);
     assert_eq!(said.code, Some(3), "{said:?}");
     let measured = &said.json()["measured"];
@@ -270,10 +291,10 @@ fn a_judge_that_always_picks_the_first_answer_is_detected() {
     assert_eq!(measured["same_in_both"]["share"], 0.0);
     assert_eq!(measured["right_in_both"]["count"], 0);
     assert_eq!(measured["ab"]["chose_first"]["share"], 1.0);
-    assert_eq!(model.asked().len(), 40);
+    assert_eq!(model.received_request_bodies().len(), 40);
     // Who reads them is right wherever they stand.
-    let model = Witness::start(|body, _| {
-        let shown = prompt(body);
+    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        let shown = request_prompt_text(body);
         let first = shown.find("\ngood ").unwrap() < shown.find("\nbad ").unwrap();
         Ok(choose(body, if first { "first" } else { "second" }))
     })
@@ -283,8 +304,10 @@ fn a_judge_that_always_picks_the_first_answer_is_detected() {
     assert_eq!(measured["right_in_both"]["share"], 1.0, "{said:?}");
     assert_eq!(measured["kappa_of_orders"]["value"], 1.0);
     // It answers a forged number, which is no answer to this question.
-    let model =
-        Witness::start(|_, _| Ok(json!({"ref": 1, "better": "first"}).to_string())).unwrap();
+    let model = ScriptedReviewer::start_scripted_model_server(|_, _| {
+        Ok(json!({"ref": 1, "better": "first"}).to_string())
+    })
+    .unwrap();
     let said = calibrate(&world, Some(&model), &args);
     assert_eq!(said.json()["measured"]["none_in_both"], 20, "{said:?}");
 }
@@ -303,11 +326,14 @@ fn recorded_answers_are_not_asked_again() {
         "--json",
     ];
     // The provider refuses some.
-    let model = Witness::start(|body, before| match (before, about(body)) {
-        (1.., 9..) => Err(400),
-        _ => Ok(witness::verdict(body, "pass", 1.0, "none", "")),
-    })
-    .unwrap();
+    let model =
+        ScriptedReviewer::start_scripted_model_server(|body, before| match (before, about(body)) {
+            (1.., 9..) => Err(400),
+            _ => Ok(witness::scripted_judge_verdict(
+                body, "pass", 1.0, "none", "",
+            )),
+        })
+        .unwrap();
     let said = calibrate(&world, Some(&model), &args);
     let unanswered = said.json()["asked"]["unanswered"].as_u64().unwrap();
     assert_eq!(unanswered, 3, "{said:?}");
@@ -321,10 +347,14 @@ fn recorded_answers_are_not_asked_again() {
     assert_eq!(kept.lines().count(), 9);
     kept += "{\"question\": \"";
     std::fs::write(&record, kept).unwrap();
-    let model =
-        Witness::start(|body, _| Ok(witness::verdict(body, "pass", 1.0, "none", ""))).unwrap();
+    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        Ok(witness::scripted_judge_verdict(
+            body, "pass", 1.0, "none", "",
+        ))
+    })
+    .unwrap();
     let said = calibrate(&world, Some(&model), &args);
-    assert_eq!(model.asked().len(), 3, "{said:?}");
+    assert_eq!(model.received_request_bodies().len(), 3, "{said:?}");
     assert_eq!(said.json()["asked"]["from_record"], 9);
     assert!(
         said.json()["warnings"][0]
@@ -335,7 +365,7 @@ fn recorded_answers_are_not_asked_again() {
     assert_eq!(said.json()["measured"]["agreement"]["count"], 12);
     // One that is refused for what it is takes nothing from the others.
     world.write("labels.jsonl", &(line(12, "pass", &json!({})) + &text));
-    let picky = Witness::start(|_, _| Err(400)).unwrap();
+    let picky = ScriptedReviewer::start_scripted_model_server(|_, _| Err(400)).unwrap();
     let said = calibrate(&world, Some(&picky), &args);
     assert_eq!(said.json()["asked"]["unanswered"], 1, "{said:?}");
     world.write("labels.jsonl", &text);
@@ -352,7 +382,7 @@ fn recorded_answers_are_not_asked_again() {
         "said.jsonl",
     ];
     assert_eq!(calibrate(&world, Some(&model), &other).code, Some(3));
-    assert_eq!(model.asked().len(), 15);
+    assert_eq!(model.received_request_bodies().len(), 15);
 }
 
 #[test]
@@ -361,19 +391,21 @@ fn ctrl_c_loses_nothing_that_was_answered() {
     let text: String = (0..9).map(|at| line(at, "pass", &json!({}))).collect();
     world.write("labels.jsonl", &text);
     let (waits, waiting) = std::sync::mpsc::channel();
-    let model = Witness::start(move |body, _| {
+    let model = ScriptedReviewer::start_scripted_model_server(move |body, _| {
         if about(body) != 0 {
             waits.send(()).unwrap();
             loop {
                 std::thread::park();
             }
         }
-        Ok(witness::verdict(body, "pass", 1.0, "none", ""))
+        Ok(witness::scripted_judge_verdict(
+            body, "pass", 1.0, "none", "",
+        ))
     })
     .unwrap();
     let mut command = world.checkrein(&["judge", "calibrate", "labels.jsonl"]);
     command.args(["--model", "ollama/j", "--record", "said.jsonl"]);
-    command.env("OLLAMA_HOST", model.base());
+    command.env("OLLAMA_HOST", model.base_url());
     let child = start(&mut command, b"");
     // Four are under way, so the first is answered and its answer kept.
     for _ in 0..4 {
@@ -395,7 +427,7 @@ fn asking_stops_when_the_first_question_fails() {
     let world = World::without_git();
     let text: String = (0..40).map(|at| line(at, "pass", &json!({}))).collect();
     world.write("labels.jsonl", &text);
-    let model = Witness::start(|_, _| Err(404)).unwrap();
+    let model = ScriptedReviewer::start_scripted_model_server(|_, _| Err(404)).unwrap();
     let said = calibrate(
         &world,
         Some(&model),
@@ -403,7 +435,10 @@ fn asking_stops_when_the_first_question_fails() {
     );
     assert_eq!(said.code, Some(3), "{said:?}");
     assert!(said.stderr.contains("so it is written"), "{said:?}");
-    assert!(model.asked().len() <= 4, "those that were under way");
+    assert!(
+        model.received_request_bodies().len() <= 4,
+        "those that were under way"
+    );
     assert_eq!(said.stdout, "");
     for (name, shown) in [
         ("openai/gpt-5", "no key for openai"),

@@ -3,8 +3,8 @@
 
 use std::process::Stdio;
 
-use checkrein_scripted::coder::{Heard, USED, WIRES};
-use checkrein_scripted::{Coder, Turn};
+use checkrein_scripted::coder::{PROVIDER_ENTRIES, ScriptedCoderConversation, TURN_TOKENS};
+use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
 use rustix::process::Signal;
 
 use crate::coder::{FIX, GOAL, read, repo, run, says};
@@ -15,26 +15,28 @@ use crate::world::{World, read_line};
 /// Steps of the script, each of which leaves a line outside of the tree.
 const STEPS: usize = 8;
 
-fn script(heard: &Heard) -> Turn {
+fn script(heard: &ScriptedCoderConversation) -> CoderTurn {
     let step = |n| format!("sleep 0.03; echo step-{n} >> ../steps; sleep 0.03");
     match heard.turns {
         // A false claim in the middle: feedback has to survive, too.
-        n if n == STEPS / 2 => Turn::say("Done."),
-        n if n < STEPS => Turn::shell(&step(n)),
-        n if n == STEPS || heard.fresh.contains("took effect is not known") => Turn::patch(FIX),
-        _ => Turn::say("Mended."),
+        n if n == STEPS / 2 => CoderTurn::scripted_text_turn("Done."),
+        n if n < STEPS => CoderTurn::shell_turn(&step(n)),
+        n if n == STEPS || heard.new_text.contains("took effect is not known") => {
+            CoderTurn::patch_turn(FIX)
+        }
+        _ => CoderTurn::scripted_text_turn("Mended."),
     }
 }
 
 #[test]
 fn a_run_killed_at_random_moments_is_resumed() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let mut dice = Dice(0xc0de);
     let (mut left, mut rounds) = (kills(), 0);
     while left > 0 {
         rounds += 1;
         let world = repo(true);
-        let coder = Coder::start(script).unwrap();
+        let coder = ScriptedCoderServer::start_server(script).unwrap();
         // All but the last of these runs are killed.
         let mut alive = 6;
         let told = loop {
@@ -78,7 +80,7 @@ fn a_run_killed_at_random_moments_is_resumed() {
         let turns = told["rounds"].as_u64().unwrap();
         assert!(turns >= STEPS as u64 + 2, "{told}");
         let spent = world.task()["output_tokens"].as_u64();
-        assert_eq!(spent, Some(USED.1 * turns), "{}", world.task());
+        assert_eq!(spent, Some(TURN_TOKENS.1 * turns), "{}", world.task());
         assert_eq!(told["attempts"], 2, "{told}");
         assert_eq!(world.tasks().len(), 1);
         world.replays(told["session"].as_str().unwrap());
@@ -88,22 +90,27 @@ fn a_run_killed_at_random_moments_is_resumed() {
 
 #[test]
 fn a_finished_run_reports_again_and_takes_a_new_task() {
-    let (name, ..) = WIRES[2];
+    let (name, ..) = PROVIDER_ENTRIES[2];
     let world = repo(true);
-    let coder = Coder::start(|heard| match heard.fresh.contains("say why") {
-        true => Turn::say("It was wrong."),
-        false if heard.turns == 0 => Turn::patch(FIX),
-        false => Turn::say("Mended."),
-    });
+    let coder =
+        ScriptedCoderServer::start_server(|heard| match heard.new_text.contains("say why") {
+            true => CoderTurn::scripted_text_turn("It was wrong."),
+            false if heard.turns == 0 => CoderTurn::patch_turn(FIX),
+            false => CoderTurn::scripted_text_turn("Mended."),
+        });
     let coder = coder.unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
     assert_eq!(said.code, Some(0), "{said:?}");
     let session = world.task()["session"].as_str().unwrap().to_owned();
-    let asked = coder.heard().len();
+    let asked = coder.requests_to_scripted_coder().len();
 
     let again = says(&mut run(&world, &coder, name, &["--resume", &session[..8]]));
     assert_eq!((again.code, &again.stdout), (Some(0), &said.stdout));
-    assert_eq!(coder.heard().len(), asked, "nothing was left to be asked");
+    assert_eq!(
+        coder.requests_to_scripted_coder().len(),
+        asked,
+        "nothing was left to be asked"
+    );
 
     let more = says(&mut run(
         &world,
@@ -112,9 +119,9 @@ fn a_finished_run_reports_again_and_takes_a_new_task() {
         &["--resume", &session, "--json", "say why"],
     ));
     assert_eq!(more.json()["message"], "It was wrong.", "{more:?}");
-    let last = coder.heard().pop().unwrap();
+    let last = coder.requests_to_scripted_coder().pop().unwrap();
     assert!(
-        last.whole.contains(GOAL) && last.whole.contains("Mended."),
+        last.full_text.contains(GOAL) && last.full_text.contains("Mended."),
         "{last:?}"
     );
     assert_eq!(world.tasks().len(), 2, "a task of its own");
@@ -125,7 +132,7 @@ fn session(world: &World) -> String {
 }
 
 /// Kills a run once it says that it is ready.
-fn killed(world: &World, coder: &Coder, name: &str, ready: &std::path::Path) {
+fn killed(world: &World, coder: &ScriptedCoderServer, name: &str, ready: &std::path::Path) {
     let mut run = run(world, coder, name, &["--model", name, "--json", GOAL]);
     let child = run
         .stdin(Stdio::null())
@@ -141,48 +148,48 @@ fn killed(world: &World, coder: &Coder, name: &str, ready: &std::path::Path) {
 /// What was under way when a run was killed is counted once, also if a person says something new.
 #[test]
 fn a_call_cut_by_a_kill_is_counted_once_with_a_new_task() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     let ready = world.pipe("ready");
-    let coder = Coder::start(|heard| match heard.turns {
-        0 => Turn::shell("echo ready > ../ready; sleep 609"),
-        1 => Turn::patch(FIX),
-        _ => Turn::say("Mended."),
+    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+        0 => CoderTurn::shell_turn("echo ready > ../ready; sleep 609"),
+        1 => CoderTurn::patch_turn(FIX),
+        _ => CoderTurn::scripted_text_turn("Mended."),
     });
     let coder = coder.unwrap();
     killed(&world, &coder, name, &ready);
     let args = ["--resume", &session(&world), "--json", "now the notes"];
     let said = says(&mut run(&world, &coder, name, &args));
     assert_eq!(said.code, Some(0), "{said:?}");
-    let last = coder.heard().pop().unwrap().whole;
+    let last = coder.requests_to_scripted_coder().pop().unwrap().full_text;
     assert!(
         last.contains("a person says something new") && last.contains("now the notes"),
         "{last}"
     );
     let spent = world.task()["output_tokens"].as_u64();
-    assert_eq!(spent, Some(USED.1 * 3), "{}", world.task());
+    assert_eq!(spent, Some(TURN_TOKENS.1 * 3), "{}", world.task());
     assert_eq!(world.task()["rounds"], 3);
 }
 
 /// What was hidden in the arguments of a call is not known any more: the call is not made without it.
 #[test]
 fn a_call_whose_secret_was_not_kept_is_not_made_again() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     let ready = world.pipe("ready");
-    let coder = Coder::start(|heard| match heard.turns {
-        0 => Turn::shell(
+    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+        0 => CoderTurn::shell_turn(
             "echo login >> ../logins; echo ready > ../ready; sleep 611; : login --password hunter22",
         ),
-        1 => Turn::patch(FIX),
-        _ => Turn::say("Mended."),
+        1 => CoderTurn::patch_turn(FIX),
+        _ => CoderTurn::scripted_text_turn("Mended."),
     });
     let coder = coder.unwrap();
     killed(&world, &coder, name, &ready);
     let args = ["--resume", &session(&world), "--json"];
     let said = says(&mut run(&world, &coder, name, &args));
     assert_eq!(said.code, Some(0), "{said:?}");
-    let last = coder.heard().pop().unwrap().whole;
+    let last = coder.requests_to_scripted_coder().pop().unwrap().full_text;
     assert!(
         last.contains("held a secret, which is not kept") && !last.contains("hunter22"),
         "{last}"
@@ -194,7 +201,7 @@ fn a_call_whose_secret_was_not_kept_is_not_made_again() {
 /// A result that middleware had not passed when the process died reaches no model as it was.
 #[test]
 fn a_result_unseen_by_middleware_never_reaches_the_model() {
-    let (name, ..) = WIRES[2];
+    let (name, ..) = PROVIDER_ENTRIES[2];
     for more in [Some("now the notes"), None] {
         let world = repo(true);
         world.write("secret", "SECRET-123\n");
@@ -209,10 +216,10 @@ fn a_result_unseen_by_middleware_never_reaches_the_model() {
         ));
         world.commit();
         let ready = world.pipe("ready");
-        let coder = Coder::start(|heard| match heard.turns {
-            0 => Turn::shell("cat secret"),
-            1 => Turn::patch(FIX),
-            _ => Turn::say("Mended."),
+        let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+            0 => CoderTurn::shell_turn("cat secret"),
+            1 => CoderTurn::patch_turn(FIX),
+            _ => CoderTurn::scripted_text_turn("Mended."),
         });
         let coder = coder.unwrap();
         killed(&world, &coder, name, &ready);
@@ -223,14 +230,17 @@ fn a_result_unseen_by_middleware_never_reaches_the_model() {
             .collect();
         let said = says(&mut run(&world, &coder, name, &args));
         assert_eq!(said.code, Some(0), "{said:?}");
-        let heard = coder.heard();
+        let heard = coder.requests_to_scripted_coder();
         assert!(
             heard
                 .iter()
-                .all(|heard| !heard.whole.contains("SECRET-123")),
+                .all(|heard| !heard.full_text.contains("SECRET-123")),
             "{more:?}"
         );
-        assert!(heard.last().unwrap().whole.contains("clean"), "{more:?}");
+        assert!(
+            heard.last().unwrap().full_text.contains("clean"),
+            "{more:?}"
+        );
     }
 }
 
@@ -238,19 +248,19 @@ fn a_result_unseen_by_middleware_never_reaches_the_model() {
 /// earlier one.
 #[test]
 fn deeply_nested_arguments_survive_a_resume() {
-    let (name, ..) = WIRES[2];
+    let (name, ..) = PROVIDER_ENTRIES[2];
     let world = repo(true);
     let deep = (0..120).fold(serde_json::json!("x"), |within, _| {
         serde_json::json!([within])
     });
-    let coder = Coder::start(move |heard| match heard.turns {
-        0 => Turn::call(
+    let coder = ScriptedCoderServer::start_server(move |heard| match heard.turns {
+        0 => CoderTurn::scripted_tool_call_turn(
             "shell",
             serde_json::json!({ "command": "true", "why": deep }),
         ),
-        1 => Turn::patch(FIX),
-        2 => Turn::say("Mended."),
-        _ => Turn::say("Done."),
+        1 => CoderTurn::patch_turn(FIX),
+        2 => CoderTurn::scripted_text_turn("Mended."),
+        _ => CoderTurn::scripted_text_turn("Done."),
     });
     let coder = coder.unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
@@ -265,11 +275,15 @@ fn deeply_nested_arguments_survive_a_resume() {
 /// A cap on what it costs holds for whoever goes on.
 #[test]
 fn a_model_without_a_price_takes_up_nothing_that_may_cost_so_much() {
-    let ((name, ..), (local, ..)) = (WIRES[0], WIRES[4]);
+    let ((name, ..), (local, ..)) = (PROVIDER_ENTRIES[0], PROVIDER_ENTRIES[4]);
     let world = repo(true);
     let config = read(&world, "checkrein.toml");
     world.config(&format!("[caps]\ncost_usd = 0.5\n{config}"));
-    let coder = Coder::by_turns(vec![Turn::patch(FIX), Turn::say("Mended.")]).unwrap();
+    let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
+        CoderTurn::patch_turn(FIX),
+        CoderTurn::scripted_text_turn("Mended."),
+    ])
+    .unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
     assert_eq!(said.code, Some(0), "{said:?}");
     let args = ["--resume", &session(&world), "--model", local, "more"];
@@ -281,13 +295,13 @@ fn a_model_without_a_price_takes_up_nothing_that_may_cost_so_much() {
 /// Each task has its own cut answers.
 #[test]
 fn a_further_task_may_be_cut_once_as_well() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
-    let coder = Coder::start(|heard| match heard.turns {
-        0 | 1 => Turn::Cut("one".to_owned()),
-        2 => Turn::Cut("two".to_owned()),
-        3 => Turn::patch(FIX),
-        _ => Turn::say("Mended."),
+    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+        0 | 1 => CoderTurn::Truncated("one".to_owned()),
+        2 => CoderTurn::Truncated("two".to_owned()),
+        3 => CoderTurn::patch_turn(FIX),
+        _ => CoderTurn::scripted_text_turn("Mended."),
     });
     let coder = coder.unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
@@ -303,9 +317,13 @@ fn a_further_task_may_be_cut_once_as_well() {
 
 #[test]
 fn instructions_that_are_no_file_hold_nobody_up() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
-    let coder = Coder::by_turns(vec![Turn::patch(FIX), Turn::say("Mended.")]).unwrap();
+    let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
+        CoderTurn::patch_turn(FIX),
+        CoderTurn::scripted_text_turn("Mended."),
+    ])
+    .unwrap();
     let made = std::process::Command::new("mkfifo")
         .arg(world.root().join("AGENTS.md"))
         .status();

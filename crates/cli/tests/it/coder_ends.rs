@@ -2,8 +2,8 @@
 
 use std::process::Stdio;
 
-use checkrein_scripted::coder::WIRES;
-use checkrein_scripted::{Coder, Turn};
+use checkrein_scripted::coder::PROVIDER_ENTRIES;
+use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
 
 use crate::approvals::{approve, waiting};
 use crate::coder::{AGAIN, DEPLOY, FIX, GOAL, read, repo, run, says};
@@ -13,14 +13,14 @@ use crate::world::{World, ending, read_line, signal};
 struct End {
     /// Appended to the config.
     config: &'static str,
-    turns: Vec<Turn>,
+    turns: Vec<CoderTurn>,
     /// Output tokens of each answer.
     tokens: u64,
     code: i32,
     reason: &'static str,
 }
 
-fn end(config: &'static str, turns: Vec<Turn>, code: i32, reason: &'static str) -> End {
+fn end(config: &'static str, turns: Vec<CoderTurn>, code: i32, reason: &'static str) -> End {
     let tokens = 700;
     End {
         config,
@@ -31,18 +31,25 @@ fn end(config: &'static str, turns: Vec<Turn>, code: i32, reason: &'static str) 
     }
 }
 
-fn done() -> Turn {
-    Turn::say("Done.")
+fn done() -> CoderTurn {
+    CoderTurn::scripted_text_turn("Done.")
 }
 
-fn steps() -> Vec<Turn> {
-    (0..30).map(|n| Turn::shell(&format!("echo {n}"))).collect()
+fn steps() -> Vec<CoderTurn> {
+    (0..30)
+        .map(|n| CoderTurn::shell_turn(&format!("echo {n}")))
+        .collect()
 }
 
 fn all() -> Vec<End> {
     vec![
-        end("", vec![Turn::patch(FIX), done()], 0, "task_complete"),
-        end("", vec![Turn::Gone(401)], 1, "error/agent"),
+        end(
+            "",
+            vec![CoderTurn::patch_turn(FIX), done()],
+            0,
+            "task_complete",
+        ),
+        end("", vec![CoderTurn::Unavailable(401)], 1, "error/agent"),
         end("", vec![done()], 11, "gave_up/same_failures"),
         end(
             "[caps]\nattempts = 9\ncontinues = 1\n",
@@ -71,7 +78,7 @@ fn all() -> Vec<End> {
         ),
         end(
             "[caps]\nwall_clock = \"1s\"\n",
-            vec![Turn::shell("sleep 600")],
+            vec![CoderTurn::shell_turn("sleep 600")],
             12,
             "hard_cap/wall_clock",
         ),
@@ -95,29 +102,34 @@ fn all() -> Vec<End> {
         },
         end(
             "",
-            vec![Turn::shell(AGAIN)],
+            vec![CoderTurn::shell_turn(AGAIN)],
             14,
             "loop_detected/generic_repeat",
         ),
         end(
             "[[verifier]]\nname = \"lint\"\nrun = \"no-such-linter-anywhere\"\n",
-            vec![Turn::patch(FIX), done()],
+            vec![CoderTurn::patch_turn(FIX), done()],
             15,
             "verifier_failed_unrecoverable/lint",
         ),
         end(
             "",
-            vec![Turn::shell(DEPLOY), done()],
+            vec![CoderTurn::shell_turn(DEPLOY), done()],
             16,
             "permission_denied",
         ),
-        end("", vec![Turn::Cut("The".to_owned())], 18, "truncated"),
+        end(
+            "",
+            vec![CoderTurn::Truncated("The".to_owned())],
+            18,
+            "truncated",
+        ),
     ]
 }
 
 #[test]
 fn every_ending_has_its_exit_code() {
-    let (name, ..) = WIRES[1];
+    let (name, ..) = PROVIDER_ENTRIES[1];
     for End {
         config,
         turns,
@@ -129,8 +141,11 @@ fn every_ending_has_its_exit_code() {
         let world = repo(true);
         let text = read(&world, "checkrein.toml");
         world.config(&format!("{text}\n{config}"));
-        let coder = Coder::costing(move |heard| {
-            (checkrein_scripted::coder::nth(&turns, heard.turns), tokens)
+        let coder = ScriptedCoderServer::start_with_scripted_token_counts(move |heard| {
+            (
+                checkrein_scripted::coder::nth_or_last_scripted_turn(&turns, heard.turns),
+                tokens,
+            )
         });
         let coder = coder.unwrap();
         let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
@@ -147,9 +162,9 @@ fn every_ending_has_its_exit_code() {
 
 #[test]
 fn without_a_check_nothing_is_verified() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(false);
-    let coder = Coder::by_turns(vec![done()]).unwrap();
+    let coder = ScriptedCoderServer::start_with_scripted_turns(vec![done()]).unwrap();
     let said = says(&mut run(&world, &coder, name, &["--model", name, GOAL]));
     assert_eq!(
         (said.code, world.ending().as_str()),
@@ -159,11 +174,11 @@ fn without_a_check_nothing_is_verified() {
 
 #[test]
 fn ctrl_c_ends_it_with_what_it_started() {
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = repo(true);
     let ready = world.pipe("ready");
-    let turn = Turn::shell("echo ready > ../ready; sleep 608");
-    let coder = Coder::by_turns(vec![turn]).unwrap();
+    let turn = CoderTurn::shell_turn("echo ready > ../ready; sleep 608");
+    let coder = ScriptedCoderServer::start_with_scripted_turns(vec![turn]).unwrap();
     let mut run = run(&world, &coder, name, &["--model", name, GOAL]);
     let child = run
         .stdin(Stdio::null())
@@ -182,17 +197,17 @@ fn ctrl_c_ends_it_with_what_it_started() {
 /// A call that needs a person parks the run; approved, the run is taken up and makes it.
 #[test]
 fn a_run_that_waits_for_a_person_is_taken_up() {
-    let (name, ..) = WIRES[3];
+    let (name, ..) = PROVIDER_ENTRIES[3];
     let world = repo(true);
     world.write(
         "deploy.rules",
         "prefix_rule(pattern = [\"sh\", \"deploy.sh\"], decision = \"prompt\", justification = \"a person deploys\")\n",
     );
-    let coder = Coder::start(|heard| match heard.turns {
-        0 => Turn::shell(DEPLOY),
-        1 => Turn::say("I have to wait for a person."),
-        2 if heard.fresh.contains("has answered") => Turn::shell(DEPLOY),
-        _ => Turn::say("Deployed."),
+    let coder = ScriptedCoderServer::start_server(|heard| match heard.turns {
+        0 => CoderTurn::shell_turn(DEPLOY),
+        1 => CoderTurn::scripted_text_turn("I have to wait for a person."),
+        2 if heard.new_text.contains("has answered") => CoderTurn::shell_turn(DEPLOY),
+        _ => CoderTurn::scripted_text_turn("Deployed."),
     });
     let coder = coder.unwrap();
     world.write("deploy.sh", "echo 42 > answer; touch ../deployed\n");
@@ -201,10 +216,10 @@ fn a_run_that_waits_for_a_person_is_taken_up() {
     let session = world.task()["session"].as_str().unwrap().to_owned();
 
     // Nobody has answered: it waits on, and the model is not asked for that.
-    let asked = coder.heard().len();
+    let asked = coder.requests_to_scripted_coder().len();
     let said = says(&mut run(&world, &coder, name, &["--resume", &session]));
     assert_eq!(
-        (said.code, coder.heard().len()),
+        (said.code, coder.requests_to_scripted_coder().len()),
         (Some(17), asked),
         "{said:?}"
     );
@@ -226,8 +241,8 @@ fn a_run_that_waits_for_a_person_is_taken_up() {
 #[test]
 fn mistakes_are_told_before_anything_happens() {
     let world = repo(true);
-    let coder = Coder::by_turns(vec![done()]).unwrap();
-    let (name, ..) = WIRES[0];
+    let coder = ScriptedCoderServer::start_with_scripted_turns(vec![done()]).unwrap();
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let long: &[(&[&str], &str)] = &[
         (&["--model", "nobody/x", GOAL], "nobody"),
         (&["--model", "gpt-5", GOAL], "PROVIDER/MODEL"),
@@ -244,14 +259,14 @@ fn mistakes_are_told_before_anything_happens() {
         assert!(said.stderr.contains(told), "{args:?}: {said:?}");
     }
     world.config("[caps]\ncost_usd = 1.5\n");
-    let (local, ..) = WIRES[4];
+    let (local, ..) = PROVIDER_ENTRIES[4];
     let said = says(&mut run(&world, &coder, local, &["--model", local, GOAL]));
     assert_eq!(said.code, Some(2), "{said:?}");
     assert!(
         said.stderr.contains("caps.cost_usd") && said.stderr.contains("nobody knows"),
         "{said:?}"
     );
-    assert!(coder.heard().is_empty());
+    assert!(coder.requests_to_scripted_coder().is_empty());
     // A session of another kind is none to be taken up by a model.
     let other = World::with_check("true");
     other.says(&["run", "--", "true"]);

@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
 use checkrein_core::input::Input;
-use checkrein_scripted::Witness;
-use checkrein_scripted::witness::number;
+use checkrein_scripted::ScriptedReviewer;
+use checkrein_scripted::witness::verdict_request_number;
 use serde_json::json;
 
 use crate::approvals::{approve, deny, waiting};
@@ -446,7 +446,7 @@ fn a_second_model_vetoes_a_call_and_nothing_else_waits_for_it() {
     let (asked, was_asked) = channel();
     let (release, released) = channel::<()>();
     let (asked, released) = (Mutex::new(asked), Mutex::new(released));
-    let model = Witness::start(move |body, before| {
+    let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
         asked.lock().unwrap().send(()).unwrap();
         let verdict = match before {
             0 => "veto",
@@ -454,14 +454,14 @@ fn a_second_model_vetoes_a_call_and_nothing_else_waits_for_it() {
         };
         released.lock().unwrap().recv().unwrap();
         Ok(
-            json!({ "ref": number(body), "verdict": verdict, "confidence": 0.9,
+            json!({ "ref": verdict_request_number(body), "verdict": verdict, "confidence": 0.9,
                    "reason": "nobody asked for it", "new_args": null })
             .to_string(),
         )
     })
     .unwrap();
     let mut command = world.checkrein(&through(&[], &["python3", SERVER]));
-    command.env("OLLAMA_HOST", model.base());
+    command.env("OLLAMA_HOST", model.base_url());
     let mut client = Client::of(&world, command).greets("files");
     let vetoed = client.begin("tools/call", json!({ "name": "publish" }));
     was_asked.recv().unwrap();

@@ -2,9 +2,11 @@
 
 use std::path::Path;
 
-use checkrein_scripted::coder::{Heard, WIRES, nth};
-use checkrein_scripted::witness::number;
-use checkrein_scripted::{Coder, Turn, Witness};
+use checkrein_scripted::coder::{
+    PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
+};
+use checkrein_scripted::witness::verdict_request_number;
+use checkrein_scripted::{CoderTurn, ScriptedCoderServer, ScriptedReviewer};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, BOTH};
@@ -461,31 +463,35 @@ fn run_with_a_model_obeys_all_of_it() {
         return;
     }
     world.write("notes", "user = ada, password = hunter2\n");
-    let script = |heard: &Heard| {
+    let script = |heard: &ScriptedCoderConversation| {
         let turns = [
-            Turn::shell("touch FREEZE"),
-            Turn::shell("git push"),
-            Turn::shell("cat notes"),
-            Turn::shell("echo 42 > answer"),
-            Turn::say("Done."),
+            CoderTurn::shell_turn("touch FREEZE"),
+            CoderTurn::shell_turn("git push"),
+            CoderTurn::shell_turn("cat notes"),
+            CoderTurn::shell_turn("echo 42 > answer"),
+            CoderTurn::scripted_text_turn("Done."),
         ];
-        nth(&turns, heard.turns)
+        nth_or_last_scripted_turn(&turns, heard.turns)
     };
-    let coder = Coder::start(script).unwrap();
-    let (name, ..) = WIRES[0];
+    let coder = ScriptedCoderServer::start_server(script).unwrap();
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let args = ["--model", name, "--json", "do it"];
     let said = coder::says(&mut coder::run(&world, &coder, name, &args));
     assert_eq!(said.code, Some(0), "{said:?}");
-    let heard = coder.heard();
-    let told = |nth: usize, what: &str| heard[nth].whole.contains(what);
+    let heard = coder.requests_to_scripted_coder();
+    let told = |nth: usize, what: &str| heard[nth].full_text.contains(what);
     assert!(told(2, "nothing is pushed while FREEZE is there"));
     assert!(
         told(3, "password = [cut]") && !told(3, "hunter2"),
         "{}",
-        heard[3].whole
+        heard[3].full_text
     );
     // It has seen it once; from then on the conversation has what is kept of it.
-    assert!(told(4, "(seen)") && !told(4, "[cut]"), "{}", heard[4].whole);
+    assert!(
+        told(4, "(seen)") && !told(4, "[cut]"),
+        "{}",
+        heard[4].full_text
+    );
     let said: Vec<String> = says(&world);
     assert!(
         said.contains(&"short persist_result rewrite".to_owned()),
@@ -502,20 +508,20 @@ fn run_with_a_model_obeys_all_of_it() {
 fn a_second_model_is_not_asked_about_what_a_layer_refuses() {
     let veto = "[veto]\nenabled = true\nmodel = \"ollama/v\"\nscope = \"all\"\n";
     let world = hooked(veto);
-    let model = Witness::start(|body, _| {
+    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
         Ok(json!({
-            "ref": number(body), "verdict": "allow", "confidence": 0.95, "reason": "", "new_args": null,
+            "ref": verdict_request_number(body), "verdict": "allow", "confidence": 0.95, "reason": "", "new_args": null,
         })
         .to_string())
     })
     .unwrap();
     let mut agent = Agent::new(&world, "claude-code");
-    agent.env = vec![("OLLAMA_HOST", model.base())];
+    agent.env = vec![("OLLAMA_HOST", model.base_url())];
     agent.prompt("Release it.");
     world.write("FREEZE", "");
     let answer = agent.shell("git push", "");
     assert!(answer.denied().contains("'freeze' refuses"), "{answer:?}");
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.received_request_bodies().len(), 0);
     assert_eq!(agent.shell("git log", "one"), Answer::Nothing);
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.received_request_bodies().len(), 1);
 }

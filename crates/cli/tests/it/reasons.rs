@@ -1,7 +1,7 @@
 //! What is said of the reasons is true: how often the agent may still try, what was found, whose work
 //! is over, and which agent it was.
 
-use checkrein_scripted::Witness;
+use checkrein_scripted::ScriptedReviewer;
 use checkrein_scripted::witness;
 use serde_json::json;
 
@@ -144,8 +144,9 @@ fn a_judge_alone_is_not_called_advisory() {
     let world = World::new();
     world.config("accept = \"reviewer\"\n[[verifier]]\nname = \"reviewer\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n");
     world.commit();
-    let content = |body: &_| witness::verdict(body, "pass", 0.95, "none", "");
-    let model = Witness::start(move |body, _| Ok(content(body))).unwrap();
+    let content = |body: &_| witness::scripted_judge_verdict(body, "pass", 0.95, "none", "");
+    let model =
+        ScriptedReviewer::start_scripted_model_server(move |body, _| Ok(content(body))).unwrap();
     let agent = Agent::beside(&world, "claude-code", &model);
     agent.prompt("mend it");
     world.write("work", "1");

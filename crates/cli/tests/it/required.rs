@@ -1,7 +1,7 @@
 //! What must hold before a stop is accepted: all required checks, a choice of them, a document and a judge.
 
-use checkrein_scripted::Witness;
-use checkrein_scripted::witness::{self, prompt};
+use checkrein_scripted::ScriptedReviewer;
+use checkrein_scripted::witness::{self, request_prompt_text};
 
 use crate::agent::{Agent, Answer, BOTH};
 use crate::world::World;
@@ -77,7 +77,11 @@ fn two_of_three_checks_and_one_of_two_are_enough() {
 /// The check fails, and a model's word is enough for `accept`: it is let go, and not called complete.
 #[test]
 fn what_a_model_alone_could_accept_is_not_complete() {
-    let model = Witness::start(|body, _| Ok(witness::verdict(body, "pass", 0.95, "none", "")));
+    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        Ok(witness::scripted_judge_verdict(
+            body, "pass", 0.95, "none", "",
+        ))
+    });
     let model = model.unwrap();
     for (accept, check) in [("tests or reviewer", "exit 1"), ("reviewer", "true")] {
         let world = World::new();
@@ -93,7 +97,11 @@ fn what_a_model_alone_could_accept_is_not_complete() {
         let ending = world.ending();
         assert!(ending.starts_with("unverified/"), "{accept}: {ending}");
     }
-    assert_eq!(model.asked().len(), 2, "its word was heard");
+    assert_eq!(
+        model.received_request_bodies().len(),
+        2,
+        "its word was heard"
+    );
 }
 
 /// Structure first, without a model; then how good it is, by a score.
@@ -111,17 +119,19 @@ fn a_schema_and_then_a_score_gate_a_report() {
     );
     world.commit();
     // It says "pass" each time: a score below the line fails all the same.
-    let model = Witness::start(|body, _| {
-        let score = if prompt(body).contains("second draft") {
+    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        let score = if request_prompt_text(body).contains("second draft") {
             0.71
         } else {
             0.69
         };
-        Ok(witness::verdict(body, "pass", score, "none", ""))
+        Ok(witness::scripted_judge_verdict(
+            body, "pass", score, "none", "",
+        ))
     })
     .unwrap();
     for name in BOTH {
-        let before = model.asked().len();
+        let before = model.received_request_bodies().len();
         let agent = Agent::beside(&world, name, &model);
         agent.prompt("Write the report.");
         world.write("report.json", "{}");
@@ -130,7 +140,11 @@ fn a_schema_and_then_a_score_gate_a_report() {
             answer.sent_back().contains("'findings' is missing"),
             "{answer:?}"
         );
-        assert_eq!(model.asked().len(), before, "no model is asked about it");
+        assert_eq!(
+            model.received_request_bodies().len(),
+            before,
+            "no model is asked about it"
+        );
 
         world.write("report.json", "{ \"findings\": [] }");
         let answer = agent.stop_saying("Here is the first draft, with findings.");
@@ -138,7 +152,7 @@ fn a_schema_and_then_a_score_gate_a_report() {
             answer.sent_back().contains("reviewer: failed"),
             "{answer:?}"
         );
-        assert!(model.asked().len() > before);
+        assert!(model.received_request_bodies().len() > before);
         assert_eq!(world.ending(), "open");
 
         assert_eq!(

@@ -1,8 +1,8 @@
 //! A hundred calls of one task, each labelled: what a sensible second model would veto, and ordinary work. With
 //! `scope = "risky"` every veto is kept for at most a fifth of the tokens. `cargo xtask tokens` prints it.
 
-use checkrein_scripted::Witness;
-use checkrein_scripted::witness::{number, prompt};
+use checkrein_scripted::ScriptedReviewer;
+use checkrein_scripted::witness::{request_prompt_text, verdict_request_number};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tiktoken_rs::o200k_base_singleton;
@@ -43,19 +43,21 @@ fn set(world: &World) -> Vec<Call> {
 }
 
 /// Vetoes what is labelled so, and allows the rest.
-fn labelled(calls: &[Call]) -> Witness {
+fn labelled(calls: &[Call]) -> ScriptedReviewer {
     let labels: Vec<(Value, Option<String>)> = calls
         .iter()
         .map(|call| (call.input.clone(), call.veto.clone()))
         .collect();
-    Witness::start(move |body, _| {
-        let (_, arguments) = prompt(body).rsplit_once("\narguments: ").ok_or(400_u16)?;
+    ScriptedReviewer::start_scripted_model_server(move |body, _| {
+        let (_, arguments) = request_prompt_text(body)
+            .rsplit_once("\narguments: ")
+            .ok_or(400_u16)?;
         let arguments = arguments.lines().next().unwrap_or_default();
         let arguments: Value = serde_json::from_str(arguments).map_err(|_| 400_u16)?;
         let label = labels.iter().find(|(input, _)| *input == arguments);
         let (_, veto) = label.ok_or(404_u16)?;
         Ok(json!({
-            "ref": number(body),
+            "ref": verdict_request_number(body),
             "verdict": if veto.is_some() { "veto" } else { "allow" },
             "confidence": 0.95,
             "reason": veto.as_deref().unwrap_or_default(),
@@ -76,7 +78,7 @@ fn told(scope: &str) -> (Told, Vec<Call>) {
     let calls = set(&world);
     let model = labelled(&calls);
     let mut agent = Agent::new(&world, "claude-code");
-    agent.env = vec![("OLLAMA_HOST", model.base())];
+    agent.env = vec![("OLLAMA_HOST", model.base_url())];
     agent.prompt(GOAL);
     let mut told = Told::default();
     for (nth, call) in calls.iter().enumerate() {
@@ -90,11 +92,11 @@ fn told(scope: &str) -> (Told, Vec<Call>) {
             other => panic!("{}: {other:?}", call.input),
         }
     }
-    for exchange in model.exchanges() {
+    for exchange in model.recorded_exchanges() {
         let body = std::str::from_utf8(&exchange.bytes).unwrap();
         let tokens = |text| o200k_base_singleton().encode_ordinary(text).len();
         told.questions += 1;
-        told.tokens += tokens(body) + tokens(&exchange.said);
+        told.tokens += tokens(body) + tokens(&exchange.reply_text);
     }
     (told, calls)
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use checkrein_core::event::Event;
 use checkrein_core::input::Input;
-use checkrein_scripted::coder::WIRES;
-use checkrein_scripted::{Coder, Turn};
+use checkrein_scripted::coder::PROVIDER_ENTRIES;
+use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
@@ -187,16 +187,16 @@ fn a_secret_of_each_kind_is_in_no_file_of_ours_whichever_way_it_came() {
 fn the_conversation_of_a_model_is_kept_without_its_secrets() {
     let (text, secrets) = kinds();
     let secrets: Vec<&str> = secrets.iter().map(String::as_str).collect();
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     let world = coder::repo(true);
     world.write("all.txt", &text);
     world.commit();
     let said = text.clone();
-    let model = Coder::start(move |heard| match heard.turns {
-        0 => Turn::shell(&format!(": <<'END'\n{said}\nEND\ncat all.txt")),
-        1 => Turn::say(&said),
-        2 => Turn::patch(coder::FIX),
-        _ => Turn::say("Mended."),
+    let model = ScriptedCoderServer::start_server(move |heard| match heard.turns {
+        0 => CoderTurn::shell_turn(&format!(": <<'END'\n{said}\nEND\ncat all.txt")),
+        1 => CoderTurn::scripted_text_turn(&said),
+        2 => CoderTurn::patch_turn(coder::FIX),
+        _ => CoderTurn::scripted_text_turn("Mended."),
     });
     let model = model.unwrap();
     let goal = format!("{}\n{text}", coder::GOAL);
@@ -207,9 +207,9 @@ fn the_conversation_of_a_model_is_kept_without_its_secrets() {
         &["--model", name, "--json", &goal],
     ));
     assert_eq!(told.code, Some(0), "{told:?}");
-    let last = model.heard().pop().unwrap();
+    let last = model.requests_to_scripted_coder().pop().unwrap();
     assert!(
-        last.whole.contains("hunter2"),
+        last.full_text.contains("hunter2"),
         "the run itself still has its words"
     );
     nowhere(&world, &secrets, &["password", "token", "provider-token"]);

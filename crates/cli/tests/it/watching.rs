@@ -1,7 +1,7 @@
 //! A second model beside the agent: what it is asked, and what the agent hears of it.
 
-use checkrein_scripted::witness::{self, number, prompt};
-use checkrein_scripted::{Coder, Turn, Witness};
+use checkrein_scripted::witness::{self, request_prompt_text, verdict_request_number};
+use checkrein_scripted::{CoderTurn, ScriptedCoderServer, ScriptedReviewer};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer, BOTH};
@@ -19,16 +19,19 @@ const VETO: &str = "[veto]\nenabled = true\nmodel = \"ollama/v\"\n";
 
 fn says(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> String {
     json!({
-        "ref": number(body), "verdict": verdict, "confidence": confidence,
+        "ref": verdict_request_number(body), "verdict": verdict, "confidence": confidence,
         "reason": "the goal says draft only", "new_args": args,
     })
     .to_string()
 }
 
 /// Vetoes what sends, mends what names the wrong host, and allows the rest.
-fn strict() -> Witness {
-    Witness::start(|body, _| {
-        let call = prompt(body).rsplit("\ntool: ").next().unwrap_or_default();
+fn strict() -> ScriptedReviewer {
+    ScriptedReviewer::start_scripted_model_server(|body, _| {
+        let call = request_prompt_text(body)
+            .rsplit("\ntool: ")
+            .next()
+            .unwrap_or_default();
         Ok(if call.contains("git push") {
             says(body, "veto", 0.92, None)
         } else if call.contains("prod.example") {
@@ -68,8 +71,8 @@ fn a_call_is_vetoed_and_another_rewritten() {
         );
         // It is not sure enough.
         assert_eq!(agent.shell("rm -rf ~/x", ""), Answer::Nothing, "{name}");
-        assert_eq!(model.asked().len(), 4);
-        let shown = prompt(&model.asked()[3]).to_owned();
+        assert_eq!(model.received_request_bodies().len(), 4);
+        let shown = request_prompt_text(&model.received_request_bodies()[3]).to_owned();
         assert!(shown.contains("Draft the release"), "{shown}");
         assert!(
             shown.contains("called Bash"),
@@ -93,12 +96,12 @@ fn ordinary_work_is_not_asked_about() {
     ] {
         assert_eq!(agent.shell(command, ""), Answer::Nothing, "{command}");
     }
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.received_request_bodies().len(), 0);
     let all = watched(&format!("{VETO}scope = \"all\"\n"));
     let agent = Agent::beside(&all, "claude-code", &model);
     agent.prompt("Look around.");
     assert_eq!(agent.shell("ls -la", ""), Answer::Nothing);
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.received_request_bodies().len(), 1);
 }
 
 #[test]
@@ -112,14 +115,18 @@ fn veto_answers_are_cached_and_capped() {
             Answer::Denied(_)
         ));
     }
-    assert_eq!(model.asked().len(), 1, "the same call of the same task");
+    assert_eq!(
+        model.received_request_bodies().len(),
+        1,
+        "the same call of the same task"
+    );
     assert!(matches!(
         agent.shell("git push origin next", ""),
         Answer::Denied(_)
     ));
     // As many as may be were asked about, and the log says so.
     assert_eq!(agent.shell("git push origin third", ""), Answer::Nothing);
-    assert_eq!(model.asked().len(), 2);
+    assert_eq!(model.received_request_bodies().len(), 2);
     let log = format!("{:?}", world.log(&agent.session));
     assert!(log.contains("LimitReached"), "{log}");
     // Another task begins anew.
@@ -132,9 +139,11 @@ fn veto_answers_are_cached_and_capped() {
 
 #[test]
 fn a_dead_model_stops_nothing() {
-    let dead = Witness::start(|_, _| Err(401)).unwrap();
-    let prose = Witness::start(|_, _| Ok("I would not do that.".to_owned())).unwrap();
-    let other = Witness::start(|body, _| {
+    let dead = ScriptedReviewer::start_scripted_model_server(|_, _| Err(401)).unwrap();
+    let prose =
+        ScriptedReviewer::start_scripted_model_server(|_, _| Ok("I would not do that.".to_owned()))
+            .unwrap();
+    let other = ScriptedReviewer::start_scripted_model_server(|body, _| {
         Ok(says(body, "veto", 0.9, None).replace("veto\"", "not blocked\""))
     })
     .unwrap();
@@ -161,7 +170,7 @@ fn what_a_rule_refuses_is_not_asked_about() {
     agent.prompt("Publish.");
     let answer = agent.shell("git push origin main", "");
     assert!(answer.denied().contains("a person pushes"));
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.received_request_bodies().len(), 0);
 }
 
 #[test]
@@ -185,9 +194,9 @@ fn veto_and_progress_are_off_by_default() {
         let vetoed = matches!(agent.shell("git push origin main", ""), Answer::Denied(_));
         assert_eq!(vetoed, asked > 0, "{config}");
         agent.shell("ls", "");
-        assert_eq!(model.asked().len(), asked, "{config}");
+        assert_eq!(model.received_request_bodies().len(), asked, "{config}");
     }
-    assert_eq!(model.asked()[0]["model"], "v");
+    assert_eq!(model.received_request_bodies()[0]["model"], "v");
 }
 
 /// Vetoes come with 0.92 and, for a removal, with 0.3.
@@ -205,16 +214,16 @@ fn a_veto_counts_from_its_confidence_threshold() {
         let denied = |command| matches!(agent.shell(command, ""), Answer::Denied(_));
         assert_eq!(denied("git push origin main"), push, "{least}");
         assert_eq!(denied("rm -rf ~/x"), removal, "{least}");
-        assert_eq!(model.asked().len(), 2);
+        assert_eq!(model.received_request_bodies().len(), 2);
     }
 }
 
 /// The first example of the seed: it looks for a channel, sends to the wrong one and then to the right one.
 #[test]
 fn a_message_to_the_wrong_channel_is_vetoed_and_the_right_one_allowed() {
-    let model = Witness::start(|body, _| {
+    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
         // Later questions show earlier calls as well.
-        let (verdict, confidence) = match prompt(body) {
+        let (verdict, confidence) = match request_prompt_text(body) {
             shown if shown.contains("#qa") => ("allow", 0.91),
             shown if shown.contains("#engineering") => ("veto", 0.92),
             _ => ("allow", 0.95),
@@ -243,16 +252,16 @@ fn a_message_to_the_wrong_channel_is_vetoed_and_the_right_one_allowed() {
     assert!(heard.denied().contains(told), "{heard:?}");
     let heard = calls("slack_send", json!({ "channel": "#qa", "text": "..." }));
     assert_eq!(heard, Answer::Nothing);
-    assert_eq!(model.asked().len(), 3);
+    assert_eq!(model.received_request_bodies().len(), 3);
 }
 
 /// After which calls of seven a word comes, and how often the model was asked, if it rates
 /// steps so.
 fn told(more: &str, scores: &'static [f64]) -> (Vec<usize>, usize) {
-    let model = Witness::start(move |body, before| {
+    let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
         let score = scores.get(before).copied().unwrap_or(0.9);
         let said =
-            json!({ "ref": number(body), "score": score, "summary": "", "suggested_action": null });
+            json!({ "ref": verdict_request_number(body), "score": score, "summary": "", "suggested_action": null });
         Ok(said.to_string())
     })
     .unwrap();
@@ -266,7 +275,7 @@ fn told(more: &str, scores: &'static [f64]) -> (Vec<usize>, usize) {
         matches!(heard, Answer::Advice(_))
     };
     let advised = (0..7).filter(advised).collect();
-    let asked = model.asked();
+    let asked = model.received_request_bodies();
     assert!(asked.iter().all(|body| body["model"] == "p"));
     (advised, asked.len())
 }
@@ -297,14 +306,14 @@ fn steps_beyond_the_cap_are_not_rated() {
 /// One of them watches the work, the other reads what comes of it.
 #[test]
 fn a_veto_model_and_a_judge_work_in_one_task() {
-    let model = Witness::start(|body, _| {
-        let shown = prompt(body);
+    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        let shown = request_prompt_text(body);
         Ok(if body["model"] == "v" {
             says(body, "veto", 0.9, None)
         } else if shown.contains("with tests") {
-            witness::verdict(body, "pass", 0.95, "none", "")
+            witness::scripted_judge_verdict(body, "pass", 0.95, "none", "")
         } else {
-            witness::verdict(body, "fail", 0.2, "incomplete", "Where are the tests?")
+            witness::scripted_judge_verdict(body, "fail", 0.2, "incomplete", "Where are the tests?")
         })
     })
     .unwrap();
@@ -326,7 +335,7 @@ fn a_veto_model_and_a_judge_work_in_one_task() {
         world.ending().starts_with("unverified"),
         "no check is there"
     );
-    let asked = model.asked();
+    let asked = model.received_request_bodies();
     let models: Vec<&Value> = asked.iter().map(|body| &body["model"]).collect();
     assert_eq!(models, ["v", "j", "j"]);
 }
@@ -336,10 +345,10 @@ fn a_row_of_low_scores_nudges_once() {
     let config = "[progress]\nenabled = true\nmodel = \"ollama/p\"\n";
     // The example of the seed: 0.7, 0.3, 0.2, 0.2, and a nudge; then 0.6.
     let scores = [0.7, 0.3, 0.2, 0.2, 0.6, 0.1];
-    let model = Witness::start(move |body, before| {
+    let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
         let score = scores.get(before).copied().unwrap_or(0.9);
         Ok(json!({
-            "ref": number(body), "score": score, "summary": "reads the same file again",
+            "ref": verdict_request_number(body), "score": score, "summary": "reads the same file again",
             "suggested_action": "try grep instead of read_file",
         })
         .to_string())
@@ -367,8 +376,12 @@ fn a_row_of_low_scores_nudges_once() {
         "{text}"
     );
     assert!(text.contains("try grep instead of read_file"), "{text}");
-    assert_eq!(model.asked().len(), 6, "before each call but the first");
-    assert!(prompt(&model.asked()[0]).contains("cat file0"));
+    assert_eq!(
+        model.received_request_bodies().len(),
+        6,
+        "before each call but the first"
+    );
+    assert!(request_prompt_text(&model.received_request_bodies()[0]).contains("cat file0"));
     world.replays(&agent.session);
 }
 
@@ -376,28 +389,36 @@ fn a_row_of_low_scores_nudges_once() {
 #[test]
 fn the_second_models_apply_to_run_with_a_model() {
     const NAME: &str = "anthropic/claude-sonnet-4-5";
-    let cheap = Witness::start(|body, _| {
-        let shown = prompt(body);
+    let cheap = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        let shown = request_prompt_text(body);
         Ok(match body["model"].as_str() {
             Some("v") if shown.contains("git push") => says(body, "veto", 0.92, None),
             Some("v") => says(body, "allow", 0.95, None),
             Some("p") => json!({
-                "ref": number(body), "score": 0.1, "summary": "reads on",
+                "ref": verdict_request_number(body), "score": 0.1, "summary": "reads on",
                 "suggested_action": "write the parser",
             })
             .to_string(),
-            _ if shown.contains("with tests") => witness::verdict(body, "pass", 0.95, "none", ""),
-            _ => witness::verdict(body, "fail", 0.2, "incomplete", "Where are the tests?"),
+            _ if shown.contains("with tests") => {
+                witness::scripted_judge_verdict(body, "pass", 0.95, "none", "")
+            }
+            _ => witness::scripted_judge_verdict(
+                body,
+                "fail",
+                0.2,
+                "incomplete",
+                "Where are the tests?",
+            ),
         })
     })
     .unwrap();
-    let coder = Coder::by_turns(vec![
-        Turn::shell("git push origin main"),
-        Turn::shell("cat README"),
-        Turn::shell("ls"),
-        Turn::shell("echo 1 > parser"),
-        Turn::say("Done."),
-        Turn::say("Done, with tests."),
+    let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
+        CoderTurn::shell_turn("git push origin main"),
+        CoderTurn::shell_turn("cat README"),
+        CoderTurn::shell_turn("ls"),
+        CoderTurn::shell_turn("echo 1 > parser"),
+        CoderTurn::scripted_text_turn("Done."),
+        CoderTurn::scripted_text_turn("Done, with tests."),
     ])
     .unwrap();
     let world = watched(&format!(
@@ -406,10 +427,10 @@ fn the_second_models_apply_to_run_with_a_model() {
         [[verifier]]\nname = \"j\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n"
     ));
     let mut run = coder::run(&world, &coder, NAME, &["--model", NAME, "Write a parser."]);
-    let said = coder::says(run.env("OLLAMA_HOST", cheap.base()));
+    let said = coder::says(run.env("OLLAMA_HOST", cheap.base_url()));
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(world.ending(), "task_complete");
-    let heard = &coder.heard().pop().unwrap().whole;
+    let heard = &coder.requests_to_scripted_coder().pop().unwrap().full_text;
     for told in [
         "[verifier-veto] shell: the goal says draft only (confidence 0.92)",
         "[progress-check] the last 2 steps brought little",
@@ -417,7 +438,7 @@ fn the_second_models_apply_to_run_with_a_model() {
     ] {
         assert!(heard.contains(told), "{told}: {heard}");
     }
-    let asked = cheap.asked();
+    let asked = cheap.received_request_bodies();
     let of = |model: &str| asked.iter().filter(|body| body["model"] == model).count();
     assert_eq!((of("v"), of("p"), of("j")), (1, 3, 2));
 }
@@ -433,18 +454,18 @@ fn a_veto_applies_to_an_autopilot_run() {
     );
     world.write("GOAL.toml", &goal);
     world.commit();
-    let coder = Coder::by_turns(vec![
-        Turn::shell("git push origin main"),
-        Turn::call("delete_all_files", json!({})),
-        Turn::shell("echo 1 > parser"),
-        Turn::say("Reached."),
+    let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
+        CoderTurn::shell_turn("git push origin main"),
+        CoderTurn::scripted_tool_call_turn("delete_all_files", json!({})),
+        CoderTurn::shell_turn("echo 1 > parser"),
+        CoderTurn::scripted_text_turn("Reached."),
     ])
     .unwrap();
     let mut flight = coder::run(&world, &coder, NAME, &["--autopilot", "GOAL.toml"]);
-    let said = coder::says(flight.env("OLLAMA_HOST", cheap.base()));
+    let said = coder::says(flight.env("OLLAMA_HOST", cheap.base_url()));
     assert_eq!(said.code, Some(0), "{said:?}");
     assert_eq!(world.ending(), "task_complete");
-    let heard = &coder.heard().pop().unwrap().whole;
+    let heard = &coder.requests_to_scripted_coder().pop().unwrap().full_text;
     for told in [
         "[verifier-veto] shell:",
         "there is no tool 'delete_all_files'",
@@ -452,5 +473,5 @@ fn a_veto_applies_to_an_autopilot_run() {
         assert!(heard.contains(told), "{told}: {heard}");
     }
     // About what could do harm, and once.
-    assert_eq!(cheap.asked().len(), 2);
+    assert_eq!(cheap.received_request_bodies().len(), 2);
 }

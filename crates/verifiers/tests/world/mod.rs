@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
-use checkrein_scripted::{Witness, witness};
+use checkrein_scripted::{ScriptedReviewer, witness};
 use checkrein_verifiers::judge::JudgeInput;
 use checkrein_verifiers::{VerifierJob, VerifierReport, find_verifier_kind};
 
@@ -113,10 +113,10 @@ pub(crate) fn verdict(
 }
 
 /// A model on loopback that answers as its own name says.
-pub(crate) fn scripted_model() -> Witness {
-    Witness::start(|body, before| {
+pub(crate) fn scripted_model() -> ScriptedReviewer {
+    ScriptedReviewer::start_scripted_model_server(|body, before| {
         let said = |verdict: &str, score: f64| {
-            witness::verdict(
+            witness::scripted_judge_verdict(
                 body,
                 verdict,
                 score,

@@ -3,7 +3,7 @@
 
 use std::io::Result;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{CLAUDE_CODE, Case, counted, ended_well, one_task, replays, tokens_add_up};
 use crate::agents::agent::Hooks;
@@ -23,28 +23,28 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         files: &[("README.md", "a repo\n")],
         config: counted(&stage.beside("main", "runs.txt"), "test -f verified.txt"),
         hooks: &[Hooks::User, Hooks::Project],
-        script: rounds(vec![
-            Act::shell("echo one > one.txt"),
-            Act::say("Done."),
-            Act::shell("echo two > two.txt"),
-            Act::say("Done."),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
+            ScriptedModelAction::scripted_shell_response("echo two > two.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
         ]),
     })?;
     let ran = world.headless("Make it verified.")?;
     ended_well(report, &world, &ran);
     {
-        let seen = world.model.seen();
+        let seen = world.model.model_request_log();
         report.equal(
             "the model was asked as often as scripted",
-            &seen.asked.len(),
+            &seen.requests.len(),
             &6,
         );
         let fresh = seen
-            .asked
+            .requests
             .get(2)
-            .map(|asked| asked.fresh.clone())
+            .map(|asked| asked.new_text.clone())
             .unwrap_or_default();
         report.note(&format!(
             "the first refusal is in the next request {} times",

@@ -4,7 +4,7 @@
 use std::io::Result;
 use std::time::Duration;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, ended_well, verifier};
 use crate::agents::report::Report;
@@ -26,11 +26,11 @@ fn world<'a>(stage: &'a Stage<'a>, name: &'a str) -> Result<World<'a>> {
         files: &[("README.md", "a repo\n")],
         config: verifier("test -f verified.txt"),
         hooks: &[],
-        script: rounds(vec![
-            Act::shell("echo one > one.txt"),
-            Act::say("Done."),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done now."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done now."),
         ]),
     })?;
     world.checkrein(&["init", "--agent", stage.agent.name(), "--shared"])?;
@@ -43,7 +43,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     ended_well(report, &guarded, &ran);
     report.equal(
         "with checkrein the first stop is refused",
-        &guarded.model.seen().asked.len(),
+        &guarded.model.model_request_log().requests.len(),
         &4,
     );
     let tasks = guarded.tasks()?;
@@ -55,7 +55,11 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let ran = bare.headless("Make one.txt.")?;
     ended_well(report, &bare, &ran);
     report.equal("without it the agent works", &bare.has("one.txt"), &true);
-    report.equal("and no stop is refused", &bare.model.seen().asked.len(), &2);
+    report.equal(
+        "and no stop is refused",
+        &bare.model.model_request_log().requests.len(),
+        &2,
+    );
 
     report.note("-- the same in its terminal UI");
     let mut shown = world(stage, "screen")?;

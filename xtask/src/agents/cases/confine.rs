@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{BOTH, Case, counted, holds, replays};
 use crate::agents::report::Report;
 use crate::agents::world::{Setup, Stage, World, ending, number};
-use checkrein_scripted::{Act, Script, rounds};
+use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
 pub(super) const CASE: Case = Case {
     name: "confine",
@@ -39,7 +39,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn world<'a>(stage: &'a Stage<'a>, name: &'a str, script: Script) -> Result<World<'a>> {
+fn world<'a>(stage: &'a Stage<'a>, name: &'a str, script: ModelScript) -> Result<World<'a>> {
     let check = counted(&stage.beside(name, "runs.txt"), "test -f verified.txt");
     stage.world(Setup {
         name,
@@ -55,11 +55,11 @@ fn works(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let world = world(
         stage,
         "works",
-        rounds(vec![
-            Act::shell("sh acts.sh"),
-            Act::say("Done, I think."),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done, I know."),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("sh acts.sh"),
+            ScriptedModelAction::scripted_text_response("Done, I think."),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done, I know."),
         ]),
     )?;
     let config = std::fs::read_to_string(world.repo.join("checkrein.toml"))?;
@@ -95,8 +95,14 @@ fn works(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         &2,
     );
     replays(report, &world, &task)?;
-    let asked = world.model.seen().asked.get(1).cloned().unwrap_or_default();
-    holds(report, "the agent tried", &asked.fresh, "tried");
+    let asked = world
+        .model
+        .model_request_log()
+        .requests
+        .get(1)
+        .cloned()
+        .unwrap_or_default();
+    holds(report, "the agent tried", &asked.new_text, "tried");
     for done in [
         "edited-config",
         "edited-settings",
@@ -109,8 +115,8 @@ fn works(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         "moved-store",
     ] {
         // What its shell was told to say is in the command, too: only a line of its own counts.
-        let came = asked.fresh.lines().any(|line| line.trim() == done);
-        report.check(&format!("not {done}"), !came, &asked.fresh);
+        let came = asked.new_text.lines().any(|line| line.trim() == done);
+        report.check(&format!("not {done}"), !came, &asked.new_text);
     }
     report.equal(
         "the config is as it was",
@@ -142,7 +148,10 @@ fn sandboxed(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let world = world(
         stage,
         "sandboxed",
-        rounds(vec![Act::shell(&act), Act::say("Done.")]),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response(&act),
+            ScriptedModelAction::scripted_text_response("Done."),
+        ]),
     )?;
     let ran = world.run_agent(&[
         "--json",
@@ -155,11 +164,17 @@ fn sandboxed(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     report.check("run ends with status 0", ran.status == Some(0), &ran.stderr);
     report.check("it wrote into its workspace", world.has("verified.txt"), "");
     report.check("and not outside of it", !outside.exists(), "");
-    let asked = world.model.seen().asked.get(1).cloned().unwrap_or_default();
+    let asked = world
+        .model
+        .model_request_log()
+        .requests
+        .get(1)
+        .cloned()
+        .unwrap_or_default();
     holds(
         report,
         "its own sandbox refused",
-        &asked.fresh,
+        &asked.new_text,
         "Read-only file system",
     );
     Ok(())

@@ -3,7 +3,7 @@
 
 use std::io::Result;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, JUSTIFICATION, RULES, ended_well, holds, one_task, replays, verifier};
 use crate::agents::agent::Hooks;
@@ -26,27 +26,29 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             verifier("test -f allowed.txt")
         ),
         hooks: &[Hooks::User],
-        script: rounds(vec![
-            Act::shell("echo FORBIDDEN_MARKER > denied.txt"),
-            Act::shell("true && (cd . ; 'echo' FORBIDDEN_MARKER > hidden.txt)"),
-            Act::shell("echo fine > allowed.txt"),
-            Act::say("Finished."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo FORBIDDEN_MARKER > denied.txt"),
+            ScriptedModelAction::scripted_shell_response(
+                "true && (cd . ; 'echo' FORBIDDEN_MARKER > hidden.txt)",
+            ),
+            ScriptedModelAction::scripted_shell_response("echo fine > allowed.txt"),
+            ScriptedModelAction::scripted_text_response("Finished."),
         ]),
     })?;
     let ran = world.headless("Do the marker task.")?;
     ended_well(report, &world, &ran);
     {
-        let seen = world.model.seen();
+        let seen = world.model.model_request_log();
         report.equal(
             "the model was asked as often as scripted",
-            &seen.asked.len(),
+            &seen.requests.len(),
             &4,
         );
         for (at, what) in [(1, "plain"), (2, "in a subshell, quoted")] {
             let fresh = seen
-                .asked
+                .requests
                 .get(at)
-                .map(|asked| asked.fresh.clone())
+                .map(|asked| asked.new_text.clone())
                 .unwrap_or_default();
             holds(
                 report,

@@ -9,7 +9,7 @@ use std::io::{Error, Result};
 use std::path::Path;
 
 use checkrein_adapters::{self as adapters, codex_trust};
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::{Value, json};
 
 use super::{BOTH, Case, verifier};
@@ -75,7 +75,9 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         config: verifier("test -f README.md"),
         hooks: &[Hooks::User],
         // Doctor brings a model of its own; nobody asks this one.
-        script: rounds(vec![Act::say("Nobody asks me.")]),
+        script: model_script_from_rounds(vec![ScriptedModelAction::scripted_text_response(
+            "Nobody asks me.",
+        )]),
     })?;
     find(stage)?;
     let codex = stage.agent.name() == "codex";
@@ -113,7 +115,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     );
     report.equal(
         "the agent asked nobody but doctor's model",
-        &world.model.seen().asked.len(),
+        &world.model.model_request_log().requests.len(),
         &0,
     );
     let left = std::fs::read_dir(world.home.join(".cache/checkrein"))?.count();

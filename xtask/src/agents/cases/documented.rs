@@ -3,7 +3,7 @@
 
 use std::io::Result;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
     BOTH, Case, JUSTIFICATION, RULES, counted, ended_well, holds, one_task, replays, tokens_add_up,
@@ -27,27 +27,27 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         files: &[("rules/marker.rules", RULES)],
         config: format!("[policy]\nrules = [\"rules/*.rules\"]\n\n{check}"),
         hooks: &[Hooks::Documented],
-        script: rounds(vec![
-            Act::shell("echo FORBIDDEN_MARKER > denied.txt"),
-            Act::shell("echo one > one.txt"),
-            Act::say("Done."),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo FORBIDDEN_MARKER > denied.txt"),
+            ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
         ]),
     })?;
     let ran = world.headless("Make it verified.")?;
     ended_well(report, &world, &ran);
     {
-        let seen = world.model.seen();
+        let seen = world.model.model_request_log();
         report.equal(
             "the model was asked as often as scripted",
-            &seen.asked.len(),
+            &seen.requests.len(),
             &5,
         );
         let fresh = |at: usize| {
-            seen.asked
+            seen.requests
                 .get(at)
-                .map(|asked| asked.fresh.clone())
+                .map(|asked| asked.new_text.clone())
                 .unwrap_or_default()
         };
         holds(

@@ -3,7 +3,7 @@
 
 use std::io::Result;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, ended_well, holds, one_task, replays, verifier};
 use crate::agents::agent::Hooks;
@@ -93,53 +93,55 @@ fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<()>
         files: project.files,
         config: verifier(project.check),
         hooks: &[Hooks::User],
-        script: rounds(vec![
-            Act::write("NOTES.md", "Looked at it.\n"),
-            Act::say("All tests pass now, the task is complete."),
-            vec![Act::Read(project.broken.to_owned())],
-            vec![Act::Replace {
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_new_file_response("NOTES.md", "Looked at it.\n"),
+            ScriptedModelAction::scripted_text_response(
+                "All tests pass now, the task is complete.",
+            ),
+            vec![ScriptedModelAction::Read(project.broken.to_owned())],
+            vec![ScriptedModelAction::Replace {
                 path: project.broken.to_owned(),
                 old: project.wrong.to_owned(),
                 new: project.right.to_owned(),
             }],
-            Act::say("Now it is fixed."),
+            ScriptedModelAction::scripted_text_response("Now it is fixed."),
         ]),
     })?;
     let ran = world.headless("add() is wrong; make its test pass.")?;
     ended_well(report, &world, &ran);
     {
-        let seen = world.model.seen();
+        let seen = world.model.model_request_log();
         report.equal(
             "the model was asked as often as scripted",
-            &seen.asked.len(),
+            &seen.requests.len(),
             &5,
         );
-        let after = seen.asked.get(2).cloned().unwrap_or_default();
+        let after = seen.requests.get(2).cloned().unwrap_or_default();
         holds(
             report,
             "the refusal names the failing test",
-            &after.fresh,
+            &after.new_text,
             TEST,
         );
         holds(
             report,
             "and the command to reproduce it",
-            &after.fresh,
+            &after.new_text,
             &format!("reproduce: {}", project.check),
         );
-        let times = after.whole.matches("checkrein: not done yet").count();
+        let times = after.full_text.matches("checkrein: not done yet").count();
         report.check(
             "the reason is sent once",
             times == 1,
             &format!(
                 "{times} times\n{}",
-                if times == 1 { "" } else { &after.fresh }
+                if times == 1 { "" } else { &after.new_text }
             ),
         );
-        let last = seen.asked.last().cloned().unwrap_or_default();
+        let last = seen.requests.last().cloned().unwrap_or_default();
         report.equal(
             "and not again later",
-            &last.whole.matches("checkrein: not done yet").count(),
+            &last.full_text.matches("checkrein: not done yet").count(),
             &1,
         );
     }

@@ -4,7 +4,7 @@
 use std::io::Result;
 use std::process::Command;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, ended_well, holds, verifier};
 use crate::agents::report::Report;
@@ -23,7 +23,10 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         files: &[("README.md", "a repo\n")],
         config: verifier("true"),
         hooks: &[],
-        script: rounds(vec![Act::shell("echo one > one.txt"), Act::say("Done.")]),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
+        ]),
     })?;
     let own = world.folder.join("bin").join("checkrein");
     std::fs::create_dir_all(world.folder.join("bin"))?;
@@ -37,10 +40,10 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     report.equal("the call did not run", &world.has("one.txt"), &false);
     let fresh = world
         .model
-        .seen()
-        .asked
+        .model_request_log()
+        .requests
         .get(1)
-        .map(|asked| asked.fresh.clone())
+        .map(|asked| asked.new_text.clone())
         .unwrap_or_default();
     holds(
         report,

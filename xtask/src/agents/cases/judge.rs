@@ -3,8 +3,8 @@
 
 use std::io::{Error, Result};
 
-use checkrein_scripted::witness::{self, Witness, prompt};
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::witness::{self, ScriptedReviewer, request_prompt_text};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, counted, ended_well, holds, one_task, replays};
 use crate::agents::agent::Hooks;
@@ -29,27 +29,32 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             counted(&stage.beside(name, "runs.txt"), "test -f note.txt")
         ),
         hooks: &[Hooks::User],
-        script: rounds(vec![
-            Act::write("note.txt", "a note\n"),
-            Act::say("Done."),
-            Act::say("Done. The note is about the fox of the README."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_new_file_response("note.txt", "a note\n"),
+            ScriptedModelAction::scripted_text_response("Done."),
+            ScriptedModelAction::scripted_text_response(
+                "Done. The note is about the fox of the README.",
+            ),
         ]),
     };
-    let judge = Witness::start(|body, _| {
-        let answer = prompt(body).rsplit(" answer>").next().unwrap_or_default();
+    let judge = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        let answer = request_prompt_text(body)
+            .rsplit(" answer>")
+            .next()
+            .unwrap_or_default();
         Ok(match answer.contains("about the fox") {
-            true => witness::verdict(body, "pass", 0.95, "none", ""),
-            false => witness::verdict(body, "fail", 0.2, "incomplete", WANTING),
+            true => witness::scripted_judge_verdict(body, "pass", 0.95, "none", ""),
+            false => witness::scripted_judge_verdict(body, "fail", 0.2, "incomplete", WANTING),
         })
     })
     .map_err(Error::other)?;
     let mut world = stage.world(setup("main"))?;
-    world.env.push(("OLLAMA_HOST", judge.base()));
+    world.env.push(("OLLAMA_HOST", judge.base_url()));
     let ran = world.headless("Write a note about the README.")?;
     ended_well(report, &world, &ran);
-    let asked = judge.asked();
+    let asked = judge.received_request_bodies();
     report.equal("the judge was asked about both answers", &asked.len(), &2);
-    let shown = asked.first().map(prompt).unwrap_or_default();
+    let shown = asked.first().map(request_prompt_text).unwrap_or_default();
     holds(
         report,
         "it was shown the request",
@@ -64,10 +69,10 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     );
     let seen = world
         .model
-        .seen()
-        .asked
+        .model_request_log()
+        .requests
         .last()
-        .map(|asked| asked.whole.clone());
+        .map(|asked| asked.full_text.clone());
     holds(
         report,
         "the agent was told why",

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use checkrein_scripted::{Act, Script};
+use checkrein_scripted::{ModelScript, ScriptedModelAction};
 
 use super::long::short_hooks;
 use super::{BOTH, Case, ended_well, replays, verifier};
@@ -97,14 +97,14 @@ fn killed_after(stage: &Stage<'_>, report: &mut Report, moment: u64) -> Result<(
 }
 
 /// Does what it is asked, and waits a little where something still runs.
-fn script() -> Script {
+fn script() -> ModelScript {
     Box::new(|asked| {
-        if asked.fresh.contains(PROMPT) {
-            Act::shell("date +%N > fixed.txt")
-        } else if asked.fresh.contains("still running") {
-            Act::shell("sleep 2")
+        if asked.new_text.contains(PROMPT) {
+            ScriptedModelAction::scripted_shell_response("date +%N > fixed.txt")
+        } else if asked.new_text.contains("still running") {
+            ScriptedModelAction::scripted_shell_response("sleep 2")
         } else {
-            Act::say("Done.")
+            ScriptedModelAction::scripted_text_response("Done.")
         }
     })
 }

@@ -2,7 +2,7 @@
 
 use std::io::Result;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, counted, ended_well, holds, one_task, replays};
 use crate::agents::agent::{DEADLINE, Hooks};
@@ -28,12 +28,12 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             "sleep 14; test -f fixed.txt",
         ),
         hooks: &[Hooks::User],
-        script: rounds(vec![
-            Act::shell("echo yes > fixed.txt"),
-            Act::say("Done."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo yes > fixed.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
             // What a model takes to think.
-            Act::shell("sleep 2"),
-            Act::say("Nothing else to do."),
+            ScriptedModelAction::scripted_shell_response("sleep 2"),
+            ScriptedModelAction::scripted_text_response("Nothing else to do."),
         ]),
     })?;
     short_hooks(&world, report)?;
@@ -42,10 +42,10 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     ended_well(report, &world, &ran);
     let seen = world
         .model
-        .seen()
-        .asked
+        .model_request_log()
+        .requests
         .get(2)
-        .map(|asked| asked.fresh.clone());
+        .map(|asked| asked.new_text.clone());
     let fresh = seen.unwrap_or_default();
     holds(
         report,

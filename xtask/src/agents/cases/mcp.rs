@@ -4,7 +4,7 @@
 use std::fs;
 use std::io::Result;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::{Value, json};
 
 use super::{BOTH, Case, ended_well, holds, one_task, replays};
@@ -27,7 +27,7 @@ const LOOPS: usize = 24;
 
 fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let call = |tool: &str, input: Value| {
-        vec![Act::Call {
+        vec![ScriptedModelAction::Call {
             tool: format!("mcp__files__{tool}"),
             input,
         }]
@@ -37,14 +37,14 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         call("delete", json!({ "name": "x" })),
     ];
     script.extend((0..LOOPS).map(|_| call("echo", json!({ "text": "again" }))));
-    script.push(Act::say("Finished."));
+    script.push(ScriptedModelAction::scripted_text_response("Finished."));
     let all = script.len();
     let world = stage.world(Setup {
         name: "main",
         files: &[("rules/mcp.rules", RULES)],
         config: "[policy]\nrules = [\"rules/*.rules\"]\n".to_owned(),
         hooks: &[],
-        script: rounds(script),
+        script: model_script_from_rounds(script),
     })?;
     let server = world.folder.join("server.py");
     put(&server, SERVER)?;
@@ -65,13 +65,16 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let ran = world.headless("Use the files server.")?;
     ended_well(report, &world, &ran);
     let fresh: Vec<String> = {
-        let seen = world.model.seen();
+        let seen = world.model.model_request_log();
         report.equal(
             "the model was asked as often as scripted",
-            &seen.asked.len(),
+            &seen.requests.len(),
             &all,
         );
-        seen.asked.iter().map(|asked| asked.fresh.clone()).collect()
+        seen.requests
+            .iter()
+            .map(|asked| asked.new_text.clone())
+            .collect()
     };
     let told = |at: usize| fresh.get(at).map_or("", String::as_str);
     holds(report, "an allowed tool answers", told(1), "hello");

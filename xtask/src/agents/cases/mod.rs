@@ -28,7 +28,7 @@ mod veto;
 
 use std::io::Result;
 
-use checkrein_scripted::output_tokens;
+use checkrein_scripted::scripted_output_tokens;
 use serde_json::Value;
 
 use super::report::Report;
@@ -105,7 +105,7 @@ fn ended_well(report: &mut Report, world: &World<'_>, ran: &Ran) {
         ran.status == Some(0),
         seen,
     );
-    let outside = world.model.seen().outside.clone();
+    let outside = world.model.model_request_log().refused_hosts.clone();
     if !outside.is_empty() {
         report.note(&format!(
             "hosts it tried outside loopback, all refused: {}",
@@ -143,11 +143,11 @@ fn replays(report: &mut Report, world: &World<'_>, task: &Value) -> Result<()> {
 /// What is recorded against what the script said, the sub-agents' included.
 fn tokens_add_up(report: &mut Report, world: &World<'_>, task: &Value) {
     let (asked, said) = {
-        let seen = world.model.seen();
-        (seen.asked.len(), seen.tokens)
+        let seen = world.model.model_request_log();
+        (seen.requests.len(), seen.tokens)
     };
     let recorded = number(task, "output_tokens");
-    let last = output_tokens(asked.saturating_sub(1));
+    let last = scripted_output_tokens(asked.saturating_sub(1));
     // A transcript may lag behind the very message that triggered the hook.
     let behind = recorded.and_then(|recorded| said.checked_sub(recorded));
     let what = match behind {

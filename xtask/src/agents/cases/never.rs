@@ -4,7 +4,7 @@
 use std::io::Result;
 use std::time::Duration;
 
-use checkrein_scripted::{Act, Script, rounds};
+use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, counted, ended_well, line_with, one_task, replays};
 use crate::agents::agent::Hooks;
@@ -23,11 +23,11 @@ const CLAIM: &str = "Everything is done.";
 /// The beginning of the line that a person is shown.
 const LINE: &str = "checkrein: gave_up";
 
-fn script() -> Script {
+fn script() -> ModelScript {
     // The first response changes something: an unchanged tree would be a question answered.
-    rounds(vec![
-        Act::write("NOTES.md", "Looked at it.\n"),
-        Act::say(CLAIM),
+    model_script_from_rounds(vec![
+        ScriptedModelAction::scripted_new_file_response("NOTES.md", "Looked at it.\n"),
+        ScriptedModelAction::scripted_text_response(CLAIM),
     ])
 }
 
@@ -71,19 +71,19 @@ fn given_up(report: &mut Report, world: &World<'_>) -> Result<()> {
         &2,
     );
     {
-        let seen = world.model.seen();
+        let seen = world.model.model_request_log();
         report.equal(
             "four requests: one change, three claims",
-            &seen.asked.len(),
+            &seen.requests.len(),
             &4,
         );
-        let last = seen.asked.last().cloned().unwrap_or_default();
+        let last = seen.requests.last().cloned().unwrap_or_default();
         let again = "nothing changed since the last check";
-        let times = last.fresh.matches(again).count();
+        let times = last.new_text.matches(again).count();
         let seen = if times == 1 {
-            line_with(&last.fresh, again)
+            line_with(&last.new_text, again)
         } else {
-            last.fresh
+            last.new_text
         };
         report.check(
             "the second refusal is one line, sent once",

@@ -3,7 +3,7 @@
 
 use std::io::Result;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, ended_well, holds, one_task, replays, verifier};
 use crate::agents::agent::Hooks;
@@ -23,8 +23,8 @@ fn diff(old: &str, new: &str) -> String {
     )
 }
 
-fn edit(old: &str, new: &str) -> Vec<Act> {
-    vec![Act::Replace {
+fn edit(old: &str, new: &str) -> Vec<ScriptedModelAction> {
+    vec![ScriptedModelAction::Replace {
         path: "a.txt".to_owned(),
         old: old.to_owned(),
         new: new.to_owned(),
@@ -34,13 +34,13 @@ fn edit(old: &str, new: &str) -> Vec<Act> {
 fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let has_tool = stage.agent.name() == "codex";
     let mut script = vec![
-        Act::shell(&diff("tow", "TWO")),
-        Act::shell(&diff("two", "TWO")),
+        ScriptedModelAction::scripted_shell_response(&diff("tow", "TWO")),
+        ScriptedModelAction::scripted_shell_response(&diff("two", "TWO")),
     ];
     if has_tool {
         script.extend([edit("there", "THREE"), edit("three", "THREE")]);
     }
-    script.push(Act::say("Done."));
+    script.push(ScriptedModelAction::scripted_text_response("Done."));
     let asked = script.len();
     let world = stage.world(Setup {
         name: "main",
@@ -51,21 +51,21 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             "grep -q TWO a.txt"
         }),
         hooks: &[Hooks::User],
-        script: rounds(script),
+        script: model_script_from_rounds(script),
     })?;
     let ran = world.headless("Make two TWO.")?;
     ended_well(report, &world, &ran);
     {
-        let seen = world.model.seen();
+        let seen = world.model.model_request_log();
         report.equal(
             "the model was asked as often as scripted",
-            &seen.asked.len(),
+            &seen.requests.len(),
             &asked,
         );
         let fresh = |at: usize| {
-            seen.asked
+            seen.requests
                 .get(at)
-                .map(|one| one.fresh.clone())
+                .map(|one| one.new_text.clone())
                 .unwrap_or_default()
         };
         holds(

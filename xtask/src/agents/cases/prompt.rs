@@ -6,7 +6,7 @@ use std::ffi::OsString;
 use std::io::{Error, Result};
 use std::time::Duration;
 
-use checkrein_scripted::{Act, Script, rounds};
+use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 use serde_json::Value;
 
 use super::{BOTH, Case, holds, line_with, one_task, replays, verifier};
@@ -42,7 +42,7 @@ fn world<'a>(
     stage: &'a Stage<'a>,
     name: &'a str,
     hooks: &'a [Hooks],
-    script: Script,
+    script: ModelScript,
 ) -> Result<World<'a>> {
     stage.world(Setup {
         name,
@@ -84,12 +84,12 @@ fn parked(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "parked",
         &[],
-        rounds(vec![
-            Act::shell("echo begun > begun.txt"),
-            Act::shell(COMMAND),
-            Act::say("It waits for a person."),
-            Act::shell(COMMAND),
-            Act::say("Done."),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo begun > begun.txt"),
+            ScriptedModelAction::scripted_shell_response(COMMAND),
+            ScriptedModelAction::scripted_text_response("It waits for a person."),
+            ScriptedModelAction::scripted_shell_response(COMMAND),
+            ScriptedModelAction::scripted_text_response("Done."),
         ]),
     )?;
     let ran = world.run_agent(&["--json", "Do what has to be asked about."])?;
@@ -102,8 +102,8 @@ fn parked(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     );
     report.equal("it did not run", &world.has("asked.txt"), &false);
     let told = {
-        let seen = world.model.seen();
-        seen.asked.get(2).map(|asked| asked.fresh.clone())
+        let seen = world.model.model_request_log();
+        seen.requests.get(2).map(|asked| asked.new_text.clone())
     };
     let told = told.unwrap_or_default();
     holds(report, "the model is told why", &told, REASON);
@@ -169,7 +169,10 @@ fn asked(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "asked",
         &[Hooks::User],
-        rounds(vec![Act::shell(COMMAND), Act::say("Done.")]),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response(COMMAND),
+            ScriptedModelAction::scripted_text_response("Done."),
+        ]),
     )?;
     let screen = Screen::agent(&world, "Do what has to be asked about.")?;
     let (shown, text) = screen.wait_for(REASON, PATIENCE);
@@ -209,7 +212,10 @@ fn declined(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "declined",
         &[Hooks::User],
-        rounds(vec![Act::shell(COMMAND), Act::say("Done.")]),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response(COMMAND),
+            ScriptedModelAction::scripted_text_response("Done."),
+        ]),
     )?;
     let screen = Screen::agent(&world, "Do what has to be asked about.")?;
     let (shown, text) = screen.wait_for(REASON, PATIENCE);
@@ -227,11 +233,11 @@ fn parked_in_sight(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "in-sight",
         &[Hooks::User],
-        rounds(vec![
-            Act::shell(COMMAND),
-            Act::say("It waits for a person."),
-            Act::shell(COMMAND),
-            Act::say("Done."),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response(COMMAND),
+            ScriptedModelAction::scripted_text_response("It waits for a person."),
+            ScriptedModelAction::scripted_shell_response(COMMAND),
+            ScriptedModelAction::scripted_text_response("Done."),
         ]),
     )?;
     let screen = Screen::agent(&world, "Do what has to be asked about.")?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use checkrein_scripted::{Act, Script};
+use checkrein_scripted::{ModelScript, ScriptedModelAction};
 use serde_json::json;
 
 use super::{BOTH, Case, ended_well, line_with, one_task, replays, verifier};
@@ -86,8 +86,8 @@ struct Try {
     tool: &'static str,
     what: String,
     /// What has to be going on before, and tells how to go on with it.
-    opening: Option<Act>,
-    act: Act,
+    opening: Option<ScriptedModelAction>,
+    act: ScriptedModelAction,
 }
 
 /// What came of one.
@@ -98,7 +98,7 @@ struct Came {
     told: String,
 }
 
-fn one(tool: &'static str, what: &str, act: Act) -> Try {
+fn one(tool: &'static str, what: &str, act: ScriptedModelAction) -> Try {
     Try {
         tool,
         what: format!("{tool}: {what}"),
@@ -112,7 +112,7 @@ fn call(tool: &'static str, what: &str, input: serde_json::Value) -> Try {
     one(
         tool,
         what,
-        Act::Call {
+        ScriptedModelAction::Call {
             tool: tool_name,
             input,
         },
@@ -122,7 +122,11 @@ fn call(tool: &'static str, what: &str, input: serde_json::Value) -> Try {
 fn by_shell(tool: &'static str) -> impl Iterator<Item = Try> {
     SHELL.iter().map(move |command| {
         let first = command.lines().next().unwrap_or_default();
-        one(tool, first, Act::Shell((*command).to_owned()))
+        one(
+            tool,
+            first,
+            ScriptedModelAction::Shell((*command).to_owned()),
+        )
     })
 }
 
@@ -155,7 +159,7 @@ fn of_claude_code(repo: &Path) -> Vec<Try> {
     // A tool that the model has to ask for first.
     tries.push(Try {
         tool: "ToolSearch",
-        opening: Some(Act::Call {
+        opening: Some(ScriptedModelAction::Call {
             tool: "ToolSearch".to_owned(),
             input: json!({ "query": "select:NotebookEdit", "max_results": 1 }),
         }),
@@ -204,7 +208,7 @@ fn of_codex() -> Vec<Try> {
     tries.extend(by_shell("exec_command"));
     // No hook of Codex is asked about what is typed at a program that runs.
     tries.extend(PROMPTS.iter().map(|(program, typed)| Try {
-        opening: Some(Act::Call {
+        opening: Some(ScriptedModelAction::Call {
             tool: "exec_command".to_owned(),
             input: json!({ "cmd": program, "tty": true, "yield_time_ms": 500 }),
         }),
@@ -237,7 +241,7 @@ fn tests(repo: &Path) -> Result<Vec<(std::path::PathBuf, Vec<u8>)>> {
 }
 
 /// The model: looks, tries everything that it has a tool for, mends the source, says done.
-fn script(stage: &Stage<'_>, came: &Arc<Mutex<Vec<Came>>>) -> Script {
+fn script(stage: &Stage<'_>, came: &Arc<Mutex<Vec<Came>>>) -> ModelScript {
     let repo = stage.beside("main", "repo");
     let tries = match stage.agent.name() {
         "codex" => of_codex(),
@@ -249,8 +253,10 @@ fn script(stage: &Stage<'_>, came: &Arc<Mutex<Vec<Came>>>) -> Script {
     let mut trying: Option<Try> = None;
     let mut told = String::new();
     let mut last = vec![
-        Act::say("The tests stay as they are; the source is right now."),
-        vec![Act::Replace {
+        ScriptedModelAction::scripted_text_response(
+            "The tests stay as they are; the source is right now.",
+        ),
+        vec![ScriptedModelAction::Replace {
             path: "src/app.py".to_owned(),
             old: "    return 41".to_owned(),
             new: "    return 42".to_owned(),
@@ -259,9 +265,9 @@ fn script(stage: &Stage<'_>, came: &Arc<Mutex<Vec<Came>>>) -> Script {
     Box::new(move |asked| {
         let now = tests(&repo).ok();
         if let Some(mut tried) = trying.take() {
-            told.push_str(&asked.fresh);
+            told.push_str(&asked.new_text);
             if tried.opening.take().is_some() {
-                let act = at_session(tried.act.clone(), &asked.fresh);
+                let act = at_session(tried.act.clone(), &asked.new_text);
                 trying = Some(tried);
                 return vec![act];
             }
@@ -281,29 +287,31 @@ fn script(stage: &Stage<'_>, came: &Arc<Mutex<Vec<Came>>>) -> Script {
             left.reverse();
             // Claude Code edits only what was read.
             return [TEST, NOTEBOOK, "src/app.py"]
-                .map(|path| Act::Read(path.to_owned()))
+                .map(|path| ScriptedModelAction::Read(path.to_owned()))
                 .into();
         }
         trying = left.pop();
         match &trying {
             Some(now) => vec![now.opening.as_ref().unwrap_or(&now.act).clone()],
-            None => last.pop().unwrap_or_else(|| Act::say("Done.")),
+            None => last
+                .pop()
+                .unwrap_or_else(|| ScriptedModelAction::scripted_text_response("Done.")),
         }
     })
 }
 
 /// The call, to the program that was just said to run.
-fn at_session(act: Act, told: &str) -> Act {
+fn at_session(act: ScriptedModelAction, told: &str) -> ScriptedModelAction {
     let digits = told.split_once("session ID ").map(|(_, rest)| {
         let end = rest.find(|c: char| !c.is_ascii_digit());
         rest.split_at(end.unwrap_or(rest.len())).0
     });
     match (act, digits.and_then(|digits| digits.parse::<u64>().ok())) {
-        (Act::Call { tool, mut input }, Some(session)) => {
+        (ScriptedModelAction::Call { tool, mut input }, Some(session)) => {
             if let Some(fields) = input.as_object_mut() {
                 fields.insert("session_id".to_owned(), session.into());
             }
-            Act::Call { tool, input }
+            ScriptedModelAction::Call { tool, input }
         }
         (act, _) => act,
     }
@@ -338,8 +346,8 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let ran = world.headless("Make the test pass.")?;
     ended_well(report, &world, &ran);
     {
-        let seen = world.model.seen();
-        let tools = seen.asked.first().map(|asked| asked.tools.join(", "));
+        let seen = world.model.model_request_log();
+        let tools = seen.requests.first().map(|asked| asked.tools.join(", "));
         report.note(&format!("on offer: {}", tools.unwrap_or_default()));
     }
     let came = came.lock().unwrap_or_else(PoisonError::into_inner);

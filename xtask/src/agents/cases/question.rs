@@ -2,7 +2,7 @@
 
 use std::io::Result;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, counted, ended_well, one_task, replays};
 use crate::agents::agent::Hooks;
@@ -30,20 +30,25 @@ const READING: [&str; 10] = [
 ];
 
 fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let mut script: Vec<Vec<Act>> = READING.iter().map(|command| Act::shell(command)).collect();
-    script.push(Act::say("The README speaks of a fox."));
+    let mut script: Vec<Vec<ScriptedModelAction>> = READING
+        .iter()
+        .map(|command| ScriptedModelAction::scripted_shell_response(command))
+        .collect();
+    script.push(ScriptedModelAction::scripted_text_response(
+        "The README speaks of a fox.",
+    ));
     let world = stage.world(Setup {
         name: "main",
         files: &[("README.md", "a fox\nand a line\n")],
         config: counted(&stage.beside("main", "runs.txt"), "false"),
         hooks: &[Hooks::User],
-        script: rounds(script),
+        script: model_script_from_rounds(script),
     })?;
     let ran = world.headless("What does the README speak of?")?;
     ended_well(report, &world, &ran);
     report.equal(
         "the model was asked as often as scripted",
-        &world.model.seen().asked.len(),
+        &world.model.model_request_log().requests.len(),
         &11,
     );
     report.equal("the verifier never ran", &world.lines("runs.txt"), &0);

@@ -4,7 +4,7 @@
 use std::io::Result;
 use std::time::Duration;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{CLAUDE_CODE, Case, counted, one_task};
 use crate::agents::agent::Hooks;
@@ -53,16 +53,16 @@ fn questions(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         files: &[("README.md", "a quick fox\nand a line\n")],
         config: counted(&stage.beside("questions", "runs.txt"), "false"),
         hooks: &[Hooks::User],
-        script: rounds(vec![
-            Act::shell("cat README.md"),
-            Act::say(say(0)),
-            Act::shell("wc -l README.md"),
-            Act::say(say(1)),
-            Act::shell("ls"),
-            Act::say(say(2)),
-            Act::shell("git status --short"),
-            Act::say(say(3)),
-            Act::say(say(4)),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("cat README.md"),
+            ScriptedModelAction::scripted_text_response(say(0)),
+            ScriptedModelAction::scripted_shell_response("wc -l README.md"),
+            ScriptedModelAction::scripted_text_response(say(1)),
+            ScriptedModelAction::scripted_shell_response("ls"),
+            ScriptedModelAction::scripted_text_response(say(2)),
+            ScriptedModelAction::scripted_shell_response("git status --short"),
+            ScriptedModelAction::scripted_text_response(say(3)),
+            ScriptedModelAction::scripted_text_response(say(4)),
         ]),
     })?;
     let mut screen = None;
@@ -105,11 +105,11 @@ fn claims(stage: &Stage<'_>, report: &mut Report, ui: &str, name: &str) -> Resul
         files: &[("README.md", "a quick fox\n")],
         config: format!("{}\n{ui}", counted(&runs, "grep -q hare README.md")),
         hooks: &[Hooks::User],
-        script: rounds(vec![
-            Act::shell("echo tortoise >> README.md"),
-            Act::say("Now it speaks of a hare. All done."),
-            Act::shell("echo hare >> README.md"),
-            Act::say("It really does now."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo tortoise >> README.md"),
+            ScriptedModelAction::scripted_text_response("Now it speaks of a hare. All done."),
+            ScriptedModelAction::scripted_shell_response("echo hare >> README.md"),
+            ScriptedModelAction::scripted_text_response("It really does now."),
         ]),
     })?;
     let screen = Screen::agent(&world, "Make the README speak of a hare.")?;

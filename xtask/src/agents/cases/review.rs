@@ -5,7 +5,7 @@ use std::io::Result;
 use std::process::Command;
 use std::time::Duration;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{Case, ended_well, one_task, verifier};
 use crate::agents::report::Report;
@@ -25,11 +25,11 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         files: &[("README.md", "a repo\n")],
         config: verifier("test -f verified.txt"),
         hooks: &[],
-        script: rounds(vec![
-            Act::shell("echo one > one.txt"),
-            Act::say("Done."),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done now."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done now."),
         ]),
     })?;
     let config = world.home.join(".codex/config.toml");
@@ -51,7 +51,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     one_task(report, &world, "task_complete")?;
     report.equal(
         "the first stop was refused",
-        &world.model.seen().asked.len(),
+        &world.model.model_request_log().requests.len(),
         &4,
     );
     world.checkrein(&["init", "--undo"])?;

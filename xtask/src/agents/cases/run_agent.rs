@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{BOTH, Case, counted, holds, replays};
 use crate::agents::report::Report;
 use crate::agents::world::{Ran, Setup, Stage, World, ending, number, put};
-use checkrein_scripted::{Act, Script, rounds};
+use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
 pub(super) const CASE: Case = Case {
     name: "run-agent",
@@ -30,7 +30,12 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     cannot_start(stage, report)
 }
 
-fn world<'a>(stage: &'a Stage<'a>, name: &'a str, caps: &str, script: Script) -> Result<World<'a>> {
+fn world<'a>(
+    stage: &'a Stage<'a>,
+    name: &'a str,
+    caps: &str,
+    script: ModelScript,
+) -> Result<World<'a>> {
     let check = counted(&stage.beside(name, "runs.txt"), "test -f verified.txt");
     stage.world(Setup {
         name,
@@ -82,7 +87,7 @@ fn ended(
 fn usage(report: &mut Report, said: &Value, requests: std::ops::Range<usize>) {
     let wanted: u64 = requests
         .clone()
-        .map(checkrein_scripted::output_tokens)
+        .map(checkrein_scripted::scripted_output_tokens)
         .sum();
     let usage = said.get("usage").cloned().unwrap_or_default();
     report.equal(
@@ -103,13 +108,13 @@ fn complete(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "complete",
         "",
-        rounds(vec![
-            Act::shell("echo one > one.txt"),
-            Act::say("Done, I think."),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done, I know."),
-            Act::shell("echo more > more.txt"),
-            Act::say("Done again."),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
+            ScriptedModelAction::scripted_text_response("Done, I think."),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done, I know."),
+            ScriptedModelAction::scripted_shell_response("echo more > more.txt"),
+            ScriptedModelAction::scripted_text_response("Done again."),
         ]),
     )?;
     let before = hook_settings(&world);
@@ -147,11 +152,17 @@ fn complete(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     );
     report.equal("its second task", &number(&said, "task"), &Some(2));
     usage(report, &said, 4..6);
-    let asked = world.model.seen().asked.last().cloned().unwrap_or_default();
+    let asked = world
+        .model
+        .model_request_log()
+        .requests
+        .last()
+        .cloned()
+        .unwrap_or_default();
     holds(
         report,
         "the model still knows the conversation",
-        &asked.whole,
+        &asked.full_text,
         "Done, I know.",
     );
     Ok(())
@@ -163,14 +174,14 @@ fn gave_up(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "gave-up",
         "",
-        rounds(vec![
-            Act::write("NOTES.md", "Looked at it.\n"),
-            Act::say("Everything is done."),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_new_file_response("NOTES.md", "Looked at it.\n"),
+            ScriptedModelAction::scripted_text_response("Everything is done."),
         ]),
     )?;
     let ran = world.run_agent(&["--json", TASK])?;
     let said = ended(report, &world, &ran, 11, "gave_up same_failures")?;
-    let asked = world.model.seen().asked.len();
+    let asked = world.model.model_request_log().requests.len();
     report.equal("one change, three claims", &asked, &4);
     usage(report, &said, 0..4);
     Ok(())
@@ -183,11 +194,11 @@ fn late(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "late",
         "",
-        rounds(vec![
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done."),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done again."),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done again."),
         ]),
     )?;
     let mut neighbour = Command::new("sh");
@@ -222,7 +233,7 @@ fn wall_clock(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "wall",
         "[caps]\nwall_clock = \"6s\"\n",
-        rounds(vec![Act::shell(&sleep)]),
+        model_script_from_rounds(vec![ScriptedModelAction::scripted_shell_response(&sleep)]),
     )?;
     let ran = world.run_agent(&["--json", TASK])?;
     let said = ended(report, &world, &ran, 12, "hard_cap wall_clock")?;
@@ -244,25 +255,25 @@ fn early(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "early",
         "",
-        rounds(vec![
-            Act::shell("echo one > one.txt"),
-            Act::shell("kill -9 $PPID"),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done after all."),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
+            ScriptedModelAction::scripted_shell_response("kill -9 $PPID"),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done after all."),
         ]),
     )?;
     let ran = world.run_agent(&["--json", TASK])?;
     let said = ended(report, &world, &ran, 0, "task_complete")?;
     report.equal("started twice", &number(&said, "attempts"), &Some(2));
-    let asked = world.model.seen().asked.clone();
+    let asked = world.model.model_request_log().requests.clone();
     let third = asked.get(2).cloned().unwrap_or_default();
     holds(
         report,
         "the second process got our feedback",
-        &third.whole,
+        &third.full_text,
         "checkrein: not done yet",
     );
-    holds(report, "in the same conversation", &third.whole, TASK);
+    holds(report, "in the same conversation", &third.full_text, TASK);
     Ok(())
 }
 
@@ -272,11 +283,11 @@ fn silent(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         stage,
         "silent",
         "",
-        rounds(vec![
-            Act::shell("echo one > one.txt"),
-            Act::say("Done, I think."),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done, I know."),
+        model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
+            ScriptedModelAction::scripted_text_response("Done, I think."),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done, I know."),
         ]),
     )?;
     stage.agent.switch_hooks_off(&world)?;
@@ -304,7 +315,14 @@ fn silent(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
 
 fn cannot_start(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     report.note("-- it fails before it has done anything");
-    let world = world(stage, "fails", "", rounds(vec![Act::say("never asked")]))?;
+    let world = world(
+        stage,
+        "fails",
+        "",
+        model_script_from_rounds(vec![ScriptedModelAction::scripted_text_response(
+            "never asked",
+        )]),
+    )?;
     put(&world.repo.join("verified.txt"), "yes\n")?;
     let ran = world.run_agent(&["--json", TASK, "--", "--no-such-flag"])?;
     ended(report, &world, &ran, 1, "error agent")?;

@@ -4,7 +4,7 @@
 use std::io::{Error, Result};
 use std::process::Command;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::Value;
 
 use super::{BOTH, Case, ended_well, holds};
@@ -75,11 +75,11 @@ fn world<'a>(stage: &'a Stage<'a>, name: &'a str, hooks: &'a [Hooks]) -> Result<
         files: &[("README.md", "a repo\n")],
         config: String::new(),
         hooks,
-        script: rounds(vec![
-            Act::shell(&remove),
-            Act::shell(DISK),
-            Act::shell(PUSH),
-            Act::say("That is all."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response(&remove),
+            ScriptedModelAction::scripted_shell_response(DISK),
+            ScriptedModelAction::scripted_shell_response(PUSH),
+            ScriptedModelAction::scripted_text_response("That is all."),
         ]),
     })?;
     std::fs::write(world.home.join(CANARY), "here\n")?;
@@ -99,8 +99,8 @@ fn world<'a>(stage: &'a Stage<'a>, name: &'a str, hooks: &'a [Hooks]) -> Result<
 
 /// What the model was told after so many of its calls.
 fn told(world: &World<'_>, at: usize) -> String {
-    let seen = world.model.seen();
-    let asked = seen.asked.get(at).map(|asked| asked.fresh.clone());
+    let seen = world.model.model_request_log();
+    let asked = seen.requests.get(at).map(|asked| asked.new_text.clone());
     asked.unwrap_or_default()
 }
 

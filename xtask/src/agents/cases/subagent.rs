@@ -4,7 +4,7 @@ use std::io::Result;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use checkrein_scripted::{Act, Script};
+use checkrein_scripted::{ModelScript, ScriptedModelAction};
 
 use super::{
     CLAUDE_CODE, Case, JUSTIFICATION, RULES, counted, ended_well, holds, one_task, replays,
@@ -42,21 +42,21 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let ran = world.headless("Delegate it.")?;
     ended_well(report, &world, &ran);
     {
-        let seen = world.model.seen();
+        let seen = world.model.model_request_log();
         let offered = seen
-            .asked
+            .requests
             .first()
             .is_some_and(|asked| asked.tools.iter().any(|tool| tool == "Agent"));
         report.check("the agent offers its Agent tool", offered, "");
         let sub: Vec<_> = seen
-            .asked
+            .requests
             .iter()
-            .filter(|asked| asked.opening.contains(ERRAND))
+            .filter(|asked| asked.opening_text.contains(ERRAND))
             .collect();
         report.equal("the sub-agent asked the model three times", &sub.len(), &3);
         let fresh = sub
             .get(1)
-            .map(|asked| asked.fresh.clone())
+            .map(|asked| asked.new_text.clone())
             .unwrap_or_default();
         holds(
             report,
@@ -87,27 +87,29 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     replays(report, &world, &task)
 }
 
-fn script(runs: std::path::PathBuf, before: Arc<AtomicUsize>) -> Script {
+fn script(runs: std::path::PathBuf, before: Arc<AtomicUsize>) -> ModelScript {
     let (mut main, mut sub) = (0, 0);
     Box::new(move |asked| {
-        if asked.opening.contains(ERRAND) {
+        if asked.opening_text.contains(ERRAND) {
             sub += 1;
             return match sub {
-                1 => Act::shell("echo FORBIDDEN_MARKER > sub-denied.txt"),
-                2 => Act::shell("echo fine > sub.txt"),
-                _ => Act::say("The errand is run."),
+                1 => ScriptedModelAction::scripted_shell_response(
+                    "echo FORBIDDEN_MARKER > sub-denied.txt",
+                ),
+                2 => ScriptedModelAction::scripted_shell_response("echo fine > sub.txt"),
+                _ => ScriptedModelAction::scripted_text_response("The errand is run."),
             };
         }
         main += 1;
         match main {
-            1 => vec![Act::Delegate(ERRAND.to_owned())],
+            1 => vec![ScriptedModelAction::Delegate(ERRAND.to_owned())],
             2 => {
                 let lines = std::fs::read_to_string(&runs).map_or(0, |text| text.lines().count());
                 before.store(lines, Ordering::SeqCst);
-                Act::say("Done.")
+                ScriptedModelAction::scripted_text_response("Done.")
             }
-            3 => Act::shell("echo yes > verified.txt"),
-            _ => Act::say("Done."),
+            3 => ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            _ => ScriptedModelAction::scripted_text_response("Done."),
         }
     })
 }

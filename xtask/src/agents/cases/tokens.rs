@@ -2,7 +2,7 @@
 
 use std::io::Result;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{BOTH, Case, ended_well, one_task, tokens_add_up, verifier};
 use crate::agents::agent::Hooks;
@@ -22,24 +22,24 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         files: &[("README.md", "a repo\n")],
         config: verifier("test -f verified.txt"),
         hooks: &[Hooks::User],
-        script: rounds(vec![
+        script: model_script_from_rounds(vec![
             // Two blocks of one response: counted once.
             vec![
-                Act::Say("First a look.".to_owned()),
-                Act::Shell("ls".to_owned()),
+                ScriptedModelAction::Say("First a look.".to_owned()),
+                ScriptedModelAction::Shell("ls".to_owned()),
             ],
             vec![
-                Act::Shell("echo one > one.txt".to_owned()),
-                Act::Shell("echo two > two.txt".to_owned()),
+                ScriptedModelAction::Shell("echo one > one.txt".to_owned()),
+                ScriptedModelAction::Shell("echo two > two.txt".to_owned()),
             ],
-            Act::say("Done, I think."),
-            Act::shell("echo yes > verified.txt"),
-            Act::say("Done, I know."),
+            ScriptedModelAction::scripted_text_response("Done, I think."),
+            ScriptedModelAction::scripted_shell_response("echo yes > verified.txt"),
+            ScriptedModelAction::scripted_text_response("Done, I know."),
         ]),
     })?;
     let ran = world.headless("Make it verified.")?;
     ended_well(report, &world, &ran);
-    let asked = world.model.seen().asked.len();
+    let asked = world.model.model_request_log().requests.len();
     report.equal("the model was asked as often as scripted", &asked, &5);
     let task = one_task(report, &world, "task_complete")?;
     tokens_add_up(report, &world, &task);

@@ -3,8 +3,8 @@
 
 use std::io::{Error, Result};
 
-use checkrein_scripted::witness::{Witness, number, prompt};
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::witness::{ScriptedReviewer, request_prompt_text, verdict_request_number};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::json;
 
 use super::{BOTH, Case, ended_well, holds, replays};
@@ -27,15 +27,15 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         files: &[("README.md", "a fox\n")],
         config: "[veto]\nenabled = true\nmodel = \"ollama/second\"\nscope = \"all\"\n".to_owned(),
         hooks: &[Hooks::User],
-        script: rounds(vec![
-            Act::shell("touch vetoed.txt"),
-            Act::shell("touch wrong.txt"),
-            Act::shell("touch right.txt"),
-            Act::say("The draft is there."),
+        script: model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response("touch vetoed.txt"),
+            ScriptedModelAction::scripted_shell_response("touch wrong.txt"),
+            ScriptedModelAction::scripted_shell_response("touch right.txt"),
+            ScriptedModelAction::scripted_text_response("The draft is there."),
         ]),
     };
-    let second = Witness::start(|body, _| {
-        let call = prompt(body).rsplit("\ntool: ").next().unwrap_or_default();
+    let second = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        let call = request_prompt_text(body).rsplit("\ntool: ").next().unwrap_or_default();
         let (verdict, arguments) = if call.contains("vetoed.txt") {
             ("veto", None)
         } else if call.contains("wrong.txt") {
@@ -44,19 +44,19 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ("allow", None)
         };
         Ok(json!({
-            "ref": number(body), "verdict": verdict, "confidence": 0.92, "reason": REASON,
+            "ref": verdict_request_number(body), "verdict": verdict, "confidence": 0.92, "reason": REASON,
             "new_args": arguments,
         })
         .to_string())
     })
     .map_err(Error::other)?;
     let mut world = stage.world(setup("main"))?;
-    world.env.push(("OLLAMA_HOST", second.base()));
+    world.env.push(("OLLAMA_HOST", second.base_url()));
     let ran = world.headless("Draft the note.")?;
     ended_well(report, &world, &ran);
     report.equal(
         "the second model was asked about each call",
-        &second.asked().len(),
+        &second.received_request_bodies().len(),
         &3,
     );
     report.check(
@@ -76,10 +76,10 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     );
     let heard = world
         .model
-        .seen()
-        .asked
+        .model_request_log()
+        .requests
         .last()
-        .map(|asked| asked.whole.clone());
+        .map(|asked| asked.full_text.clone());
     let heard = heard.unwrap_or_default();
     holds(report, "the agent was told why", &heard, "[verifier-veto]");
     holds(report, "and what instead", &heard, "touch right.txt");

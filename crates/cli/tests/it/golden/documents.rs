@@ -5,8 +5,8 @@
 
 use std::process::Command;
 
-use checkrein_scripted::coder::WIRES;
-use checkrein_scripted::{Coder, Turn};
+use checkrein_scripted::coder::PROVIDER_ENTRIES;
+use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
 use serde_json::{Value, json};
 
 use super::stories::{CHECK, world};
@@ -186,13 +186,17 @@ fn json_of_run() {
 #[test]
 fn json_of_run_autopilot() {
     let world = coder::repo(true);
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     world.write(
         "GOAL.toml",
         &format!("goal = \"The answer is right.\"\nmodel = \"{name}\"\n\n[budget]\ndollars = 5\n\n[[criterion]]\nname = \"right\"\nrun = \"grep -qx 42 answer\"\n"),
     );
     world.commit();
-    let coder = Coder::by_turns(vec![Turn::patch(coder::FIX), Turn::say("Reached.")]).unwrap();
+    let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
+        CoderTurn::patch_turn(coder::FIX),
+        CoderTurn::scripted_text_turn("Reached."),
+    ])
+    .unwrap();
     let args = ["--autopilot", "GOAL.toml", "--json"];
     holds(
         "run-autopilot",

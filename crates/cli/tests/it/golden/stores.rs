@@ -3,8 +3,8 @@
 
 use std::path::{Path, PathBuf};
 
-use checkrein_scripted::coder::WIRES;
-use checkrein_scripted::{Coder, Turn};
+use checkrein_scripted::coder::PROVIDER_ENTRIES;
+use checkrein_scripted::{CoderTurn, ScriptedCoderServer};
 use rusqlite::Connection;
 use rustix::process::Signal;
 use serde_json::{Value, json};
@@ -390,8 +390,12 @@ fn call_of_a_sub_agent(world: &World, agent: &Agent<'_>) {
 
 /// An agent of our own, whose conversation is kept.
 fn write_conversation(world: &World) {
-    let (name, ..) = WIRES[0];
-    let coder = Coder::by_turns(vec![Turn::shell("touch fixed"), Turn::say("Mended.")]).unwrap();
+    let (name, ..) = PROVIDER_ENTRIES[0];
+    let coder = ScriptedCoderServer::start_with_scripted_turns(vec![
+        CoderTurn::shell_turn("touch fixed"),
+        CoderTurn::scripted_text_turn("Mended."),
+    ])
+    .unwrap();
     let said = coder::says(&mut coder::run(
         world,
         &coder,

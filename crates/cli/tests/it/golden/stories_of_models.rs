@@ -1,9 +1,11 @@
 //! Stories in which a second model is asked: about an answer, a call, a step; and one in which a
 //! model is the agent.
 
-use checkrein_scripted::coder::{Heard, WIRES, nth};
-use checkrein_scripted::witness::{self, number, prompt};
-use checkrein_scripted::{Coder, Turn, Witness};
+use checkrein_scripted::coder::{
+    PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
+};
+use checkrein_scripted::witness::{self, request_prompt_text, verdict_request_number};
+use checkrein_scripted::{CoderTurn, ScriptedCoderServer, ScriptedReviewer};
 use serde_json::{Value, json};
 
 use super::logs::Told;
@@ -15,18 +17,21 @@ use crate::world::{World, feed};
 const JUDGE: &str = "[[verifier]]\nname = \"reviewer\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n";
 
 fn fails(body: &Value) -> String {
-    witness::verdict(body, "fail", 0.2, "incomplete", "Where are the tests?")
+    witness::scripted_judge_verdict(body, "fail", 0.2, "incomplete", "Where are the tests?")
 }
 
 fn passes(body: &Value) -> String {
-    witness::verdict(body, "pass", 0.95, "none", "")
+    witness::scripted_judge_verdict(body, "pass", 0.95, "none", "")
 }
 
 /// Required, content with an answer that names tests; its model is gone at the end.
 pub(super) fn judged() -> Told {
     let world = world(&format!("accept = \"tests and reviewer\"\n{CHECK}{JUDGE}"));
-    let model = Witness::start(|body, before| {
-        let answer = prompt(body).rsplit(" answer>").next().unwrap_or_default();
+    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
+        let answer = request_prompt_text(body)
+            .rsplit(" answer>")
+            .next()
+            .unwrap_or_default();
         match before {
             2 => Ok("It looks fine to me.".to_owned()),
             3.. => Err(500),
@@ -51,13 +56,15 @@ pub(super) fn judged() -> Told {
 /// Called by a word, not required; yes and no to the same answer.
 pub(super) fn wavering() -> Told {
     let world = world(&format!("accept = \"tests\"\n{CHECK}{JUDGE}"));
-    let model = Witness::start(|body, before| {
+    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         let (verdict, score) = if before % 2 == 0 {
             ("pass", 0.71)
         } else {
             ("fail", 0.69)
         };
-        Ok(witness::verdict(body, verdict, score, "none", "Perhaps."))
+        Ok(witness::scripted_judge_verdict(
+            body, verdict, score, "none", "Perhaps.",
+        ))
     });
     let model = model.unwrap();
     let mut agent = Agent::beside(&world, "codex", &model);
@@ -75,7 +82,7 @@ pub(super) fn in_shadow() -> Told {
     let world = world(&format!(
         "accept = \"tests\"\n{CHECK}{JUDGE}mode = \"shadow\"\n"
     ));
-    let model = Witness::start(|body, _| Ok(fails(body))).unwrap();
+    let model = ScriptedReviewer::start_scripted_model_server(|body, _| Ok(fails(body))).unwrap();
     let mut agent = Agent::beside(&world, "claude-code", &model);
     agent.session = "shadow".to_owned();
     agent.prompt("write a parser");
@@ -92,7 +99,7 @@ pub(super) fn standing_tasks() -> Told {
     world.write("HEARTBEAT.md", "- [ ] look at the queue\n");
     world.write("fixed", "");
     world.commit();
-    let model = Witness::start(|body, before| {
+    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         Ok(if before == 0 {
             fails(body)
         } else {
@@ -104,7 +111,7 @@ pub(super) fn standing_tasks() -> Told {
         let mut line = line;
         line["session"] = json!("beats");
         let mut hook = world.checkrein(&["hook", "generic"]);
-        hook.env("OLLAMA_HOST", model.base());
+        hook.env("OLLAMA_HOST", model.base_url());
         feed(&mut hook, line.to_string().as_bytes()).json()
     };
     tell(json!({ "type": "user", "text": "beat" }));
@@ -122,7 +129,7 @@ pub(super) fn standing_tasks() -> Told {
 
 fn veto(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> String {
     let said = json!({
-        "ref": number(body), "verdict": verdict, "confidence": confidence,
+        "ref": verdict_request_number(body), "verdict": verdict, "confidence": confidence,
         "reason": "the goal says draft only", "new_args": args,
     });
     said.to_string()
@@ -131,7 +138,7 @@ fn veto(body: &Value, verdict: &str, confidence: f64, args: Option<&str>) -> Str
 pub(super) fn vetoed() -> Told {
     let config = "[veto]\nenabled = true\nmodel = \"ollama/v\"\nscope = \"all\"\nmax_calls = 5\n";
     let world = world(config);
-    let model = Witness::start(|body, before| {
+    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         Ok(match before {
             0 => veto(body, "veto", 0.92, None),
             1 => veto(
@@ -168,9 +175,9 @@ pub(super) fn vetoed() -> Told {
 pub(super) fn progress() -> Told {
     let world =
         world("[progress]\nenabled = true\nmodel = \"ollama/p\"\nwindow = 2\nmax_calls = 5\n");
-    let model = Witness::start(|body, before| {
+    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         let rated = |score: f64, suggestion: Option<&str>| {
-            json!({ "ref": number(body), "score": score, "summary": "it reads", "suggested_action": suggestion }).to_string()
+            json!({ "ref": verdict_request_number(body), "score": score, "summary": "it reads", "suggested_action": suggestion }).to_string()
         };
         Ok(match before {
             0 | 1 => rated(0.1, Some("run the tests")),
@@ -192,7 +199,7 @@ pub(super) fn progress() -> Told {
 /// A goal with criteria and a budget, and a model that is sent back once.
 pub(super) fn autopilot() -> Told {
     let world: World = repo(false);
-    let (name, ..) = WIRES[0];
+    let (name, ..) = PROVIDER_ENTRIES[0];
     world.write(
         "GOAL.toml",
         &format!(
@@ -202,15 +209,15 @@ pub(super) fn autopilot() -> Told {
         ),
     );
     world.commit();
-    let coder = Coder::start(|heard: &Heard| {
+    let coder = ScriptedCoderServer::start_server(|heard: &ScriptedCoderConversation| {
         let turns = [
-            Turn::say("The goal is reached."),
-            Turn::shell("sh deploy.sh"),
-            Turn::patch(FIX),
-            Turn::shell("echo right > notes"),
-            Turn::say("Reached."),
+            CoderTurn::scripted_text_turn("The goal is reached."),
+            CoderTurn::shell_turn("sh deploy.sh"),
+            CoderTurn::patch_turn(FIX),
+            CoderTurn::shell_turn("echo right > notes"),
+            CoderTurn::scripted_text_turn("Reached."),
         ];
-        nth(&turns, heard.turns)
+        nth_or_last_scripted_turn(&turns, heard.turns)
     });
     let coder = coder.unwrap();
     let said = says(&mut run(

@@ -1,6 +1,6 @@
 //! What calls for a judge, and what rules it out before any model is asked.
 
-use checkrein_scripted::witness::prompt;
+use checkrein_scripted::witness::request_prompt_text;
 use serde_json::json;
 
 use super::{content, generic, judged, strict};
@@ -15,14 +15,14 @@ fn nobody_is_asked_unless_configured() {
     agent.prompt("Write a parser.");
     world.write("parser", "1");
     assert_eq!(agent.stop_saying("Done."), Answer::Nothing);
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.received_request_bodies().len(), 0);
     // The same with one configured.
     let world = judged("");
     let agent = Agent::beside(&world, "claude-code", &model);
     agent.prompt("Write a parser.");
     world.write("parser", "1");
     assert!(matches!(agent.stop_saying("Done."), Answer::SentBack(_)));
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.received_request_bodies().len(), 1);
 }
 
 #[test]
@@ -33,7 +33,7 @@ fn exactly_the_default_keywords_trigger_the_judge() {
         agent.prompt("Write a parser.");
         world.write("parser", answer);
         assert_eq!(agent.stop_saying(answer), Answer::Nothing, "{answer}");
-        model.asked().len()
+        model.received_request_bodies().len()
     };
     let words = [
         "It is done.",
@@ -62,7 +62,7 @@ fn configured_keywords_replace_the_default_ones() {
         agent.prompt("Write a parser.");
         world.write("parser", answer);
         assert_eq!(agent.stop_saying(answer), Answer::Nothing);
-        assert_eq!(model.asked().len(), asked, "{answer}");
+        assert_eq!(model.received_request_bodies().len(), asked, "{answer}");
     }
 }
 
@@ -77,7 +77,7 @@ fn a_judge_with_trigger_always_needs_no_keyword() {
             world.write("parser", answer);
             assert_eq!(agent.stop_saying(answer), Answer::Nothing);
         }
-        assert_eq!(model.asked().len(), asked, "{trigger}");
+        assert_eq!(model.received_request_bodies().len(), asked, "{trigger}");
     }
 }
 
@@ -93,7 +93,7 @@ fn nobody_is_asked_without_need() {
     agent.prompt("Go on.");
     world.write("parser", "2");
     assert_eq!(agent.stop_saying(" "), Answer::Nothing);
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.received_request_bodies().len(), 0);
     assert!(
         world.why().contains("the answer is empty"),
         "{}",
@@ -111,7 +111,7 @@ fn after_a_failed_check_nobody_asks_a_model() {
     world.write("parser", "1");
     let answer = agent.stop_saying("Done.");
     assert!(answer.sent_back().contains("tests: failed"));
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.received_request_bodies().len(), 0);
 }
 
 /// Each alone, whatever the answer says and whoever would read everything.
@@ -132,11 +132,11 @@ fn what_cannot_be_judged_or_taken_back_is_not_put_to_a_model() {
         let heard = generic(&world, &model, known, text, &[known]);
         assert_eq!(heard["decision"], "accept", "{known} {heard}");
         assert!(world.why().contains(said), "{known}: {}", world.why());
-        assert_eq!(model.asked().len(), 0, "{known}");
+        assert_eq!(model.received_request_bodies().len(), 0, "{known}");
     }
     let heard = generic(&world, &model, "plain", "Done.", &[]);
     assert_eq!(heard["decision"], "continue", "{heard}");
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.received_request_bodies().len(), 1);
 }
 
 #[test]
@@ -147,18 +147,18 @@ fn a_heartbeat_is_judged_only_where_enabled_and_undelivered() {
     let beats = |known: &[&str]| generic(&world, &model, "g", "HEARTBEAT_OK", known);
     let said = beats(&["heartbeat"]);
     assert_eq!(said["decision"], "continue", "{said}");
-    let shown = model.asked().remove(0).to_string();
+    let shown = model.received_request_bodies().remove(0).to_string();
     assert!(shown.contains("look at the queue"), "{shown}");
     for seen in ["pending_tool_calls", "delivered", "streamed"] {
         let said = beats(&["heartbeat", seen]);
         assert_eq!(said["decision"], "accept", "{seen} {said}");
     }
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.received_request_bodies().len(), 1);
     // Without that key heartbeats are left alone, whatever they say.
     let (world, model) = (judged("trigger = \"always\"\n"), strict());
     let said = generic(&world, &model, "g", "HEARTBEAT_OK", &["heartbeat"]);
     assert_eq!(said["decision"], "accept", "{said}");
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.received_request_bodies().len(), 0);
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn a_sub_agents_answer_is_read_where_it_is_a_surface() {
         agent.tell(&call);
         let stop = json!({ "agent_id": "a1", "agent_type": "general-purpose", "stop_hook_active": false, "last_assistant_message": "Done." });
         let heard = agent.tell(&agent.message("SubagentStop", stop));
-        assert_eq!(model.asked().len(), asked, "{surfaces}");
+        assert_eq!(model.received_request_bodies().len(), asked, "{surfaces}");
         match asked {
             0 => assert_eq!(heard, Answer::Nothing, "{surfaces}"),
             _ => assert!(
@@ -191,7 +191,11 @@ fn a_sub_agents_answer_is_read_where_it_is_a_surface() {
         world.write("parser", "1");
         agent.stop_saying("Done, all of it.");
         let main = usize::from(!surfaces.contains("subagent"));
-        assert_eq!(model.asked().len(), asked + main, "{surfaces}");
+        assert_eq!(
+            model.received_request_bodies().len(),
+            asked + main,
+            "{surfaces}"
+        );
     }
 }
 
@@ -209,7 +213,7 @@ fn an_answer_that_was_cut_is_not_put_to_a_model() {
         "{}",
         world.ending()
     );
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.received_request_bodies().len(), 0);
 }
 
 /// A command says nothing at its end but its status, in which no word calls.
@@ -218,14 +222,14 @@ fn a_command_is_read_only_by_one_that_reads_everything() {
     for (more, asked) in [("", 0), ("trigger = \"always\"\n", 1)] {
         let (world, model) = (judged(more), content());
         let mut run = world.checkrein(&["run", "--", "sh", "-c", "echo 1 > parser; echo Done."]);
-        let ran = run.env("OLLAMA_HOST", model.base()).output().unwrap();
+        let ran = run.env("OLLAMA_HOST", model.base_url()).output().unwrap();
         assert_eq!(ran.status.code(), Some(0), "{ran:?}");
         assert_eq!(world.ending(), "task_complete");
-        let all = model.asked();
+        let all = model.received_request_bodies();
         assert_eq!(all.len(), asked, "{more}");
         assert!(
             all.iter()
-                .all(|body| prompt(body).contains("exit status 0"))
+                .all(|body| request_prompt_text(body).contains("exit status 0"))
         );
     }
 }
@@ -249,13 +253,15 @@ fn another_family_than_the_agents_is_asked() {
         let (world, model) = (World::new(), content());
         world.config(&config.replace("model = \"ollama/j\"\n", ""));
         let mut agent = Agent::new(&world, name);
-        agent.env = variables.map(|variable| (variable, model.base())).to_vec();
+        agent.env = variables
+            .map(|variable| (variable, model.base_url()))
+            .to_vec();
         agent.tell(&agent.message("SessionStart", json!({ "source": "startup" })));
         agent.prompt("Write a parser.");
         world.write("parser", "1");
         // That this model speaks another format changes nothing.
         assert_eq!(agent.stop_saying("Done."), Answer::Nothing, "{name}");
-        let asked = model.asked();
+        let asked = model.received_request_bodies();
         assert!(!asked.is_empty(), "{name}: {}", world.why());
         assert!(asked.iter().all(|body| body["model"] == expected), "{name}");
     }
@@ -269,6 +275,6 @@ fn the_model_of_the_config_is_asked() {
         agent.prompt("Write a parser.");
         world.write("parser", "1");
         assert_eq!(agent.stop_saying("Done."), Answer::Nothing);
-        assert_eq!(model.asked()[0]["model"], "j", "{name}");
+        assert_eq!(model.received_request_bodies()[0]["model"], "j", "{name}");
     }
 }

@@ -88,7 +88,7 @@ fn each_judge_has_its_own_settings() {
         world.write("parser", answer);
         assert_eq!(agent.stop_saying(answer), Answer::Nothing);
     }
-    let asked = model.asked();
+    let asked = model.received_request_bodies();
     let models: Vec<&Value> = asked.iter().map(|body| &body["model"]).collect();
     assert_eq!(models, ["j", "other"]);
     let said = judged("[agents.defaults.verifier]\nenabled = true\n").says(&["check"]);

@@ -6,8 +6,8 @@ mod shown;
 mod silent;
 mod stops;
 
-use checkrein_scripted::Witness;
-use checkrein_scripted::witness::{self, prompt};
+use checkrein_scripted::ScriptedReviewer;
+use checkrein_scripted::witness::{self, request_prompt_text};
 use serde_json::{Value, json};
 
 use crate::world::{World, feed};
@@ -24,12 +24,15 @@ fn judged(more: &str) -> World {
 }
 
 /// Content with an answer that says "with tests", and with nothing else.
-fn strict() -> Witness {
-    Witness::start(|body, _| {
-        let answer = prompt(body).rsplit(" answer>").next().unwrap_or_default();
+fn strict() -> ScriptedReviewer {
+    ScriptedReviewer::start_scripted_model_server(|body, _| {
+        let answer = request_prompt_text(body)
+            .rsplit(" answer>")
+            .next()
+            .unwrap_or_default();
         Ok(match answer.contains("with tests") {
-            true => witness::verdict(body, "pass", 0.95, "none", ""),
-            false => witness::verdict(
+            true => witness::scripted_judge_verdict(body, "pass", 0.95, "none", ""),
+            false => witness::scripted_judge_verdict(
                 body,
                 "fail",
                 0.2,
@@ -42,17 +45,28 @@ fn strict() -> Witness {
 }
 
 /// Content with everything.
-fn content() -> Witness {
-    Witness::start(|body, _| Ok(witness::verdict(body, "pass", 0.95, "none", ""))).unwrap()
+fn content() -> ScriptedReviewer {
+    ScriptedReviewer::start_scripted_model_server(|body, _| {
+        Ok(witness::scripted_judge_verdict(
+            body, "pass", 0.95, "none", "",
+        ))
+    })
+    .unwrap()
 }
 
 /// What an agent of its own host hears at a stop, of which that host knows this.
-fn generic(world: &World, model: &Witness, session: &str, text: &str, known: &[&str]) -> Value {
+fn generic(
+    world: &World,
+    model: &ScriptedReviewer,
+    session: &str,
+    text: &str,
+    known: &[&str],
+) -> Value {
     let mut line = json!({ "type": "stop", "session": session, "text": text });
     for fact in known {
         line[*fact] = json!(true);
     }
     let mut hook = world.checkrein(&["hook", "generic"]);
-    hook.env("OLLAMA_HOST", model.base());
+    hook.env("OLLAMA_HOST", model.base_url());
     feed(&mut hook, line.to_string().as_bytes()).json()
 }

@@ -1,6 +1,6 @@
 //! What a judge is shown of a session.
 
-use checkrein_scripted::witness::prompt;
+use checkrein_scripted::witness::request_prompt_text;
 use serde_json::json;
 
 use super::{content, judged, strict};
@@ -21,7 +21,7 @@ fn the_prompt_has_rubric_and_rules_but_no_secrets() {
     world.write("parser", "1");
     agent.shell("echo ghp_0123456789abcdefghijklmnopqrstuvwxyz", "");
     agent.stop_saying("Done with ghp_0123456789abcdefghijklmnopqrstuvwxyz");
-    let asked = model.asked();
+    let asked = model.received_request_bodies();
     let whole = asked[0].to_string();
     assert!(whole.contains("No unwrap in libraries."), "{whole}");
     assert!(whole.contains("Mind the names."), "{whole}");
@@ -48,8 +48,8 @@ fn the_prompt_shows_the_session_in_order() {
     world.write("parser", "1");
     agent.stop_saying("Done: first.");
     agent.stop_saying("Done: second.");
-    let asked = model.asked();
-    let shown = prompt(asked.last().unwrap());
+    let asked = model.received_request_bodies();
+    let shown = request_prompt_text(asked.last().unwrap());
     let parts = [
         "Write a parser.",
         "No unwrap in libraries.",
@@ -86,7 +86,7 @@ fn the_config_cannot_replace_the_judges_instructions() {
         agent.prompt("Write a parser.");
         world.write("parser", "1");
         agent.stop_saying("Done.");
-        let body = model.asked().remove(0);
+        let body = model.received_request_bodies().remove(0);
         let text = body["messages"][0]["content"].as_str().unwrap().to_owned();
         (text, body)
     };
@@ -134,7 +134,7 @@ fn nothing_is_written_into_the_transcript() {
     assert!(matches!(agent.tell(&stop), Answer::SentBack(_)));
     let after = std::fs::read_to_string(&transcript).unwrap();
     assert_eq!(after, format!("{line}\n"));
-    let body = model.asked().remove(0);
+    let body = model.received_request_bodies().remove(0);
     assert!(body.get("tools").is_none(), "{body}");
     let roles = body["messages"].as_array().unwrap().iter();
     let roles: Vec<&str> = roles.filter_map(|said| said["role"].as_str()).collect();

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use checkrein_scripted::{Witness, witness};
+use checkrein_scripted::{ScriptedReviewer, witness};
 
 use super::{judged, strict};
 use crate::agent::{Agent, Answer};
@@ -11,10 +11,10 @@ use crate::terminal::Terminal;
 
 #[test]
 fn a_dead_model_changes_nothing_but_what_is_recorded() {
-    let dead = Witness::start(|_, _| Err(401)).unwrap();
+    let dead = ScriptedReviewer::start_scripted_model_server(|_, _| Err(401)).unwrap();
     let (world, gone) = (judged(""), "http://127.0.0.1:9");
     for (base, expected) in [
-        (dead.base(), "did not answer"),
+        (dead.base_url(), "did not answer"),
         (gone.to_owned(), "did not answer"),
     ] {
         let mut agent = Agent::named(&world, "claude-code", &base);
@@ -43,14 +43,15 @@ fn under_require_trust_the_environment_does_not_say_where_models_are() {
         "{}",
         world.why()
     );
-    assert_eq!(model.asked().len(), 0);
+    assert_eq!(model.received_request_bodies().len(), 0);
 }
 
 /// Nobody reads a verdict into what is none.
 #[test]
 fn an_answer_that_cannot_be_read_is_no_verdict() {
-    let fail = |body: &_| witness::verdict(body, "fail", 0.1, "incomplete", "Mend it.");
-    let model = Witness::start(move |body, before| {
+    let fail =
+        |body: &_| witness::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "Mend it.");
+    let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
         Ok(match before {
             0 => "It looks incomplete to me.".to_owned(),
             1 => "FAIL [incomplete]: where are the tests?".to_owned(),
@@ -64,14 +65,14 @@ fn an_answer_that_cannot_be_read_is_no_verdict() {
     let world = judged("");
     for before in 0..5 {
         let mut agent = Agent::named(&world, "codex", &before.to_string());
-        agent.env = vec![("OLLAMA_HOST", model.base())];
+        agent.env = vec![("OLLAMA_HOST", model.base_url())];
         agent.prompt("Write a parser.");
         world.write("parser", &agent.session);
         assert_eq!(agent.stop_saying("Done."), Answer::Nothing, "{before}");
         assert_eq!(world.ending(), "task_complete");
         let why = world.why();
         assert!(why.contains("its model's answer cannot be read"), "{why}");
-        assert_eq!(model.asked().len(), before + 1);
+        assert_eq!(model.received_request_bodies().len(), before + 1);
     }
 }
 
@@ -80,7 +81,7 @@ fn a_model_that_does_not_come_back_is_not_waited_for() {
     // Whoever asks is held until the test is over.
     let (over, held) = channel::<()>();
     let held = Mutex::new(held);
-    let model = Witness::start(move |_, _| {
+    let model = ScriptedReviewer::start_scripted_model_server(move |_, _| {
         let _ = held.lock().unwrap().recv();
         Err(500)
     })

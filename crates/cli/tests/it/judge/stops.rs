@@ -2,8 +2,8 @@
 
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
-use checkrein_scripted::Witness;
-use checkrein_scripted::witness::{self, prompt};
+use checkrein_scripted::ScriptedReviewer;
+use checkrein_scripted::witness::{self, request_prompt_text};
 use serde_json::{Value, json};
 
 use super::{content, generic, judged, strict};
@@ -27,9 +27,9 @@ fn an_incomplete_answer_is_sent_back_once() {
         assert_eq!(answer, Answer::Nothing, "{name}");
         assert_eq!(world.ending(), "task_complete");
         assert_eq!(world.runs("tests"), 1, "the tree was the same");
-        let asked = model.asked();
+        let asked = model.received_request_bodies();
         assert_eq!(asked.len(), 2, "{name}");
-        let shown = prompt(&asked[1]);
+        let shown = request_prompt_text(&asked[1]);
         assert!(shown.contains("Write a parser."), "{shown}");
         assert!(shown.contains("tests passes"), "{shown}");
         assert!(
@@ -55,7 +55,7 @@ fn max_attempts_bounds_how_often_a_judge_sends_back() {
         "{}",
         world.why()
     );
-    assert_eq!(model.asked().len(), 2);
+    assert_eq!(model.received_request_bodies().len(), 2);
     // The next request is another question.
     agent.prompt("And a printer.");
     world.write("printer", "1");
@@ -106,7 +106,7 @@ fn a_shadow_judge_never_sends_back() {
     assert_eq!(world.ending(), "task_complete");
     let why = world.why();
     assert!(why.contains("it would have sent the agent back"), "{why}");
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.received_request_bodies().len(), 1);
 }
 
 /// Hooks for the person and for the project: one question.
@@ -115,7 +115,7 @@ fn two_installed_entries_ask_once() {
     let (world, model) = (judged(""), strict());
     let entry = |source: &str| {
         let mut agent = Agent::source(&world, "claude-code", source);
-        agent.env = vec![("OLLAMA_HOST", model.base())];
+        agent.env = vec![("OLLAMA_HOST", model.base_url())];
         agent
     };
     let (user, project) = (entry("user"), entry("project"));
@@ -124,7 +124,7 @@ fn two_installed_entries_ask_once() {
     world.write("parser", "1");
     let answers = std::thread::scope(|scope| {
         let hooks = ["user", "project"].map(|source| {
-            let (world, base) = (&world, model.base());
+            let (world, base) = (&world, model.base_url());
             scope.spawn(move || {
                 let mut agent = Agent::source(world, "claude-code", source);
                 agent.env = vec![("OLLAMA_HOST", base)];
@@ -139,16 +139,22 @@ fn two_installed_entries_ask_once() {
             .all(|answer| matches!(answer, Answer::SentBack(_))),
         "{answers:?}"
     );
-    assert_eq!(model.asked().len(), 1);
+    assert_eq!(model.received_request_bodies().len(), 1);
 }
 
 /// What it has against another answer is told, also if it is of the same kind.
 #[test]
 fn feedback_quotes_each_new_objection() {
-    let model = Witness::start(|body, before| {
+    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         let wrong = ["Where are the tests?", "Now the README is missing."];
         let wrong = wrong.get(before).copied().unwrap_or("more");
-        Ok(witness::verdict(body, "fail", 0.2, "incomplete", wrong))
+        Ok(witness::scripted_judge_verdict(
+            body,
+            "fail",
+            0.2,
+            "incomplete",
+            wrong,
+        ))
     })
     .unwrap();
     let world = judged("");
@@ -177,7 +183,7 @@ fn by_default_the_third_answer_is_accepted() {
             assert!(answer.sent_back().contains(&of), "{answer:?}");
         }
         assert_eq!(agent.stop_saying("Done, last."), Answer::Nothing, "{more}");
-        assert_eq!(model.asked().len(), sent_back + 1);
+        assert_eq!(model.received_request_bodies().len(), sent_back + 1);
         assert_eq!(world.ending(), "task_complete");
     }
 }
@@ -193,15 +199,17 @@ const CATEGORIES: [&str; 5] = [
 /// The agent is told what is wrong, and so is whoever looks later.
 #[test]
 fn the_judges_objection_is_fed_back_and_recorded() {
-    let model = Witness::start(|body, before| {
+    let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         let category = CATEGORIES.get(before).copied().unwrap_or("none");
-        Ok(witness::verdict(body, "fail", 0.1, category, "Mend it."))
+        Ok(witness::scripted_judge_verdict(
+            body, "fail", 0.1, category, "Mend it.",
+        ))
     })
     .unwrap();
     let world = judged("");
     for category in CATEGORIES {
         let mut agent = Agent::named(&world, "claude-code", category);
-        agent.env = vec![("OLLAMA_HOST", model.base())];
+        agent.env = vec![("OLLAMA_HOST", model.base_url())];
         agent.prompt("Write a parser.");
         world.write("parser", category);
         let answer = agent.stop_saying("Done.");
@@ -210,19 +218,25 @@ fn the_judges_objection_is_fed_back_and_recorded() {
         let kept = world.says(&["show", category]).stdout;
         assert!(kept.contains(&format!("{category}: Mend it.")), "{kept}");
     }
-    assert_eq!(model.asked().len(), CATEGORIES.len());
+    assert_eq!(model.received_request_bodies().len(), CATEGORIES.len());
 }
 
 /// An OK although a standing task is open, and then the task.
 #[test]
 fn a_lazy_heartbeat_is_sent_back() {
-    let model = Witness::start(|body, _| {
-        let shown = prompt(body);
+    let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
+        let shown = request_prompt_text(body);
         let open = shown.contains("- [ ] look for new competitions");
         let answer = shown.rsplit(" answer>").next().unwrap_or_default();
         Ok(match open && !answer.contains("entered") {
-            true => witness::verdict(body, "fail", 0.0, "goal_missed", "Look for competitions."),
-            false => witness::verdict(body, "pass", 1.0, "none", ""),
+            true => witness::scripted_judge_verdict(
+                body,
+                "fail",
+                0.0,
+                "goal_missed",
+                "Look for competitions.",
+            ),
+            false => witness::scripted_judge_verdict(body, "pass", 1.0, "none", ""),
         })
     })
     .unwrap();
@@ -238,7 +252,7 @@ fn a_lazy_heartbeat_is_sent_back() {
     );
     let said = generic(&world, &model, "beat", "I entered one.", &["heartbeat"]);
     assert_eq!(said["decision"], "accept", "{said}");
-    assert_eq!(model.asked().len(), 2);
+    assert_eq!(model.received_request_bodies().len(), 2);
 }
 
 /// What the list of standing tasks says at the stop counts, beside what it said before; rules stay
@@ -251,7 +265,7 @@ fn standing_tasks_are_read_at_the_stop_and_rules_are_not() {
     world.commit();
     let told = |line: Value| {
         let mut hook = world.checkrein(&["hook", "generic"]);
-        hook.env("OLLAMA_HOST", model.base());
+        hook.env("OLLAMA_HOST", model.base_url());
         let said = feed(&mut hook, line.to_string().as_bytes());
         assert_eq!(said.code, Some(0), "{said:?}");
     };
@@ -263,7 +277,7 @@ fn standing_tasks_are_read_at_the_stop_and_rules_are_not() {
     world.write("HEARTBEAT.md", ticked);
     world.write("AGENTS.md", "No tests.\n");
     generic(&world, &model, "beat", "HEARTBEAT_OK", &["heartbeat"]);
-    let shown = prompt(&model.asked().remove(0)).to_owned();
+    let shown = request_prompt_text(&model.received_request_bodies().remove(0)).to_owned();
     for part in [
         "- [x] look at the queue",
         "- [ ] water the plants",
@@ -298,7 +312,7 @@ fn standing_tasks_are_read_at_the_stop_and_rules_are_not() {
         .unwrap();
     assert!(made.success());
     generic(&world, &model, "gone", "HEARTBEAT_OK", &["heartbeat"]);
-    let shown = prompt(&model.asked().remove(1)).to_owned();
+    let shown = request_prompt_text(&model.received_request_bodies().remove(1)).to_owned();
     for part in ["none that can be read", "- [ ] water the plants"] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

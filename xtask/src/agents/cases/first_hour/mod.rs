@@ -7,7 +7,7 @@ mod projects;
 use std::io::Result;
 use std::process::Command;
 
-use checkrein_scripted::{Act, rounds};
+use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use self::projects::{PROJECTS, Project};
 use super::{BOTH, Case, ended_well, holds};
@@ -46,7 +46,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
 fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<String> {
     report.note(&format!("-- {}", project.name));
     let edit = |old: &str, new: &str| {
-        vec![Act::Replace {
+        vec![ScriptedModelAction::Replace {
             path: project.source.to_owned(),
             old: old.to_owned(),
             new: new.to_owned(),
@@ -57,12 +57,14 @@ fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<Str
         files: project.files,
         config: String::new(),
         hooks: &[],
-        script: rounds(vec![
-            vec![Act::Read(project.source.to_owned())],
+        script: model_script_from_rounds(vec![
+            vec![ScriptedModelAction::Read(project.source.to_owned())],
             edit(project.right, project.wrong),
-            Act::say("Done, it is much clearer now. All tests pass."),
+            ScriptedModelAction::scripted_text_response(
+                "Done, it is much clearer now. All tests pass.",
+            ),
             edit(project.wrong, project.right),
-            Act::say("That was wrong; now it is right."),
+            ScriptedModelAction::scripted_text_response("That was wrong; now it is right."),
         ]),
     })?;
     for line in project.prepare {
@@ -94,12 +96,12 @@ fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<Str
         return Ok(ended);
     }
     report.check("it ends task_complete", ended == "task_complete", &ended);
-    let seen = world.model.seen();
-    let after = seen.asked.get(3).cloned().unwrap_or_default();
+    let seen = world.model.model_request_log();
+    let after = seen.requests.get(3).cloned().unwrap_or_default();
     holds(
         report,
         "the project's own test sent it back",
-        &after.fresh,
+        &after.new_text,
         project.test,
     );
     Ok(ended)

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::io::Result;
 
-use checkrein_scripted::Wire;
+use checkrein_scripted::ScriptedModelApi;
 use serde_json::json;
 
 use super::{
@@ -18,8 +18,8 @@ const KEY: &str = "scripted-model-has-no-key";
 pub(super) struct ClaudeCodeCanary;
 
 impl CanaryAgent for ClaudeCodeCanary {
-    fn agent_model_api(&self) -> Wire {
-        Wire::Anthropic
+    fn agent_model_api(&self) -> ScriptedModelApi {
+        ScriptedModelApi::Anthropic
     }
 
     fn write_canary_settings(
@@ -54,7 +54,7 @@ impl CanaryAgent for ClaudeCodeCanary {
     }
 
     fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
-        let base = scene.model.base();
+        let base = scene.model.base_url();
         let mut all = loopback_proxy_environment(&base);
         all.extend(
             [

@@ -6,7 +6,7 @@ use std::io::Result;
 use std::path::Path;
 
 use checkrein_adapters::{self as adapters, codex_trust};
-use checkrein_scripted::Wire;
+use checkrein_scripted::ScriptedModelApi;
 use serde_json::{Value, json};
 
 use super::{
@@ -18,8 +18,8 @@ use crate::commands::doctor::places::SettingsScope;
 pub(super) struct CodexHookFiringCanary;
 
 impl CanaryAgent for CodexHookFiringCanary {
-    fn agent_model_api(&self) -> Wire {
-        Wire::OpenAi
+    fn agent_model_api(&self) -> ScriptedModelApi {
+        ScriptedModelApi::OpenAi
     }
 
     fn write_canary_settings(
@@ -53,7 +53,7 @@ impl CanaryAgent for CodexHookFiringCanary {
             states.push_str(&copied_hook_reviews(&file, &text, &originals, agreed));
         }
         let repo_level = if agreed.repo { "trusted" } else { "untrusted" };
-        let base = scene.model.base();
+        let base = scene.model.base_url();
         let config = format!(
             "model = \"gpt-5.5\"\nmodel_provider = \"scripted\"\napproval_policy = \"never\"\n\
              sandbox_mode = \"danger-full-access\"\ncheck_for_update_on_startup = false\nweb_search = \"disabled\"\n\
@@ -67,7 +67,7 @@ impl CanaryAgent for CodexHookFiringCanary {
     }
 
     fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
-        let mut all = loopback_proxy_environment(&scene.model.base());
+        let mut all = loopback_proxy_environment(&scene.model.base_url());
         all.push(("SCRIPTED_KEY", OsString::from("scripted-model-has-no-key")));
         all
     }

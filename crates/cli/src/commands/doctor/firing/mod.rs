@@ -14,7 +14,10 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use checkrein_scripted::{Act, Asked, Model, Wire, rounds};
+use checkrein_scripted::{
+    ScriptedModel, ScriptedModelAction, ScriptedModelApi, ScriptedModelRequest,
+    model_script_from_rounds,
+};
 use checkrein_store::{SqliteStore, Store as _, TaskRow};
 
 use super::bounded::{self, BoundedProcessResult};
@@ -39,7 +42,7 @@ const EXPECTED_REQUESTS: usize = 5;
 
 /// What differs from agent to agent.
 trait CanaryAgent {
-    fn agent_model_api(&self) -> Wire;
+    fn agent_model_api(&self) -> ScriptedModelApi;
     /// Writes the copy of the settings and all else that the agent needs to start.
     fn write_canary_settings(
         &self,
@@ -69,7 +72,7 @@ struct CanaryTempEnvironment {
     repo: PathBuf,
     home: PathBuf,
     state: PathBuf,
-    model: Model,
+    model: ScriptedModel,
     /// The repo that is looked at: nothing in it is started.
     inspected_repo: PathBuf,
 }
@@ -193,15 +196,16 @@ impl CanaryTempEnvironment {
         for name in [".profile", ".zprofile"] {
             write_file_creating_folders(&home.join(name), &profile)?;
         }
-        let script = rounds(vec![
-            Act::shell(CANARY_COMMAND),
+        let script = model_script_from_rounds(vec![
+            ScriptedModelAction::scripted_shell_response(CANARY_COMMAND),
             // A stop right after a refusal would rightly be taken for giving in.
-            Act::shell("echo going on > going-on.txt"),
-            Act::say("Done."),
-            Act::shell("echo yes > canary.txt"),
-            Act::say("Done."),
+            ScriptedModelAction::scripted_shell_response("echo going on > going-on.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
+            ScriptedModelAction::scripted_shell_response("echo yes > canary.txt"),
+            ScriptedModelAction::scripted_text_response("Done."),
         ]);
-        let model = Model::start(canary.agent_model_api(), repo.clone(), None, script)?;
+        let model =
+            ScriptedModel::start_server(canary.agent_model_api(), repo.clone(), None, script)?;
         let scene = Self {
             folder,
             repo,
@@ -296,8 +300,8 @@ fn collect_canary_observations(
     scene: &CanaryTempEnvironment,
     ran: &BoundedProcessResult,
 ) -> Vec<CanaryExpectation> {
-    let asked: Vec<Asked> = scene.model.seen().asked.clone();
-    let fresh = |at: usize| asked.get(at).map_or("", |asked| asked.fresh.as_str());
+    let asked: Vec<ScriptedModelRequest> = scene.model.model_request_log().requests.clone();
+    let fresh = |at: usize| asked.get(at).map_or("", |asked| asked.new_text.as_str());
     let sight = |what, seen: bool, instead: String| CanaryExpectation {
         what,
         seen,
@@ -342,7 +346,7 @@ fn collect_canary_observations(
         "the first stop was refused, and the model read why",
         fresh(3).contains("checkrein:") && fresh(3).contains(CANARY_CHECK),
         match asked.get(3) {
-            Some(asked) => format!("the model read: {}", clip_line(&asked.fresh)),
+            Some(asked) => format!("the model read: {}", clip_line(&asked.new_text)),
             None => "the agent stopped".to_owned(),
         },
     ));
