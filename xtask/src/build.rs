@@ -3,11 +3,11 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::tools::{CCompiler, Tools};
+use crate::tools::{CrossCompileTools, RequiredCCompiler};
 
 /// How the command is built.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Profile {
+pub(crate) enum BuildProfile {
     Dev,
     Dist,
     /// `dist`, linked statically at a fixed address where the target allows it: without a
@@ -15,23 +15,23 @@ pub(crate) enum Profile {
     Static,
 }
 
-impl Profile {
-    pub(crate) fn words(self) -> &'static str {
+impl BuildProfile {
+    pub(crate) fn profile_label(self) -> &'static str {
         match self {
-            Profile::Dev => "dev profile: NOT A MEASUREMENT",
-            Profile::Dist => "dist profile, linked dynamically",
-            Profile::Static => "dist profile, as installed",
+            BuildProfile::Dev => "dev profile: NOT A MEASUREMENT",
+            BuildProfile::Dist => "dist profile, linked dynamically",
+            BuildProfile::Static => "dist profile, as installed",
         }
     }
 
     /// The target and the flags of the last link.
-    fn link(self) -> Result<Link, String> {
+    fn linker_target_and_flags(self) -> Result<LinkerSettings, String> {
         const STATIC: &[&str] = &["-Ctarget-feature=+crt-static", "-Crelocation-model=static"];
-        let here = Link {
+        let here = LinkerSettings {
             triple: None,
             flags: &[],
         };
-        if self != Profile::Static || !cfg!(all(target_os = "linux", target_env = "gnu")) {
+        if self != BuildProfile::Static || !cfg!(all(target_os = "linux", target_env = "gnu")) {
             return Ok(here);
         }
         let triple = if cfg!(target_arch = "x86_64") {
@@ -40,33 +40,33 @@ impl Profile {
             None
         };
         let Some(triple) = triple else {
-            return Ok(Link {
+            return Ok(LinkerSettings {
                 flags: STATIC,
                 ..here
             });
         };
-        let missing = MUSL.missing(true)?;
+        let missing = MUSL.find_or_install_missing_tools(true)?;
         for what in &missing {
             eprintln!("linked with glibc, which makes each hook slower; {triple} lacks {what}");
         }
-        Ok(Link {
+        Ok(LinkerSettings {
             triple: missing.is_empty().then_some(triple),
             flags: STATIC,
         })
     }
 }
 
-/// See [`Profile::link`].
-struct Link {
+/// See [`BuildProfile::linker_target_and_flags`].
+struct LinkerSettings {
     triple: Option<&'static str>,
     flags: &'static [&'static str],
 }
 
 /// At each start glibc asks the processor for its caches, which in a virtual machine takes a
 /// quarter of a millisecond, and touches a hundred pages more.
-const MUSL: Tools = Tools {
+const MUSL: CrossCompileTools = CrossCompileTools {
     triple: "x86_64-unknown-linux-musl",
-    c_compiler: Some(CCompiler {
+    c_compiler: Some(RequiredCCompiler {
         program: "musl-gcc",
         debian_package: "musl-tools",
     }),
@@ -80,8 +80,8 @@ const SQLITE: &str = "-USQLITE_ENABLE_FTS3 -USQLITE_ENABLE_FTS3_PARENTHESIS \
     -DSQLITE_DEFAULT_LOOKASIDE=1200,60";
 
 /// Builds the command and says where it is.
-pub(crate) fn command(profile: Profile) -> Result<PathBuf, String> {
-    let name = if profile == Profile::Dev {
+pub(crate) fn build_checkrein_binary(profile: BuildProfile) -> Result<PathBuf, String> {
+    let name = if profile == BuildProfile::Dev {
         "dev"
     } else {
         "dist"
@@ -94,8 +94,8 @@ pub(crate) fn command(profile: Profile) -> Result<PathBuf, String> {
         "--profile",
         name,
     ];
-    let link = profile.link()?;
-    let mut command = cargo();
+    let link = profile.linker_target_and_flags()?;
+    let mut command = cargo_command();
     // `rustc`, not `build`: the flags are of the last link only, nothing else is built again.
     command.arg("rustc");
     command
@@ -104,7 +104,7 @@ pub(crate) fn command(profile: Profile) -> Result<PathBuf, String> {
     if let Some(triple) = link.triple {
         command.args(["--target", triple]);
     }
-    if profile == Profile::Static {
+    if profile == BuildProfile::Static {
         command.env("LIBSQLITE3_FLAGS", SQLITE);
     }
     command.arg("--").args(link.flags);
@@ -123,16 +123,16 @@ pub(crate) fn command(profile: Profile) -> Result<PathBuf, String> {
         .ok_or_else(|| "cargo built no executable".to_owned())
 }
 
-pub(crate) fn cargo() -> Command {
+pub(crate) fn cargo_command() -> Command {
     let mut cargo = Command::new(
         std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from),
     );
-    cargo.current_dir(root());
+    cargo.current_dir(checkout_root());
     cargo
 }
 
 /// The checkout.
-pub(crate) fn root() -> &'static Path {
+pub(crate) fn checkout_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .unwrap_or(Path::new("."))

@@ -13,14 +13,14 @@ use std::process::{Command, ExitCode};
 
 use serde_json::Value;
 
-use crate::build::{self, Profile};
+use crate::build::{self, BuildProfile};
 
 /// So near two kappas are the same.
 const NEAR: f64 = 1e-9;
 
 /// What all files come to.
 #[derive(Default)]
-struct Sum {
+struct LlmbarComparisonTotals {
     files: usize,
     answers: u64,
     /// Of those with a text, read as the evaluator's config says.
@@ -33,14 +33,14 @@ struct Sum {
     differing: Vec<String>,
 }
 
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn compare_calibration_with_llmbar(arguments: &[String]) -> Result<ExitCode, String> {
     let [folder] = arguments else {
         return Err("needs the folder of a checkout of princeton-nlp/LLMBar".to_owned());
     };
     let folder = Path::new(folder);
-    let program = build::command(Profile::Dev)?;
+    let program = build::build_checkrein_binary(BuildProfile::Dev)?;
     let mut files = Vec::new();
-    found(&folder.join("Dataset"), &mut files)?;
+    find_calibration_result_files(&folder.join("Dataset"), &mut files)?;
     files.sort();
     if files.is_empty() {
         return Err(format!(
@@ -52,9 +52,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         "{:<42}{:<27}{:>9}{:>11}{:>9}{:>11}",
         "data set", "evaluator", "accuracy", "published", "agreed", "published"
     );
-    let mut sum = Sum::default();
+    let mut sum = LlmbarComparisonTotals::default();
     for file in &files {
-        one(&program, folder, file, &mut sum)
+        compare_with_llmbar_results(&program, folder, file, &mut sum)
             .map_err(|error| format!("{}: {error}", file.display()))?;
     }
     println!(
@@ -84,12 +84,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     })
 }
 
-fn found(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
+fn find_calibration_result_files(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     let unread = |error: std::io::Error| format!("{}: {error}", folder.display());
     for entry in fs::read_dir(folder).map_err(unread)? {
         let path = entry.map_err(unread)?.path();
         if path.is_dir() {
-            found(&path, files)?;
+            find_calibration_result_files(&path, files)?;
         } else if path.file_name().is_some_and(|name| name == "result.json") {
             files.push(path);
         }
@@ -97,7 +97,12 @@ fn found(folder: &Path, files: &mut Vec<PathBuf>) -> Result<(), String> {
     Ok(())
 }
 
-fn one(program: &Path, folder: &Path, file: &Path, sum: &mut Sum) -> Result<(), String> {
+fn compare_with_llmbar_results(
+    program: &Path,
+    folder: &Path,
+    file: &Path,
+    sum: &mut LlmbarComparisonTotals,
+) -> Result<(), String> {
     let strategy = file.parent().ok_or("no folder")?;
     let model = strategy.parent().ok_or("no folder")?;
     let data = model.parent().and_then(Path::parent).ok_or("no folder")?;
@@ -110,8 +115,8 @@ fn one(program: &Path, folder: &Path, file: &Path, sum: &mut Sum) -> Result<(), 
     };
     let evaluator = format!("{model_name}/{strategy_name}");
     let shown = data.strip_prefix(folder.join("Dataset")).unwrap_or(data);
-    let recorded = json(file)?;
-    let set = json(&data.join("dataset.json"))?;
+    let recorded = read_json(file)?;
+    let set = read_json(&data.join("dataset.json"))?;
     let instances = recorded.as_array().ok_or("no list")?;
     let labelled = set.as_array().ok_or("dataset.json: no list")?;
     let same = |key: &str| {
@@ -130,10 +135,10 @@ fn one(program: &Path, folder: &Path, file: &Path, sum: &mut Sum) -> Result<(), 
     let config = folder
         .join("LLMEvaluator/evaluators/config")
         .join(format!("{evaluator}.json"));
-    let stages = json(&config)?;
+    let stages = read_json(&config)?;
     for (at, instance) in instances.iter().enumerate() {
         sum.answers += 2;
-        match texts_say_so(instance, &stages) {
+        match verify_llmbar_recorded_choices(instance, &stages) {
             Ok(read) => sum.read += read,
             Err(what) => {
                 sum.differing
@@ -150,7 +155,7 @@ fn one(program: &Path, folder: &Path, file: &Path, sum: &mut Sum) -> Result<(), 
     let ours: Value = serde_json::from_slice(&out.stdout)
         .map_err(|_| String::from_utf8_lossy(&out.stderr).into_owned())?;
     let measured = &ours["measured"];
-    let theirs = json(&strategy.join("statistics.json"))?;
+    let theirs = read_json(&strategy.join("statistics.json"))?;
     sum.files += 1;
 
     let right = |order: &str| measured[order]["right"]["count"].as_u64();
@@ -160,7 +165,7 @@ fn one(program: &Path, folder: &Path, file: &Path, sum: &mut Sum) -> Result<(), 
         measured["right_in_both"]["count"].as_u64(),
     ];
     let published =
-        ["correct_False", "correct_True", "correct_both"].map(|key| count(&theirs[key]));
+        ["correct_False", "correct_True", "correct_both"].map(|key| leading_number(&theirs[key]));
     let accuracy = measured["accuracy"].as_f64().map(|share| share * 100.0);
     let mean = theirs["correct_average"]
         .as_str()
@@ -176,7 +181,7 @@ fn one(program: &Path, folder: &Path, file: &Path, sum: &mut Sum) -> Result<(), 
     }
     let agreed = measured["same_in_both"]["count"].as_u64();
     let silent = measured["none_in_both"].as_u64();
-    let equal = count(&theirs["equal"]);
+    let equal = leading_number(&theirs["equal"]);
     match agreed.zip(silent).map(|(agreed, silent)| agreed + silent) == equal {
         true => sum.consistencies += 1,
         false => sum.differing.push(format!(
@@ -219,11 +224,11 @@ fn one(program: &Path, folder: &Path, file: &Path, sum: &mut Sum) -> Result<(), 
 }
 
 /// `"95 / 100 = 95.0%"`
-fn count(text: &Value) -> Option<u64> {
+fn leading_number(text: &Value) -> Option<u64> {
     text.as_str()?.split(' ').next()?.parse().ok()
 }
 
-fn json(path: &Path) -> Result<Value, String> {
+fn read_json(path: &Path) -> Result<Value, String> {
     let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()))?;
     // Python writes what is no number as this, which is no JSON.
     let text = text.replace(": NaN", ": null");
@@ -232,7 +237,7 @@ fn json(path: &Path) -> Result<Value, String> {
 
 /// Reads the texts of the last stage by its pattern; what they say must be what is recorded. How many
 /// there are: an evaluator that rates each output alone has none.
-fn texts_say_so(instance: &Value, stages: &Value) -> Result<u64, String> {
+fn verify_llmbar_recorded_choices(instance: &Value, stages: &Value) -> Result<u64, String> {
     let results = instance["results"].as_array().ok_or("no results")?;
     let last = results.last().ok_or("no results")?;
     if last.get("score_1").is_some() {
@@ -245,7 +250,7 @@ fn texts_say_so(instance: &Value, stages: &Value) -> Result<u64, String> {
         let mut said = None;
         for winner in ["1", "2"] {
             let pattern = patterns[winner].as_str().ok_or("no pattern")?;
-            if said.is_none() && matches(pattern, text.trim())? {
+            if said.is_none() && matches_llmbar_pattern(pattern, text.trim())? {
                 said = Some(winner);
             }
         }
@@ -265,7 +270,7 @@ fn texts_say_so(instance: &Value, stages: &Value) -> Result<u64, String> {
 }
 
 /// The two forms of pattern that there are.
-fn matches(pattern: &str, text: &str) -> Result<bool, String> {
+fn matches_llmbar_pattern(pattern: &str, text: &str) -> Result<bool, String> {
     let plain = |pattern: &str| pattern.replace('\\', "");
     if let Some(start) = pattern.strip_prefix("(?:^|\\n) ?") {
         let start = plain(start);

@@ -6,19 +6,19 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 /// A heading, the arguments of cargo, and variables for it.
-struct Step {
+struct CiCargoStep {
     heading: &'static str,
     arguments: &'static [&'static str],
     variables: &'static [(&'static str, &'static str)],
 }
 
-const STEPS: &[Step] = &[
-    Step {
+const STEPS: &[CiCargoStep] = &[
+    CiCargoStep {
         heading: "format",
         arguments: &["fmt", "--all", "--check"],
         variables: &[],
     },
-    Step {
+    CiCargoStep {
         heading: "lint",
         arguments: &[
             "clippy",
@@ -30,34 +30,34 @@ const STEPS: &[Step] = &[
         ],
         variables: &[],
     },
-    Step {
+    CiCargoStep {
         heading: "test",
         arguments: &["test", "--workspace"],
         variables: &[],
     },
-    Step {
+    CiCargoStep {
         heading: "rows of the documents, of which the step before has built the tests",
         arguments: &["xtask", "rows"],
         variables: &[],
     },
     // A sibling's features can change how serde_json orders a map, and with it the core's
     // bytes: the golden logs must come out the same without siblings.
-    Step {
+    CiCargoStep {
         heading: "test the core alone",
         arguments: &["test", "-p", "checkrein-core"],
         variables: &[],
     },
-    Step {
+    CiCargoStep {
         heading: "the bench of the hook, three runs",
         arguments: &["xtask", "bench", "hook", "--runs", "3", "--debug"],
         variables: &[],
     },
-    Step {
+    CiCargoStep {
         heading: "the simulation, half a minute",
         arguments: &["xtask", "simulate", "--debug", "--seconds", "30"],
         variables: &[],
     },
-    Step {
+    CiCargoStep {
         heading: "fuzzing, a few seconds",
         arguments: &[
             "xtask",
@@ -71,7 +71,7 @@ const STEPS: &[Step] = &[
         ],
         variables: &[],
     },
-    Step {
+    CiCargoStep {
         heading: "documentation",
         arguments: &["doc", "--workspace", "--no-deps"],
         variables: &[("RUSTDOCFLAGS", "-D warnings")],
@@ -79,7 +79,7 @@ const STEPS: &[Step] = &[
 ];
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run_ci(arguments: &[String]) -> Result<ExitCode, String> {
     if let Some(first) = arguments.first() {
         return Err(format!("ci takes no arguments, not even '{first}'"));
     }
@@ -88,7 +88,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         .ok_or("xtask has no parent folder")?;
     let began = Instant::now();
     println!("== install what is missing");
-    install()?;
+    install_ci_prerequisites()?;
     for step in STEPS {
         println!("\n== {}: cargo {}", step.heading, step.arguments.join(" "));
         let at = Instant::now();
@@ -111,13 +111,13 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
 
 /// What the steps need beside cargo: program, arguments that show it is there, and the
 /// commands that install it, first one that works.
-type Need = (
+type CiToolRequirement = (
     &'static str,
     &'static [&'static str],
     &'static [&'static [&'static str]],
 );
 
-const NEEDS: &[Need] = &[
+const NEEDS: &[CiToolRequirement] = &[
     (
         "git",
         &["git", "--version"],
@@ -151,15 +151,15 @@ const NEEDS: &[Need] = &[
     ),
 ];
 
-fn install() -> Result<(), String> {
+fn install_ci_prerequisites() -> Result<(), String> {
     for (name, probe, ways) in NEEDS {
         // Windows builds C through MSVC, which has no `cc` to ask for.
-        if works(probe) || (cfg!(windows) && probe.first() == Some(&"cc")) {
+        if command_succeeds(probe) || (cfg!(windows) && probe.first() == Some(&"cc")) {
             println!("{name}: there");
             continue;
         }
         println!("{name}: missing, installing");
-        let installed = ways.iter().any(|way| works(way)) && works(probe);
+        let installed = ways.iter().any(|way| command_succeeds(way)) && command_succeeds(probe);
         if !installed {
             return Err(format!("'{name}' is missing and could not be installed"));
         }
@@ -167,7 +167,7 @@ fn install() -> Result<(), String> {
     Ok(())
 }
 
-fn works(words: &[&str]) -> bool {
+fn command_succeeds(words: &[&str]) -> bool {
     let Some((program, arguments)) = words.split_first() else {
         return false;
     };

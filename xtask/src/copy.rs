@@ -6,28 +6,28 @@ use std::process::{Command, Stdio};
 
 /// A copy of the checkout with a target folder of its own. Both stay from run to run, so
 /// that only what changed is built.
-pub(crate) struct Copy {
+pub(crate) struct CheckoutCopy {
     root: PathBuf,
     tree: PathBuf,
     target: PathBuf,
 }
 
-impl Copy {
-    pub(crate) fn make(root: &Path, name: &str) -> Result<Self, String> {
+impl CheckoutCopy {
+    pub(crate) fn create_copy(root: &Path, name: &str) -> Result<Self, String> {
         let base = crate::build::target_folder(root).join(name);
         let copy = Self {
             root: root.to_owned(),
             tree: base.join("tree"),
             target: base.join("target"),
         };
-        std::fs::create_dir_all(&copy.tree).map_err(|error| said(&copy.tree, &error))?;
-        copy.refresh()?;
+        std::fs::create_dir_all(&copy.tree).map_err(|error| io_error_text(&copy.tree, &error))?;
+        copy.refresh_copy()?;
         Ok(copy)
     }
 
     /// Brings the copy up to date. What is equal is not written, so that it keeps its
     /// time and cargo does not build it again.
-    fn refresh(&self) -> Result<(), String> {
+    fn refresh_copy(&self) -> Result<(), String> {
         let mut git = Command::new("git");
         git.args([
             "ls-files",
@@ -49,7 +49,7 @@ impl Copy {
             .filter(|path| !path.is_empty() && self.root.join(path).is_file())
             .collect();
         for path in &wanted {
-            self.restore(path)?;
+            self.restore_file_from_checkout(path)?;
         }
         // The list of last time says what is gone since.
         let list = self.tree.with_file_name("files");
@@ -59,42 +59,42 @@ impl Copy {
             let _ = std::fs::remove_file(self.tree.join(gone));
         }
         let names: Vec<&str> = wanted.into_iter().collect();
-        std::fs::write(&list, names.join("\n")).map_err(|error| said(&list, &error))
+        std::fs::write(&list, names.join("\n")).map_err(|error| io_error_text(&list, &error))
     }
 
-    fn restore(&self, path: &str) -> Result<(), String> {
+    fn restore_file_from_checkout(&self, path: &str) -> Result<(), String> {
         let (from, to) = (self.root.join(path), self.tree.join(path));
-        let bytes = std::fs::read(&from).map_err(|error| said(&from, &error))?;
+        let bytes = std::fs::read(&from).map_err(|error| io_error_text(&from, &error))?;
         if std::fs::read(&to).is_ok_and(|there| there == bytes) {
             return Ok(());
         }
         if let Some(folder) = to.parent() {
-            std::fs::create_dir_all(folder).map_err(|error| said(folder, &error))?;
+            std::fs::create_dir_all(folder).map_err(|error| io_error_text(folder, &error))?;
         }
-        std::fs::write(&to, bytes).map_err(|error| said(&to, &error))
+        std::fs::write(&to, bytes).map_err(|error| io_error_text(&to, &error))
     }
 
     /// Where it is.
-    pub(crate) fn tree(&self) -> &Path {
+    pub(crate) fn folder_path(&self) -> &Path {
         &self.tree
     }
 
     /// Where it is built.
-    pub(crate) fn target(&self) -> &Path {
+    pub(crate) fn cargo_target_folder(&self) -> &Path {
         &self.target
     }
 
     /// Takes a patch back.
-    pub(crate) fn take_back(&self, patch: &str) -> Result<(), String> {
-        touched(patch)
+    pub(crate) fn revert_patch(&self, patch: &str) -> Result<(), String> {
+        patched_files(patch)
             .into_iter()
-            .try_for_each(|path| self.restore(path))
+            .try_for_each(|path| self.restore_file_from_checkout(path))
     }
 
     /// Applies a patch; says why it cannot.
-    pub(crate) fn apply(&self, patch: &str) -> Result<Result<(), String>, String> {
+    pub(crate) fn apply_patch(&self, patch: &str) -> Result<Result<(), String>, String> {
         let file = self.tree.with_file_name("applied.patch");
-        std::fs::write(&file, patch).map_err(|error| said(&file, &error))?;
+        std::fs::write(&file, patch).map_err(|error| io_error_text(&file, &error))?;
         let applied = Command::new("git")
             .arg("apply")
             .arg(&file)
@@ -114,7 +114,7 @@ impl Copy {
         let changed = |path: &&str| {
             std::fs::read(self.tree.join(path)).ok() != std::fs::read(self.root.join(path)).ok()
         };
-        let touched = touched(patch);
+        let touched = patched_files(patch);
         Ok(if !touched.is_empty() && touched.iter().all(changed) {
             Ok(())
         } else {
@@ -123,7 +123,7 @@ impl Copy {
     }
 
     /// `cargo test` with these arguments: whether it passes.
-    pub(crate) fn test(&self, arguments: &[String]) -> Result<bool, String> {
+    pub(crate) fn run_cargo_tests_in_copy(&self, arguments: &[String]) -> Result<bool, String> {
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let status = Command::new(cargo)
             .arg("test")
@@ -140,7 +140,7 @@ impl Copy {
 }
 
 /// The files a patch changes.
-fn touched(patch: &str) -> Vec<&str> {
+fn patched_files(patch: &str) -> Vec<&str> {
     patch
         .lines()
         .filter_map(|line| line.strip_prefix("+++ b/"))
@@ -148,6 +148,6 @@ fn touched(patch: &str) -> Vec<&str> {
         .collect()
 }
 
-fn said(path: &Path, error: &std::io::Error) -> String {
+fn io_error_text(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }

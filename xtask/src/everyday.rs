@@ -15,11 +15,11 @@ const REPOSITORIES: &str = include_str!("../everyday.tsv");
 /// Of the draw.
 const SEED: u64 = 20_261_123;
 /// Lines that are drawn.
-const LINES: usize = 400;
+const SAMPLE_SIZE: usize = 400;
 /// Of a thousand.
-const GOAL: usize = 10;
+const MAX_PER_MILLE: usize = 10;
 
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn measure_everyday_command_prompts(arguments: &[String]) -> Result<ExitCode, String> {
     let [folder] = arguments else {
         return Err("needs the folder of the repositories".to_owned());
     };
@@ -28,15 +28,15 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     let mut all = BTreeSet::new();
     for name in &names {
         let root = Path::new(folder).join(name.replace('/', "+"));
-        let lines = lines_of(&root)?;
+        let lines = ci_and_readme_commands(&root)?;
         if lines.is_empty() {
             println!("{name}: no command line");
         }
         all.extend(lines);
     }
     let all: Vec<String> = all.into_iter().collect();
-    let drawn = draw(all.clone());
-    let interrupted = interrupted(&drawn);
+    let drawn = sample_random_lines(all.clone());
+    let interrupted = commands_policy_interrupts(&drawn);
     println!(
         "{} of {} everyday lines of {} repositories are interrupted (seed {SEED})",
         interrupted.len(),
@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     for (line, why) in &interrupted {
         println!("  {line}\n    {why}");
     }
-    let of_all = self::interrupted(&all);
+    let of_all = self::commands_policy_interrupts(&all);
     let rate = of_all.len() * 10_000 / all.len().max(1);
     println!(
         "of all their {} lines {} are, {}.{:02} %:",
@@ -58,7 +58,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     for (line, why) in &of_all {
         println!("  {line}\n    {why}");
     }
-    let good = drawn.len() == LINES && interrupted.len() * 1000 <= GOAL * drawn.len();
+    let good =
+        drawn.len() == SAMPLE_SIZE && interrupted.len() * 1000 <= MAX_PER_MILLE * drawn.len();
     Ok(if good {
         ExitCode::SUCCESS
     } else {
@@ -67,7 +68,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
 }
 
 /// So many of the lines, each as likely as any other, none twice.
-fn draw(mut lines: Vec<String>) -> Vec<String> {
+fn sample_random_lines(mut lines: Vec<String>) -> Vec<String> {
     let mut seed = SEED;
     let mut next = |below: usize| {
         seed = seed
@@ -76,7 +77,7 @@ fn draw(mut lines: Vec<String>) -> Vec<String> {
         usize::try_from(seed >> 33).unwrap_or(0) % below.max(1)
     };
     let mut drawn = Vec::new();
-    while drawn.len() < LINES && !lines.is_empty() {
+    while drawn.len() < SAMPLE_SIZE && !lines.is_empty() {
         let at = next(lines.len());
         drawn.push(lines.swap_remove(at));
     }
@@ -84,7 +85,7 @@ fn draw(mut lines: Vec<String>) -> Vec<String> {
 }
 
 /// Those that are refused or asked about, with the reason.
-fn interrupted(lines: &[String]) -> Vec<(String, String)> {
+fn commands_policy_interrupts(lines: &[String]) -> Vec<(String, String)> {
     // As `init` writes it.
     let rules = RuleSet::default().with_effect_policy(EffectPolicy {
         roots: vec!["/workspace/project".to_owned()],
@@ -100,15 +101,15 @@ fn interrupted(lines: &[String]) -> Vec<(String, String)> {
 }
 
 /// The command lines of a repository's CI files and READMEs that a shell reads by themselves.
-fn lines_of(root: &Path) -> Result<BTreeSet<String>, String> {
+fn ci_and_readme_commands(root: &Path) -> Result<BTreeSet<String>, String> {
     let mut lines = BTreeSet::new();
-    for file in files(&root.join(".github/workflows"))? {
-        let workflow = text(&file)?;
-        if runs_every_day(&workflow) {
-            lines.extend(steps(&workflow));
+    for file in list_files(&root.join(".github/workflows"))? {
+        let workflow = read_text_file(&file)?;
+        if workflow_runs_on_changes(&workflow) {
+            lines.extend(workflow_commands(&workflow));
         }
     }
-    for file in files(root)? {
+    for file in list_files(root)? {
         let name = file
             .file_name()
             .and_then(|name| name.to_str())
@@ -119,19 +120,19 @@ fn lines_of(root: &Path) -> Result<BTreeSet<String>, String> {
             "readme.md" | "readme.markdown" | "readme.rst" | "contributing.md"
         );
         if readme {
-            lines.extend(fenced(&text(&file)?));
+            lines.extend(fenced_commands(&read_text_file(&file)?));
         }
     }
     let mut kept = BTreeSet::new();
     for line in lines {
-        if reads(&line)? {
+        if is_valid_bash_command(&line)? {
             kept.insert(line);
         }
     }
     Ok(kept)
 }
 
-fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
+fn list_files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     let Ok(entries) = std::fs::read_dir(folder) else {
         return Ok(Vec::new());
     };
@@ -146,14 +147,14 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>, String> {
     Ok(files)
 }
 
-fn text(file: &Path) -> Result<String, String> {
+fn read_text_file(file: &Path) -> Result<String, String> {
     let bytes = std::fs::read(file).map_err(|error| format!("{}: {error}", file.display()))?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Whether a workflow runs for changes, and not only for a tag, a release, at some time of the week or by
 /// hand: nobody asks an agent for a release every day.
-fn runs_every_day(workflow: &str) -> bool {
+fn workflow_runs_on_changes(workflow: &str) -> bool {
     let is_at_top = |line: &&str| !line.starts_with([' ', '#', '-']) && !line.trim().is_empty();
     let mut lines = workflow.lines();
     let on = lines.find(|line| {
@@ -192,7 +193,7 @@ fn runs_every_day(workflow: &str) -> bool {
 }
 
 /// What stands behind `run:`, on the line or below it.
-fn steps(text: &str) -> Vec<String> {
+fn workflow_commands(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     // How deep the key stands, and whether line breaks below it are blanks.
     let mut block: Option<(usize, bool)> = None;
@@ -222,11 +223,11 @@ fn steps(text: &str) -> Vec<String> {
         }
     }
     found.push(folded);
-    whole(found)
+    join_continued_lines(found)
 }
 
 /// Commands in fenced blocks for a shell; behind a `$` where there is one.
-fn fenced(text: &str) -> Vec<String> {
+fn fenced_commands(text: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut shell: Option<bool> = None;
     for line in text.lines() {
@@ -248,11 +249,11 @@ fn fenced(text: &str) -> Vec<String> {
             }
         }
     }
-    whole(found)
+    join_continued_lines(found)
 }
 
 /// Lines that a backslash ends go on on the next.
-fn whole(lines: Vec<String>) -> Vec<String> {
+fn join_continued_lines(lines: Vec<String>) -> Vec<String> {
     let mut joined = Vec::new();
     let mut open = String::new();
     for line in lines {
@@ -265,7 +266,7 @@ fn whole(lines: Vec<String>) -> Vec<String> {
 }
 
 /// Whether it is a command that bash reads as it stands.
-fn reads(line: &str) -> Result<bool, String> {
+fn is_valid_bash_command(line: &str) -> Result<bool, String> {
     // What a CI service puts in place before a shell sees it is no command yet.
     if line.is_empty() || line.starts_with('#') || line.contains("${{") {
         return Ok(false);
@@ -288,7 +289,7 @@ mod tests {
     fn a_workflow_for_changes_runs_every_day() {
         let check = |on: &str, expected| {
             let workflow = format!("name: x\n{on}\njobs:\n  pull_request:\n");
-            assert_eq!(runs_every_day(&workflow), expected, "{on}");
+            assert_eq!(workflow_runs_on_changes(&workflow), expected, "{on}");
         };
         check("on: push", true);
         check("on: [workflow_dispatch, pull_request]", true);

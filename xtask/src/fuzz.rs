@@ -18,12 +18,12 @@ const COVERAGE: &[&str] = &[
 ];
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run_fuzz_targets(arguments: &[String]) -> Result<ExitCode, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .unwrap_or(Path::new("."));
     let folder = root.join("fuzz");
-    let known = targets(&folder)?;
+    let known = fuzz_targets(&folder)?;
     let mut seconds = 60;
     let mut chosen = Vec::new();
     let mut words = arguments.iter();
@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     if chosen.is_empty() {
         chosen = known;
     }
-    let binaries = build(root, &folder, &chosen)?;
+    let binaries = build_fuzz_targets(root, &folder, &chosen)?;
     let mut failed = Vec::new();
     for target in &chosen {
         let kept = folder.join("artifacts").join(target);
@@ -55,7 +55,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         println!("fuzz {target}: {seconds} s");
         let status = Command::new(binaries.join(target))
             .arg(&grown)
-            .args(seeds(root, target))
+            .args(seed_folders(root, target))
             .arg(format!("-artifact_prefix={}/", kept.display()))
             .args([
                 &format!("-max_total_time={seconds}"),
@@ -85,7 +85,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
 }
 
 /// Folders of good examples: the target's own, and what other tests have recorded already.
-fn seeds(root: &Path, target: &str) -> Vec<PathBuf> {
+fn seed_folders(root: &Path, target: &str) -> Vec<PathBuf> {
     let recorded: &[&str] = match target {
         "read" | "usage" | "trace" => &["crates/adapters/fixtures"],
         "event" => &["crates/core/tests/golden"],
@@ -97,7 +97,7 @@ fn seeds(root: &Path, target: &str) -> Vec<PathBuf> {
 }
 
 /// One file per target.
-fn targets(folder: &Path) -> Result<Vec<String>, String> {
+fn fuzz_targets(folder: &Path) -> Result<Vec<String>, String> {
     let sources = folder.join("fuzz_targets");
     let entries =
         std::fs::read_dir(&sources).map_err(|error| format!("{}: {error}", sources.display()))?;
@@ -111,8 +111,8 @@ fn targets(folder: &Path) -> Result<Vec<String>, String> {
 
 /// Builds the targets; answers the folder with their programs. A target triple is named so
 /// that build scripts and macros, which link no fuzzer, get none of the flags.
-fn build(root: &Path, folder: &Path, chosen: &[String]) -> Result<PathBuf, String> {
-    let triple = host()?;
+fn build_fuzz_targets(root: &Path, folder: &Path, chosen: &[String]) -> Result<PathBuf, String> {
+    let triple = host_triple()?;
     let into = std::env::var_os("CARGO_TARGET_DIR")
         .map_or_else(|| root.join("target"), PathBuf::from)
         .join("fuzz");
@@ -138,7 +138,7 @@ fn build(root: &Path, folder: &Path, chosen: &[String]) -> Result<PathBuf, Strin
     }
 }
 
-fn host() -> Result<String, String> {
+fn host_triple() -> Result<String, String> {
     let output = Command::new("rustc")
         .arg("-vV")
         .output()

@@ -4,10 +4,10 @@ use std::env;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::build::{self, Profile};
+use crate::build::{self, BuildProfile};
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn install_checkrein_binary(arguments: &[String]) -> Result<ExitCode, String> {
     let root = match arguments {
         [] => {
             cargo_home().ok_or("neither CARGO_HOME nor HOME is set; name a folder: --root DIR")?
@@ -15,7 +15,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         [flag, folder] if flag == "--root" => PathBuf::from(folder),
         _ => return Err("usage: cargo xtask install [--root DIR]".to_owned()),
     };
-    let built = build::command(Profile::Static)?;
+    let built = build::build_checkrein_binary(BuildProfile::Static)?;
     let folder = root.join("bin");
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let place = folder.join(format!("checkrein{}", env::consts::EXE_SUFFIX));

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::copy::Copy;
+use crate::copy::CheckoutCopy;
 use crate::refresh;
 
 /// The laws, in the order and words of the design.
@@ -28,7 +28,7 @@ const LAWS: &[&str] = &[
 ];
 
 /// A way to break a law.
-struct Breach {
+struct DesignLawBreakingPatch {
     law: usize,
     name: String,
     /// Arguments of `cargo test`.
@@ -38,36 +38,38 @@ struct Breach {
 
 /// What became of a breach.
 #[derive(PartialEq, Eq)]
-enum Outcome {
+enum LawBreakingPatchOutcome {
     Red,
     Green,
-    RedWithout,
+    RedUnbroken,
     DoesNotApply(String),
     DoesNotCompile,
 }
 
-impl Outcome {
-    fn words(&self) -> String {
+impl LawBreakingPatchOutcome {
+    fn law_test_outcome_text(&self) -> String {
         match self {
-            Outcome::Red => "red".to_owned(),
-            Outcome::Green => "GREEN: the test does not notice".to_owned(),
-            Outcome::RedWithout => "RED WITHOUT IT: the test fails anyway".to_owned(),
-            Outcome::DoesNotApply(why) => format!("DOES NOT APPLY: {why}"),
-            Outcome::DoesNotCompile => "DOES NOT COMPILE: shows nothing".to_owned(),
+            LawBreakingPatchOutcome::Red => "red".to_owned(),
+            LawBreakingPatchOutcome::Green => "GREEN: the test does not notice".to_owned(),
+            LawBreakingPatchOutcome::RedUnbroken => {
+                "RED WITHOUT IT: the test fails anyway".to_owned()
+            }
+            LawBreakingPatchOutcome::DoesNotApply(why) => format!("DOES NOT APPLY: {why}"),
+            LawBreakingPatchOutcome::DoesNotCompile => "DOES NOT COMPILE: shows nothing".to_owned(),
         }
     }
 }
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run_laws_command(arguments: &[String]) -> Result<ExitCode, String> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .ok_or("xtask has no parent folder")?
         .to_owned();
-    let breaches = read_breaches(&root)?;
+    let breaches = read_law_breach_patches(&root)?;
     match arguments.split_first() {
         None => {
-            print_homes(&breaches);
+            print_tests_of_each_law(&breaches);
             Ok(ExitCode::SUCCESS)
         }
         Some((flag, laws)) if flag == "--break" => {
@@ -78,14 +80,14 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
                         .map_err(|_| format!("'{law}' is no law's number"))
                 })
                 .collect::<Result<BTreeSet<usize>, String>>()?;
-            let chosen: Vec<Breach> = breaches
+            let chosen: Vec<DesignLawBreakingPatch> = breaches
                 .into_iter()
                 .filter(|breach| wanted.is_empty() || wanted.contains(&breach.law))
                 .collect();
-            break_all(&root, &chosen)
+            check_tests_catch_law_breaches(&root, &chosen)
         }
         Some((flag, revision)) if flag == "--refresh" => {
-            refresh::run(&root, revision.first().map_or("HEAD", String::as_str))
+            refresh::rebase_fault_patches(&root, revision.first().map_or("HEAD", String::as_str))
         }
         Some((other, _)) => Err(format!(
             "unknown argument '{other}'; there are --break [LAW]... and --refresh [REV]"
@@ -93,19 +95,22 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     }
 }
 
-fn read_breaches(root: &Path) -> Result<Vec<Breach>, String> {
+fn read_law_breach_patches(root: &Path) -> Result<Vec<DesignLawBreakingPatch>, String> {
     let folder = root.join("laws");
-    let entries = std::fs::read_dir(&folder).map_err(|error| said(&folder, &error))?;
+    let entries = std::fs::read_dir(&folder).map_err(|error| io_error_text(&folder, &error))?;
     let mut paths: Vec<PathBuf> = entries
         .filter_map(|entry| Some(entry.ok()?.path()))
         .filter(|path| path.extension().is_some_and(|end| end == "patch"))
         .collect();
     paths.sort();
-    paths.iter().map(|path| read_breach(path)).collect()
+    paths
+        .iter()
+        .map(|path| read_law_breaking_patch(path))
+        .collect()
 }
 
-fn read_breach(path: &Path) -> Result<Breach, String> {
-    let text = std::fs::read_to_string(path).map_err(|error| said(path, &error))?;
+fn read_law_breaking_patch(path: &Path) -> Result<DesignLawBreakingPatch, String> {
+    let text = std::fs::read_to_string(path).map_err(|error| io_error_text(path, &error))?;
     let header = |key: &str| {
         let found = text.lines().find_map(|line| line.strip_prefix(key));
         found.ok_or_else(|| format!("{}: no line '{key}...'", path.display()))
@@ -118,7 +123,7 @@ fn read_breach(path: &Path) -> Result<Breach, String> {
         return Err(format!("{}: there is no law {law}", path.display()));
     }
     let test = header("# test: ")?;
-    Ok(Breach {
+    Ok(DesignLawBreakingPatch {
         law,
         name: path
             .file_stem()
@@ -129,10 +134,11 @@ fn read_breach(path: &Path) -> Result<Breach, String> {
     })
 }
 
-fn print_homes(breaches: &[Breach]) {
+fn print_tests_of_each_law(breaches: &[DesignLawBreakingPatch]) {
     for (at, name) in LAWS.iter().enumerate() {
         println!("{:>3}  {name}", at + 1);
-        let own: Vec<&Breach> = breaches.iter().filter(|own| own.law == at + 1).collect();
+        let own: Vec<&DesignLawBreakingPatch> =
+            breaches.iter().filter(|own| own.law == at + 1).collect();
         let homes: BTreeSet<String> = own.iter().map(|own| own.test.join(" ")).collect();
         for home in &homes {
             println!("     cargo test {home}");
@@ -147,8 +153,11 @@ fn print_homes(breaches: &[Breach]) {
     }
 }
 
-fn break_all(root: &Path, breaches: &[Breach]) -> Result<ExitCode, String> {
-    let copy = Copy::make(root, "laws")?;
+fn check_tests_catch_law_breaches(
+    root: &Path,
+    breaches: &[DesignLawBreakingPatch],
+) -> Result<ExitCode, String> {
+    let copy = CheckoutCopy::create_copy(root, "laws")?;
     let mut green: BTreeMap<&[String], bool> = BTreeMap::new();
     let mut rows = Vec::new();
     for breach in breaches {
@@ -156,16 +165,16 @@ fn break_all(root: &Path, breaches: &[Breach]) -> Result<ExitCode, String> {
             Some(known) => *known,
             None => {
                 eprintln!("unbroken: cargo test {}", breach.test.join(" "));
-                let passes = copy.test(&breach.test)?;
+                let passes = copy.run_cargo_tests_in_copy(&breach.test)?;
                 green.insert(&breach.test, passes);
                 passes
             }
         };
         let outcome = if is_green {
             eprintln!("broken by {}", breach.name);
-            suffer(&copy, breach)?
+            test_design_law_breaking_patch(&copy, breach)?
         } else {
-            Outcome::RedWithout
+            LawBreakingPatchOutcome::RedUnbroken
         };
         rows.push((breach, outcome));
     }
@@ -176,10 +185,12 @@ fn break_all(root: &Path, breaches: &[Breach]) -> Result<ExitCode, String> {
             breach.law,
             breach.name,
             breach.test.join(" "),
-            outcome.words()
+            outcome.law_test_outcome_text()
         );
     }
-    let all = rows.iter().all(|(_, outcome)| *outcome == Outcome::Red);
+    let all = rows
+        .iter()
+        .all(|(_, outcome)| *outcome == LawBreakingPatchOutcome::Red);
     Ok(if all && !rows.is_empty() {
         ExitCode::SUCCESS
     } else {
@@ -188,27 +199,32 @@ fn break_all(root: &Path, breaches: &[Breach]) -> Result<ExitCode, String> {
 }
 
 /// Applies a breach to a copy, sees what its test says, and takes it back.
-fn suffer(copy: &Copy, breach: &Breach) -> Result<Outcome, String> {
-    let outcome = match copy.apply(&breach.text)? {
-        Err(why) => Outcome::DoesNotApply(why),
-        Ok(()) if !compiles(copy, &breach.test)? => Outcome::DoesNotCompile,
-        Ok(()) if copy.test(&breach.test)? => Outcome::Green,
-        Ok(()) => Outcome::Red,
+fn test_design_law_breaking_patch(
+    copy: &CheckoutCopy,
+    breach: &DesignLawBreakingPatch,
+) -> Result<LawBreakingPatchOutcome, String> {
+    let outcome = match copy.apply_patch(&breach.text)? {
+        Err(why) => LawBreakingPatchOutcome::DoesNotApply(why),
+        Ok(()) if !law_test_compiles(copy, &breach.test)? => {
+            LawBreakingPatchOutcome::DoesNotCompile
+        }
+        Ok(()) if copy.run_cargo_tests_in_copy(&breach.test)? => LawBreakingPatchOutcome::Green,
+        Ok(()) => LawBreakingPatchOutcome::Red,
     };
-    copy.take_back(&breach.text)?;
+    copy.revert_patch(&breach.text)?;
     Ok(outcome)
 }
 
-fn compiles(copy: &Copy, test: &[String]) -> Result<bool, String> {
+fn law_test_compiles(copy: &CheckoutCopy, test: &[String]) -> Result<bool, String> {
     let own: Vec<String> = test
         .iter()
         .take_while(|word| *word != "--")
         .cloned()
         .collect();
-    copy.test(&[own, vec!["--no-run".to_owned()]].concat())
+    copy.run_cargo_tests_in_copy(&[own, vec!["--no-run".to_owned()]].concat())
 }
 
-fn said(path: &Path, error: &std::io::Error) -> String {
+fn io_error_text(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
@@ -225,7 +241,7 @@ mod tests {
             .parent()
             .ok_or("xtask has no parent folder")?;
         let mut rotten = Vec::new();
-        for breach in read_breaches(root)? {
+        for breach in read_law_breach_patches(root)? {
             let patch = root.join("laws").join(format!("{}.patch", breach.name));
             let applied = Command::new("git")
                 .args(["apply", "--check"])

@@ -26,59 +26,59 @@ mod tools;
 use std::process::ExitCode;
 
 /// What a command does with its arguments; the error is for people.
-type Command = fn(&[String]) -> Result<ExitCode, String>;
+type XtaskCommandFn = fn(&[String]) -> Result<ExitCode, String>;
 
 /// Name, what it is for, what it does.
-const COMMANDS: &[(&str, &str, Command)] = &[
+const COMMANDS: &[(&str, &str, XtaskCommandFn)] = &[
     (
         "agents",
         "[claude-code|codex] [--case NAME] [--keep]: the real agents against a scripted model on loopback",
-        agents::run,
+        agents::run_agent_cases,
     ),
     (
         "bench",
         "hook | replay | check | patch | policy | witness: how fast, beside the peers, as ratios",
-        bench::run,
+        bench::run_bench,
     ),
     (
         "calibration",
         "FOLDER: what `judge calibrate` makes of LLMBar's recorded answers (a checkout of it), beside the published numbers",
-        calibration::run,
+        calibration::compare_calibration_with_llmbar,
     ),
     (
         "ci",
         "everything a change has to pass: format, lint, tests, the core alone, documentation",
-        ci::run,
+        ci::run_ci,
     ),
     (
         "everyday",
         "FOLDER: how often the policy of a freshly initialised repo interrupts lines drawn from 40 public repositories in FOLDER",
-        everyday::run,
+        everyday::measure_everyday_command_prompts,
     ),
     (
         "fuzz",
         "[TARGET]... [--seconds N]: libFuzzer over what parses a stranger's bytes",
-        fuzz::run,
+        fuzz::run_fuzz_targets,
     ),
     (
         "install",
         "[--root DIR]: builds checkrein as fast as it gets and puts it into cargo's bin folder",
-        install::run,
+        install::install_checkrein_binary,
     ),
     (
         "laws",
         "which test keeps which law; --break [LAW]... breaks them and sees each test go red; --refresh [REV] carries what breaks them over from there",
-        laws::run,
+        laws::run_laws_command,
     ),
     (
         "parity",
         "rules [--pairs N] [--seed N] | patch [--cases N] [--seed N] [--show]: our answers beside the real program's (CODEX_BIN)",
-        parity::run,
+        parity::run_parity,
     ),
     (
         "policy-table",
         "DIR: what an exec policy by effect lets through, of recorded runs in DIR and of our own lists",
-        policy_table::run,
+        policy_table::print_policy_decision_table,
     ),
     (
         "renames",
@@ -88,32 +88,32 @@ const COMMANDS: &[(&str, &str, Command)] = &[
     (
         "rows",
         "what the documents behind Checkrein promise, row by row, and the test that sees it or the issue that builds it; --run runs the tests",
-        rows::run,
+        rows::check_document_promises,
     ),
     (
         "simulate",
         "[--seconds N] [--seed N] [--story SEED] [--debug] [--planted [NAME]...]: processes that take turns as a seed says; what must never happen",
-        simulate::run,
+        simulate::run_simulations,
     ),
     (
         "targets",
         "type-checks for Windows and wasm32; --install gets what that needs",
-        targets::run,
+        targets::check_all_cross_compile_targets,
     ),
     (
         "tokens",
         "what the supervisor's questions cost in tokens: a run of 100 steps, and `scope` risky beside all",
-        tokens::run,
+        tokens::measure_question_tokens,
     ),
 ];
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let Some((name, rest)) = arguments.split_first() else {
-        return usage();
+        return print_usage();
     };
     match COMMANDS.iter().find(|(known, ..)| known == name) {
-        None => usage(),
+        None => print_usage(),
         Some((_, _, command)) => command(rest).unwrap_or_else(|error| {
             eprintln!("xtask {name}: {error}");
             ExitCode::from(2)
@@ -121,7 +121,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn usage() -> ExitCode {
+fn print_usage() -> ExitCode {
     eprintln!("usage: cargo xtask COMMAND");
     for (name, about, _) in COMMANDS {
         eprintln!("  {name:<10} {about}");

@@ -13,15 +13,15 @@ mod table;
 use table::{Share, allowed, digest, lines, policy};
 
 /// Of a thousand.
-const GOAL: usize = 970;
+const MIN_PER_MILLE: usize = 970;
 
 /// A set of recorded runs: its files, the tools whose calls are scripts, where the work was: by a
 /// part of a run's id, the project's folders, the first of which its commands start in.
-struct Runs {
+struct RecordedAgentRuns {
     name: &'static str,
     files: &'static [&'static str],
     tools: &'static [&'static str],
-    grounds: &'static [(&'static str, &'static [&'static str])],
+    project_roots: &'static [(&'static str, &'static [&'static str])],
 }
 
 /// Words that a harness defines for its agents, in its own container: no programs of a shell.
@@ -43,24 +43,24 @@ const HARNESS: &[&str] = &[
     "scroll_up",
 ];
 
-const RECORDED: &[Runs] = &[
-    Runs {
+const RECORDED: &[RecordedAgentRuns] = &[
+    RecordedAgentRuns {
         name: "intercode bash",
         files: &["intercode.jsonl.gz"],
         tools: &["bash"],
         // Its containers' repository is the file system's root; where commands start is in the
         // Dockerfiles of princeton-nlp/intercode.
-        grounds: &[("/ctf__", &["/ctf", "/"]), ("", &["/"])],
+        project_roots: &[("/ctf__", &["/ctf", "/"]), ("", &["/"])],
     },
-    Runs {
+    RecordedAgentRuns {
         name: "SWE-agent and OpenHands",
         files: &["swe_agent_demos.jsonl.gz", "openhands.jsonl.gz"],
         tools: &["bash", "execute_bash"],
-        grounds: &[("", &["/workspace", "/testbed"])],
+        project_roots: &[("", &["/workspace", "/testbed"])],
     },
 ];
 
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn print_policy_decision_table(arguments: &[String]) -> Result<ExitCode, String> {
     let [folder] = arguments else {
         return Err("needs the folder of the recorded runs".to_owned());
     };
@@ -69,9 +69,12 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     for runs in RECORDED {
         let mut scripts = Vec::new();
         for file in runs.files {
-            scripts.extend(recorded(&Path::new(folder).join(file), runs)?);
+            scripts.extend(scripts_from_recorded_runs(
+                &Path::new(folder).join(file),
+                runs,
+            )?);
         }
-        good &= through(runs.name, &scripts)?;
+        good &= check_policy_allowed_share(runs.name, &scripts)?;
     }
     let everyday = lines(include_str!(
         "../../crates/execpolicy/tests/data/everyday.txt"
@@ -81,7 +84,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         .into_iter()
         .map(|script| (project, script))
         .collect();
-    good &= through("everyday", &everyday)?;
+    good &= check_policy_allowed_share("everyday", &everyday)?;
     for (name, text) in [
         (
             "known spellings",
@@ -104,7 +107,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
         }
         good &= loose.is_empty();
     }
-    good &= broken(&policy(&[])?)?;
+    good &= check_invalid_scripts_not_allowed(&policy(&[])?)?;
     Ok(if good {
         ExitCode::SUCCESS
     } else {
@@ -113,7 +116,9 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
 }
 
 /// Scripts made from ours by small changes that bash rejects: how many are allowed.
-fn broken(rules: &checkrein_execpolicy::RuleSet) -> Result<bool, String> {
+fn check_invalid_scripts_not_allowed(
+    rules: &checkrein_execpolicy::RuleSet,
+) -> Result<bool, String> {
     let sources = [
         lines(include_str!(
             "../../crates/execpolicy/tests/data/everyday.txt"
@@ -154,7 +159,7 @@ fn broken(rules: &checkrein_execpolicy::RuleSet) -> Result<bool, String> {
             }
         }
         let text: String = text.into_iter().collect();
-        if !parses(&text)? {
+        if !bash_parses(&text)? {
             rejected.push(text);
         }
     }
@@ -171,7 +176,10 @@ fn broken(rules: &checkrein_execpolicy::RuleSet) -> Result<bool, String> {
 }
 
 /// Counts and prints; whether enough goes through.
-fn through(name: &str, scripts: &[(&'static [&'static str], String)]) -> Result<bool, String> {
+fn check_policy_allowed_share(
+    name: &str,
+    scripts: &[(&'static [&'static str], String)],
+) -> Result<bool, String> {
     let mut share = Share::default();
     let mut policies = BTreeMap::new();
     for (roots, script) in scripts {
@@ -181,7 +189,7 @@ fn through(name: &str, scripts: &[(&'static [&'static str], String)]) -> Result<
         };
         // Code in it that no shell takes, such as that of `sh -c`.
         let code = checkrein_execpolicy::evaluate_script(rules, script).unresolved;
-        if code.iter().all(|code| parses(code).unwrap_or(true)) {
+        if code.iter().all(|code| bash_parses(code).unwrap_or(true)) {
             share.add(rules, script);
         }
     }
@@ -197,11 +205,11 @@ fn through(name: &str, scripts: &[(&'static [&'static str], String)]) -> Result<
         let script: String = script.chars().take(120).collect();
         println!("  {unit} | {why} | {}", script.replace('\n', "\\n"));
     }
-    Ok(per_mille >= GOAL)
+    Ok(per_mille >= MIN_PER_MILLE)
 }
 
 /// What a shell and its programs say of words that are no commands.
-fn refused(result: &str) -> bool {
+fn output_says_command_is_invalid(result: &str) -> bool {
     [
         "command not found",
         "unknown predicate",
@@ -216,7 +224,10 @@ fn refused(result: &str) -> bool {
 }
 
 /// Scripts of these runs that a shell took: `bash -n` does, and the recorded run did not fail.
-fn recorded(path: &Path, runs: &Runs) -> Result<Vec<(&'static [&'static str], String)>, String> {
+fn scripts_from_recorded_runs(
+    path: &Path,
+    runs: &RecordedAgentRuns,
+) -> Result<Vec<(&'static [&'static str], String)>, String> {
     let unpacked = Command::new("gzip")
         .arg("-dc")
         .arg(path)
@@ -234,7 +245,7 @@ fn recorded(path: &Path, runs: &Runs) -> Result<Vec<(&'static [&'static str], St
         };
         let field = |name: &str| entry.get(name).and_then(serde_json::Value::as_str);
         if let Some(id) = field("id").filter(|_| field("type") == Some("session")) {
-            let mut grounds = runs.grounds.iter();
+            let mut grounds = runs.project_roots.iter();
             let ground = grounds.find(|(part, _)| id.contains(part));
             roots = ground.map_or(&[], |(_, roots)| roots);
         }
@@ -250,7 +261,7 @@ fn recorded(path: &Path, runs: &Runs) -> Result<Vec<(&'static [&'static str], St
                 .next()
                 .is_some_and(|word| HARNESS.contains(&word))
             && entry.get("error").and_then(serde_json::Value::as_bool) != Some(true)
-            && !field("result").is_some_and(refused)
+            && !field("result").is_some_and(output_says_command_is_invalid)
         {
             // As one harness had them spelt and took it off again.
             let inner = script
@@ -258,7 +269,7 @@ fn recorded(path: &Path, runs: &Runs) -> Result<Vec<(&'static [&'static str], St
                 .and_then(|rest| rest.strip_suffix(']'));
             let script = inner.unwrap_or(script);
             let script = script.strip_prefix("cmd ").unwrap_or(script);
-            if !script.contains("```") && parses(script)? {
+            if !script.contains("```") && bash_parses(script)? {
                 scripts.push((roots, script.to_owned()));
             }
         }
@@ -266,7 +277,7 @@ fn recorded(path: &Path, runs: &Runs) -> Result<Vec<(&'static [&'static str], St
     Ok(scripts)
 }
 
-fn parses(script: &str) -> Result<bool, String> {
+fn bash_parses(script: &str) -> Result<bool, String> {
     let status = Command::new("bash")
         .args(["-n", "-c", "--", script])
         .stdout(std::process::Stdio::null())

@@ -12,8 +12,8 @@ use similar::{Algorithm, DiffOp, capture_diff_slices};
 const FOLDERS: &[&str] = &["laws", "crates/simulation/planted"];
 
 /// The command.
-pub(crate) fn run(root: &Path, revision: &str) -> Result<ExitCode, String> {
-    let names = renamed_files(root, revision)?;
+pub(crate) fn rebase_fault_patches(root: &Path, revision: &str) -> Result<ExitCode, String> {
+    let names = files_renamed_since_revision(root, revision)?;
     let mut failed = false;
     for folder in FOLDERS {
         let mut patches: Vec<_> = std::fs::read_dir(root.join(folder))
@@ -26,7 +26,7 @@ pub(crate) fn run(root: &Path, revision: &str) -> Result<ExitCode, String> {
             let text = std::fs::read_to_string(&patch);
             let text = text.map_err(|error| format!("{}: {error}", patch.display()))?;
             let name = patch.strip_prefix(root).unwrap_or(&patch).display();
-            match refreshed(root, revision, &names, &text) {
+            match rebase_fault_patch(root, revision, &names, &text) {
                 Ok(fresh) if fresh == text => {}
                 Ok(fresh) => {
                     std::fs::write(&patch, fresh).map_err(|error| format!("{name}: {error}"))?;
@@ -46,7 +46,10 @@ pub(crate) fn run(root: &Path, revision: &str) -> Result<ExitCode, String> {
 }
 
 /// Where files of that revision lie now, if elsewhere.
-fn renamed_files(root: &Path, revision: &str) -> Result<BTreeMap<String, String>, String> {
+fn files_renamed_since_revision(
+    root: &Path,
+    revision: &str,
+) -> Result<BTreeMap<String, String>, String> {
     let status = [
         "diff",
         "--name-status",
@@ -54,7 +57,7 @@ fn renamed_files(root: &Path, revision: &str) -> Result<BTreeMap<String, String>
         "--diff-filter=R",
         revision,
     ];
-    let listed = git(root, &status)?;
+    let listed = run_git(root, &status)?;
     let rows = listed.lines().filter_map(|line| {
         let mut fields = line.split('\t').skip(1);
         Some((fields.next()?.to_owned(), fields.next()?.to_owned()))
@@ -63,7 +66,7 @@ fn renamed_files(root: &Path, revision: &str) -> Result<BTreeMap<String, String>
 }
 
 /// The patch for today's files, with the header that it has.
-fn refreshed(
+fn rebase_fault_patch(
     root: &Path,
     revision: &str,
     names: &BTreeMap<String, String>,
@@ -77,28 +80,28 @@ fn refreshed(
     let mut before = Vec::new();
     let mut is_as_it_was = true;
     for path in touched(patch) {
-        let text = git(root, &["show", &format!("{revision}:{path}")])?;
-        is_as_it_was &= read(root, &path).is_ok_and(|now| now == text);
-        write(folder.path(), &path, &text)?;
+        let text = run_git(root, &["show", &format!("{revision}:{path}")])?;
+        is_as_it_was &= read_text_file(root, &path).is_ok_and(|now| now == text);
+        write_text_file(folder.path(), &path, &text)?;
         before.push((path, text));
     }
     if is_as_it_was {
         return Ok(patch.to_owned());
     }
-    write(folder.path(), "breach.patch", patch)?;
+    write_text_file(folder.path(), "breach.patch", patch)?;
     // Outside of any repository, paths are taken as they are.
-    git(folder.path(), &["apply", "breach.patch"])?;
+    run_git(folder.path(), &["apply", "breach.patch"])?;
     let mut fresh: String = patch
         .split_inclusive('\n')
         .take_while(|line| line.starts_with('#'))
         .collect();
     for (path, old) in before {
-        let broken = read(folder.path(), &path)?;
+        let broken = read_text_file(folder.path(), &path)?;
         let now_at = names.get(&path).unwrap_or(&path);
-        let now = read(root, now_at)?;
-        let carried = formatted(root, &carried(&old, &broken, &now))?;
-        write(folder.path(), "a", &now)?;
-        write(folder.path(), "b", &carried)?;
+        let now = read_text_file(root, now_at)?;
+        let carried = format_source(root, &carry_change_to_current_text(&old, &broken, &now))?;
+        write_text_file(folder.path(), "a", &now)?;
+        write_text_file(folder.path(), "b", &carried)?;
         let compared = Command::new("git")
             .args(["diff", "--no-index", "--", "a", "b"])
             .current_dir(folder.path())
@@ -115,9 +118,13 @@ fn refreshed(
 }
 
 /// `now` with done to it what makes `broken` of `old`. All three are alike but for that and for names.
-fn carried(old: &str, broken: &str, now: &str) -> String {
-    let (old, broken, now) = (Words::of(old), Words::of(broken), Words::of(now));
-    let places = Places::of(&old, &now);
+fn carry_change_to_current_text(old: &str, broken: &str, now: &str) -> String {
+    let (old, broken, now) = (
+        TokenizedText::split_text_into_words(old),
+        TokenizedText::split_text_into_words(broken),
+        TokenizedText::split_text_into_words(now),
+    );
+    let places = WordMapBetweenVersions::align_words_of_two_texts(&old, &now);
     let mut text = String::new();
     let mut done = 0;
     for change in capture_diff_slices(Algorithm::Myers, &old.words, &broken.words) {
@@ -125,33 +132,39 @@ fn carried(old: &str, broken: &str, now: &str) -> String {
             continue;
         }
         let (of_old, of_broken) = (change.old_range(), change.new_range());
-        let from = places.of_boundary(of_old.start);
-        text.push_str(now.text(done..from));
+        let from = places.word_boundary_in_other_version(of_old.start);
+        text.push_str(now.token_range_text(done..from));
         for at in of_broken {
             let word = broken.words.get(at).copied().unwrap_or_default();
-            text.push_str(places.name_of(word, of_old.start).unwrap_or(word));
-            text.push_str(broken.blank_after(at));
+            text.push_str(
+                places
+                    .aligned_name_of_nearest_word(word, of_old.start)
+                    .unwrap_or(word),
+            );
+            text.push_str(broken.whitespace_after(at));
         }
-        done = places.of_boundary(of_old.end).max(from);
+        done = places.word_boundary_in_other_version(of_old.end).max(from);
         // A comment before it ends where its line does.
-        if now.text(from..done).ends_with(['\n', ' ']) && now.text(from..done).contains('\n') {
+        if now.token_range_text(from..done).ends_with(['\n', ' '])
+            && now.token_range_text(from..done).contains('\n')
+        {
             text.push('\n');
         }
     }
-    text.push_str(now.text(done..now.words.len()));
+    text.push_str(now.token_range_text(done..now.words.len()));
     text
 }
 
 /// A text in words, each a name, a number, an operator or a sign, and what is blank after each.
-struct Words<'t> {
+struct TokenizedText<'t> {
     text: &'t str,
     words: Vec<&'t str>,
     /// Where each begins; one more, for the end.
     begins: Vec<usize>,
 }
 
-impl<'t> Words<'t> {
-    fn of(text: &'t str) -> Self {
+impl<'t> TokenizedText<'t> {
+    fn split_text_into_words(text: &'t str) -> Self {
         let (mut words, mut begins) = (Vec::new(), Vec::new());
         let is_of_name = |c: char| c.is_alphanumeric() || c == '_';
         let is_of_operator = |c: char| "=!<>&|+-*/:.^%".contains(c);
@@ -178,39 +191,39 @@ impl<'t> Words<'t> {
         }
     }
 
-    fn begin(&self, at: usize) -> usize {
+    fn word_start_offset(&self, at: usize) -> usize {
         self.begins.get(at).copied().unwrap_or(self.text.len())
     }
 
     /// These words, with what is blank between and after them.
-    fn text(&self, words: std::ops::Range<usize>) -> &'t str {
+    fn token_range_text(&self, words: std::ops::Range<usize>) -> &'t str {
         let from = match words.start {
             0 => 0,
-            at => self.begin(at),
+            at => self.word_start_offset(at),
         };
         self.text
-            .get(from..self.begin(words.end))
+            .get(from..self.word_start_offset(words.end))
             .unwrap_or_default()
     }
 
-    fn blank_after(&self, at: usize) -> &'t str {
+    fn whitespace_after(&self, at: usize) -> &'t str {
         let word = self.words.get(at).map_or(0, |word| word.len());
         self.text
-            .get(self.begin(at) + word..self.begin(at + 1))
+            .get(self.word_start_offset(at) + word..self.word_start_offset(at + 1))
             .unwrap_or_default()
     }
 }
 
 /// Which words of one text are which of another.
-struct Places<'t> {
+struct WordMapBetweenVersions<'t> {
     /// Of each boundary between words, that in the other text.
     boundaries: Vec<usize>,
     /// Words that are called otherwise there, by where they stand here.
     names: BTreeMap<&'t str, Vec<(usize, &'t str)>>,
 }
 
-impl<'t> Places<'t> {
-    fn of(here: &Words<'t>, there: &Words<'t>) -> Self {
+impl<'t> WordMapBetweenVersions<'t> {
+    fn align_words_of_two_texts(here: &TokenizedText<'t>, there: &TokenizedText<'t>) -> Self {
         let mut boundaries = vec![0; here.words.len() + 1];
         let mut names: BTreeMap<&'t str, Vec<(usize, &'t str)>> = BTreeMap::new();
         for change in capture_diff_slices(Algorithm::Myers, &here.words, &there.words) {
@@ -239,19 +252,19 @@ impl<'t> Places<'t> {
         Self { boundaries, names }
     }
 
-    fn of_boundary(&self, at: usize) -> usize {
+    fn word_boundary_in_other_version(&self, at: usize) -> usize {
         self.boundaries.get(at).copied().unwrap_or_default()
     }
 
     /// What the nearest word of this text is called there.
-    fn name_of(&self, word: &str, near: usize) -> Option<&'t str> {
+    fn aligned_name_of_nearest_word(&self, word: &str, near: usize) -> Option<&'t str> {
         let all = self.names.get(word)?.iter();
         all.min_by_key(|(at, _)| at.abs_diff(near))
             .map(|(_, name)| *name)
     }
 }
 
-fn formatted(root: &Path, text: &str) -> Result<String, String> {
+fn format_source(root: &Path, text: &str) -> Result<String, String> {
     use std::io::Write as _;
     let mut rustfmt = Command::new("rustfmt")
         .args(["--edition", "2024"])
@@ -267,18 +280,21 @@ fn formatted(root: &Path, text: &str) -> Result<String, String> {
             .map_err(|error| format!("rustfmt: {error}"))?;
     }
     let output = rustfmt.wait_with_output();
-    said_by("rustfmt", output)
+    checked_output("rustfmt", output)
 }
 
-fn git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
+fn run_git(folder: &Path, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new("git")
         .args(arguments)
         .current_dir(folder)
         .output();
-    said_by("git", output)
+    checked_output("git", output)
 }
 
-fn said_by(program: &str, output: std::io::Result<std::process::Output>) -> Result<String, String> {
+fn checked_output(
+    program: &str,
+    output: std::io::Result<std::process::Output>,
+) -> Result<String, String> {
     let output = output.map_err(|error| format!("{program}: {error}"))?;
     if !output.status.success() {
         let why = String::from_utf8_lossy(&output.stderr);
@@ -287,11 +303,11 @@ fn said_by(program: &str, output: std::io::Result<std::process::Output>) -> Resu
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-fn read(folder: &Path, path: &str) -> Result<String, String> {
+fn read_text_file(folder: &Path, path: &str) -> Result<String, String> {
     std::fs::read_to_string(folder.join(path)).map_err(|error| format!("{path}: {error}"))
 }
 
-fn write(folder: &Path, path: &str, text: &str) -> Result<(), String> {
+fn write_text_file(folder: &Path, path: &str, text: &str) -> Result<(), String> {
     let file = folder.join(path);
     if let Some(parent) = file.parent() {
         std::fs::create_dir_all(parent).map_err(|error| format!("{path}: {error}"))?;
@@ -307,8 +323,11 @@ mod tests {
 
     /// By words: what is blank is rustfmt's business.
     fn check(broken: &str, now: &str, expected: &str) {
-        let carried = carried(OLD, broken, now);
-        assert_eq!(Words::of(&carried).words, Words::of(expected).words);
+        let carried = carry_change_to_current_text(OLD, broken, now);
+        assert_eq!(
+            TokenizedText::split_text_into_words(&carried).words,
+            TokenizedText::split_text_into_words(expected).words
+        );
     }
 
     #[test]

@@ -35,7 +35,7 @@ const DERIVES_WITH_NAMES: &[&str] = &[
 
 /// The command.
 pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let root = crate::build::root();
+    let root = crate::build::checkout_root();
     let runs_tests = arguments.iter().any(|argument| argument == "--run");
     let mut revisions: Vec<String> = arguments
         .iter()

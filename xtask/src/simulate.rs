@@ -8,14 +8,14 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::copy::Copy;
+use crate::copy::CheckoutCopy;
 
 /// Seeds that one process runs: those of its threads that are killed stay.
-const BATCH: u64 = 100;
+const BATCH_SIZE: u64 = 100;
 /// A planted bug has to be found within this time of running.
-const PLANTED: Duration = Duration::from_secs(120);
+const PLANTED_BUG_LIMIT: Duration = Duration::from_secs(120);
 
-struct Options {
+struct SimulationOptions {
     seconds: u64,
     seed: u64,
     debug: bool,
@@ -25,41 +25,42 @@ struct Options {
 }
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let options = options(arguments)?;
+pub(crate) fn run_simulations(arguments: &[String]) -> Result<ExitCode, String> {
+    let options = parse_simulate_options(arguments)?;
     let root = Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
         .ok_or("xtask has no parent folder")?;
     if options.planted {
-        return plant(root, &options);
+        return simulate_planted_bugs(root, &options);
     }
-    let program = build(root, &crate::build::target_folder(root), options.debug)?;
+    let program =
+        build_simulation_program(root, &crate::build::target_folder(root), options.debug)?;
     if options.story {
-        tell(&program, options.seed)?;
+        print_simulation_story(&program, options.seed)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let ran = simulate(&program, options.seed, Duration::from_secs(options.seconds))?;
+    let ran = run_simulation_seeds(&program, options.seed, Duration::from_secs(options.seconds))?;
     println!(
         "{} seeds from {} on, {} violations",
         ran.seeds,
         options.seed,
-        ran.wrong.len()
+        ran.violations.len()
     );
     for (ending, count) in &ran.endings {
         println!("{count:>9}  {ending}");
     }
-    for (seed, what) in &ran.wrong {
+    for (seed, what) in &ran.violations {
         println!("seed {seed}: {what}");
     }
-    let Some(seed) = ran.wrong.keys().next() else {
+    let Some(seed) = ran.violations.keys().next() else {
         return Ok(ExitCode::SUCCESS);
     };
-    tell(&program, *seed)?;
+    print_simulation_story(&program, *seed)?;
     Ok(ExitCode::FAILURE)
 }
 
-fn options(arguments: &[String]) -> Result<Options, String> {
-    let mut options = Options {
+fn parse_simulate_options(arguments: &[String]) -> Result<SimulationOptions, String> {
+    let mut options = SimulationOptions {
         seconds: 60,
         seed: 1,
         debug: false,
@@ -94,7 +95,7 @@ fn options(arguments: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
-fn build(tree: &Path, target: &Path, debug: bool) -> Result<PathBuf, String> {
+fn build_simulation_program(tree: &Path, target: &Path, debug: bool) -> Result<PathBuf, String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
     build.args(["build", "--quiet", "--package", "checkrein-simulation"]);
@@ -110,7 +111,7 @@ fn build(tree: &Path, target: &Path, debug: bool) -> Result<PathBuf, String> {
     }
 }
 
-fn tell(program: &Path, seed: u64) -> Result<(), String> {
+fn print_simulation_story(program: &Path, seed: u64) -> Result<(), String> {
     let told = Command::new(program)
         .args(["story", &seed.to_string()])
         .status()
@@ -123,17 +124,17 @@ fn tell(program: &Path, seed: u64) -> Result<(), String> {
 
 /// What came of many seeds.
 #[derive(Default)]
-struct Ran {
+struct SimulationTotals {
     seeds: u64,
     endings: BTreeMap<String, u64>,
     /// The first violation of each seed that has one.
-    wrong: BTreeMap<u64, String>,
+    violations: BTreeMap<u64, String>,
 }
 
-impl Ran {
-    fn add(&mut self, other: Self) {
+impl SimulationTotals {
+    fn merge_simulation_results(&mut self, other: Self) {
         self.seeds += other.seeds;
-        self.wrong.extend(other.wrong);
+        self.violations.extend(other.violations);
         for (ending, count) in other.endings {
             *self.endings.entry(ending).or_default() += count;
         }
@@ -141,36 +142,40 @@ impl Ran {
 }
 
 /// Runs seeds until the time is over or one shows something wrong.
-fn simulate(program: &Path, from: u64, time: Duration) -> Result<Ran, String> {
+fn run_simulation_seeds(
+    program: &Path,
+    from: u64,
+    time: Duration,
+) -> Result<SimulationTotals, String> {
     let until = Instant::now() + time;
     let next = AtomicU64::new(from);
     let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let work = || {
-        let mut ran = Ran::default();
-        while ran.wrong.is_empty() && Instant::now() < until {
-            let batch = next.fetch_add(BATCH, Ordering::Relaxed);
-            ran.add(batch_of(program, batch, until)?);
+        let mut ran = SimulationTotals::default();
+        while ran.violations.is_empty() && Instant::now() < until {
+            let batch = next.fetch_add(BATCH_SIZE, Ordering::Relaxed);
+            ran.merge_simulation_results(run_seed_batch(program, batch, until)?);
         }
-        Ok::<Ran, String>(ran)
+        Ok::<SimulationTotals, String>(ran)
     };
     std::thread::scope(|scope| {
         let workers: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
-        let mut all = Ran::default();
+        let mut all = SimulationTotals::default();
         for worker in workers {
-            all.add(worker.join().map_err(|_| "a worker panicked")??);
+            all.merge_simulation_results(worker.join().map_err(|_| "a worker panicked")??);
         }
         Ok(all)
     })
 }
 
-fn batch_of(program: &Path, from: u64, until: Instant) -> Result<Ran, String> {
+fn run_seed_batch(program: &Path, from: u64, until: Instant) -> Result<SimulationTotals, String> {
     let said = |error: std::io::Error| format!("{}: {error}", program.display());
     let mut child = Command::new(program)
-        .args(["run", &from.to_string(), &BATCH.to_string()])
+        .args(["run", &from.to_string(), &BATCH_SIZE.to_string()])
         .stdout(Stdio::piped())
         .spawn()
         .map_err(said)?;
-    let mut ran = Ran::default();
+    let mut ran = SimulationTotals::default();
     let output = child.stdout.take().ok_or("a worker has no output")?;
     let mut seen = from;
     for line in BufReader::new(output).lines() {
@@ -181,31 +186,33 @@ fn batch_of(program: &Path, from: u64, until: Instant) -> Result<Ran, String> {
         match (parts.next(), parts.next()) {
             (Some("ended"), Some(how)) => *ran.endings.entry(how.to_owned()).or_default() += 1,
             (Some("violation"), Some(what)) => {
-                ran.wrong.entry(seen).or_insert_with(|| what.to_owned());
+                ran.violations
+                    .entry(seen)
+                    .or_insert_with(|| what.to_owned());
             }
             _ => ran.seeds += 1,
         }
-        if !ran.wrong.is_empty() || Instant::now() >= until {
-            end(&mut child);
+        if !ran.violations.is_empty() || Instant::now() >= until {
+            kill_process(&mut child);
             return Ok(ran);
         }
     }
     let status = child.wait().map_err(said)?;
     if !status.success() {
-        ran.wrong
+        ran.violations
             .insert(seen + 1, format!("the simulation ends with {status}"));
     }
     Ok(ran)
 }
 
-fn end(child: &mut Child) {
+fn kill_process(child: &mut Child) {
     // It may have ended by itself.
     let _ = child.kill();
     let _ = child.wait();
 }
 
-fn plant(root: &Path, options: &Options) -> Result<ExitCode, String> {
-    let copy = Copy::make(root, "simulation")?;
+fn simulate_planted_bugs(root: &Path, options: &SimulationOptions) -> Result<ExitCode, String> {
+    let copy = CheckoutCopy::create_copy(root, "simulation")?;
     let folder = root.join("crates/simulation/planted");
     let entries =
         std::fs::read_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -224,11 +231,11 @@ fn plant(root: &Path, options: &Options) -> Result<ExitCode, String> {
             continue;
         }
         let text = std::fs::read_to_string(&patch).map_err(|error| format!("{name}: {error}"))?;
-        let found = match copy.apply(&text)? {
+        let found = match copy.apply_patch(&text)? {
             Err(why) => Err(format!("DOES NOT APPLY: {why}")),
-            Ok(()) => find(&copy, options.debug),
+            Ok(()) => find_planted_bug_by_simulation(&copy, options.debug),
         };
-        copy.take_back(&text)?;
+        copy.revert_patch(&text)?;
         match found {
             Ok(found) => println!("{name}: {found}"),
             Err(why) => {
@@ -244,14 +251,14 @@ fn plant(root: &Path, options: &Options) -> Result<ExitCode, String> {
     })
 }
 
-fn find(copy: &Copy, debug: bool) -> Result<String, String> {
-    let program = build(copy.tree(), copy.target(), debug)?;
+fn find_planted_bug_by_simulation(copy: &CheckoutCopy, debug: bool) -> Result<String, String> {
+    let program = build_simulation_program(copy.folder_path(), copy.cargo_target_folder(), debug)?;
     let began = Instant::now();
-    let ran = simulate(&program, 1, PLANTED)?;
+    let ran = run_simulation_seeds(&program, 1, PLANTED_BUG_LIMIT)?;
     let took = began.elapsed().as_secs();
-    let Some((seed, what)) = ran.wrong.iter().next() else {
+    let Some((seed, what)) = ran.violations.iter().next() else {
         return Err(format!("NOT FOUND in {} seeds, {took} s", ran.seeds));
     };
-    tell(&program, *seed)?;
+    print_simulation_story(&program, *seed)?;
     Ok(format!("found after {took} s, seed {seed}: {what}"))
 }

@@ -4,28 +4,28 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::tools::{CCompiler, Tools};
+use crate::tools::{CrossCompileTools, RequiredCCompiler};
 
 /// One target, and what must hold there.
-struct Target {
-    tools: Tools,
+struct CrossCompileTargetCheck {
+    toolchain: CrossCompileTools,
     /// Packages to check; none = the workspace.
     packages: &'static [&'static str],
 }
 
-const TARGETS: &[Target] = &[
-    Target {
-        tools: Tools {
+const TARGETS: &[CrossCompileTargetCheck] = &[
+    CrossCompileTargetCheck {
+        toolchain: CrossCompileTools {
             triple: "x86_64-pc-windows-gnu",
-            c_compiler: Some(CCompiler {
+            c_compiler: Some(RequiredCCompiler {
                 program: "x86_64-w64-mingw32-gcc",
                 debian_package: "gcc-mingw-w64-x86-64",
             }),
         },
         packages: &[],
     },
-    Target {
-        tools: Tools {
+    CrossCompileTargetCheck {
+        toolchain: CrossCompileTools {
             triple: "wasm32-unknown-unknown",
             c_compiler: None,
         },
@@ -34,44 +34,46 @@ const TARGETS: &[Target] = &[
 ];
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn check_all_cross_compile_targets(arguments: &[String]) -> Result<ExitCode, String> {
     let install = match arguments {
         [] => false,
         [flag] if flag == "--install" => true,
         _ => return Err("usage: cargo xtask targets [--install]".to_owned()),
     };
-    let mut worst = Outcome::Checks;
+    let mut worst = PlatformTypeCheckOutcome::Checks;
     for target in TARGETS {
-        let missing = target.tools.missing(install)?;
+        let missing = target.toolchain.find_or_install_missing_tools(install)?;
         let outcome = if missing.is_empty() {
-            check(target)?
+            run_cargo_check_for_target(target)?
         } else {
             for what in missing {
-                println!("{}: not checked: {what}", target.tools.triple);
+                println!("{}: not checked: {what}", target.toolchain.triple);
             }
-            Outcome::Missing
+            PlatformTypeCheckOutcome::Missing
         };
         worst = worst.max(outcome);
     }
     Ok(match worst {
-        Outcome::Checks => ExitCode::SUCCESS,
-        Outcome::Fails => ExitCode::from(1),
-        Outcome::Missing => ExitCode::from(2),
+        PlatformTypeCheckOutcome::Checks => ExitCode::SUCCESS,
+        PlatformTypeCheckOutcome::Fails => ExitCode::from(1),
+        PlatformTypeCheckOutcome::Missing => ExitCode::from(2),
     })
 }
 
 /// By severity: what was not looked at may hide failures as well.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Outcome {
+enum PlatformTypeCheckOutcome {
     Checks,
     Fails,
     Missing,
 }
 
-fn check(target: &Target) -> Result<Outcome, String> {
+fn run_cargo_check_for_target(
+    target: &CrossCompileTargetCheck,
+) -> Result<PlatformTypeCheckOutcome, String> {
     let cargo = std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from);
     let mut command = Command::new(cargo);
-    command.args(["check", "--locked", "--target", target.tools.triple]);
+    command.args(["check", "--locked", "--target", target.toolchain.triple]);
     if target.packages.is_empty() {
         command.arg("--workspace");
     }
@@ -88,10 +90,10 @@ fn check(target: &Target) -> Result<Outcome, String> {
         target.packages.join(", ")
     };
     let verb = if checks { "checks" } else { "DOES NOT CHECK" };
-    println!("{}: {what} {verb}", target.tools.triple);
+    println!("{}: {what} {verb}", target.toolchain.triple);
     Ok(if checks {
-        Outcome::Checks
+        PlatformTypeCheckOutcome::Checks
     } else {
-        Outcome::Fails
+        PlatformTypeCheckOutcome::Fails
     })
 }

@@ -4,19 +4,19 @@
 
 use std::process::ExitCode;
 
-use crate::build::cargo;
+use crate::build::cargo_command;
 
 /// Package and module of each.
 const TABLES: &[(&str, &str)] = &[("checkrein", "tokens::"), ("checkrein-cli", "risk_set::")];
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn measure_question_tokens(arguments: &[String]) -> Result<ExitCode, String> {
     if let Some(first) = arguments.first() {
         return Err(format!("tokens takes no arguments, not even '{first}'"));
     }
     let mut kept = true;
     for (package, module) in TABLES {
-        let mut command = cargo();
+        let mut command = cargo_command();
         command.args(["test", "--quiet", "--package", package, "--test", "it"]);
         command.args(["--", module, "--nocapture"]);
         let status = command

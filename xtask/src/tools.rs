@@ -4,25 +4,29 @@ use std::path::Path;
 use std::process::Command;
 
 /// The tools of a target.
-pub(crate) struct Tools {
+pub(crate) struct CrossCompileTools {
     pub(crate) triple: &'static str,
     /// The compiler that C dependencies (SQLite, the bash grammar) are built with.
-    pub(crate) c_compiler: Option<CCompiler>,
+    pub(crate) c_compiler: Option<RequiredCCompiler>,
 }
 
-pub(crate) struct CCompiler {
+pub(crate) struct RequiredCCompiler {
     pub(crate) program: &'static str,
     pub(crate) debian_package: &'static str,
 }
 
-impl Tools {
+impl CrossCompileTools {
     /// What this machine lacks; `install` gets it where it can.
-    pub(crate) fn missing(&self, install: bool) -> Result<Vec<String>, String> {
+    pub(crate) fn find_or_install_missing_tools(
+        &self,
+        install: bool,
+    ) -> Result<Vec<String>, String> {
         let mut missing = Vec::new();
-        if !has_std(self.triple)? {
+        if !target_has_standard_library(self.triple)? {
             let mut add = Command::new("rustup");
             add.args(["target", "add", self.triple]);
-            if !(install && succeeds(&mut add) && has_std(self.triple)?) {
+            if !(install && command_succeeds(&mut add) && target_has_standard_library(self.triple)?)
+            {
                 missing.push(format!(
                     "its standard library; `rustup target add {}`",
                     self.triple
@@ -41,7 +45,7 @@ impl Tools {
                 compiler.debian_package,
             ]);
             add.env("DEBIAN_FRONTEND", "noninteractive");
-            if !(install && succeeds(&mut add) && is_on_path(compiler.program)) {
+            if !(install && command_succeeds(&mut add) && is_on_path(compiler.program)) {
                 missing.push(format!(
                     "the C compiler {}; on Debian `apt-get install {}`",
                     compiler.program, compiler.debian_package
@@ -53,7 +57,7 @@ impl Tools {
 }
 
 /// rustc is asked, not rustup: a distribution's rustc has its targets elsewhere.
-fn has_std(triple: &str) -> Result<bool, String> {
+fn target_has_standard_library(triple: &str) -> Result<bool, String> {
     let output = Command::new("rustc")
         .args(["--print", "target-libdir", "--target", triple])
         .output()
@@ -68,7 +72,7 @@ fn has_std(triple: &str) -> Result<bool, String> {
     Ok(output.status.success() && has_core)
 }
 
-fn succeeds(command: &mut Command) -> bool {
+fn command_succeeds(command: &mut Command) -> bool {
     command.status().is_ok_and(|status| status.success())
 }
 

@@ -1,5 +1,5 @@
 //! What differs from agent to agent: where hooks are written, how it is started with and
-//! without a person, which API it speaks. A new one is one file and one line in [`ALL`].
+//! without a person, which API it speaks. A new one is one file and one line in [`AGENTS`].
 
 use std::ffi::OsString;
 use std::io::{Error, Result};
@@ -8,42 +8,46 @@ use std::path::{Path, PathBuf};
 use checkrein_scripted::ScriptedModelApi;
 use serde_json::Value;
 
-use super::claude_code::ClaudeCode;
-use super::codex::Codex;
-use super::programs::Package;
-use super::world::{World, put};
+use super::claude_code::ClaudeCodeUnderTest;
+use super::codex::CodexProbeAgent;
+use super::programs::AgentPackage;
+use super::world::{CaseFixture, write_file};
 
 /// Seconds that hooks may take, the agent's limit and checkrein's.
 pub(super) const DEADLINE: u32 = 60;
 
 /// See above.
-pub(super) trait Agent: Sync {
+pub(super) trait TestedAgent: Sync {
     /// checkrein's name for it.
-    fn name(&self) -> &'static str;
-    fn package(&self) -> Package;
-    fn wire(&self) -> ScriptedModelApi;
+    fn agent_name(&self) -> &'static str;
+    fn agent_package(&self) -> AgentPackage;
+    fn agent_model_api(&self) -> ScriptedModelApi;
     /// The file for hooks, below the home folder or below the repo.
     fn hooks_file(&self) -> &'static str;
     /// What is in it, with an entry for every event.
-    fn hooks(&self, world: &World<'_>, source: &str) -> Value;
+    fn hooks_json(&self, world: &CaseFixture<'_>, source: &str) -> Value;
     /// Writes all other settings.
-    fn settle(&self, world: &World<'_>) -> Result<()>;
-    fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)>;
+    fn write_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()>;
+    fn environment_variables(&self, world: &CaseFixture<'_>) -> Vec<(&'static str, OsString)>;
     /// Arguments for a run without a person.
-    fn headless(&self, prompt: &str) -> Vec<OsString>;
+    fn headless_arguments(&self, prompt: &str) -> Vec<OsString>;
     /// Arguments with which it does its work unattended.
-    fn unattended(&self) -> Vec<OsString>;
+    fn unattended_arguments(&self) -> Vec<OsString>;
     /// Writes the person's settings so that no hook is called.
-    fn switch_hooks_off(&self, world: &World<'_>) -> Result<()>;
+    fn disable_hooks_in_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()>;
     /// Gives it a server of tools, in the person's own settings.
-    fn attach(&self, world: &World<'_>, server: &Server) -> Result<()>;
+    fn add_mcp_server_to_agent(
+        &self,
+        world: &CaseFixture<'_>,
+        server: &McpServerEntry,
+    ) -> Result<()>;
     /// Arguments for its terminal UI, the prompt given.
-    fn interactive(&self, prompt: &str) -> Vec<OsString>;
+    fn interactive_agent_arguments(&self, prompt: &str) -> Vec<OsString>;
 }
 
 /// A server of tools that the agent starts.
 #[derive(Debug)]
-pub(super) struct Server {
+pub(super) struct McpServerEntry {
     pub(super) name: &'static str,
     pub(super) command: PathBuf,
     pub(super) arguments: Vec<String>,
@@ -52,7 +56,7 @@ pub(super) struct Server {
 
 /// Which hooks are installed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Hooks {
+pub(super) enum HooksToInstall {
     /// Ours, in the home folder.
     User,
     /// Ours, in the repo.
@@ -62,21 +66,28 @@ pub(super) enum Hooks {
 }
 
 /// Makes a world's agent ready.
-pub(super) fn install(world: &World<'_>, hooks: &[Hooks]) -> Result<()> {
+pub(super) fn install_hooks_in_probed_agent(
+    world: &CaseFixture<'_>,
+    hooks: &[HooksToInstall],
+) -> Result<()> {
     let agent = world.stage.agent;
     for place in hooks {
         let (folder, text) = match place {
-            Hooks::User => (&world.home, agent.hooks(world, "user").to_string()),
-            Hooks::Project => (&world.repo, agent.hooks(world, "project").to_string()),
-            Hooks::Documented => (&world.repo, documented(agent.name())?),
+            HooksToInstall::User => (&world.home, agent.hooks_json(world, "user").to_string()),
+            HooksToInstall::Project => {
+                (&world.repo, agent.hooks_json(world, "project").to_string())
+            }
+            HooksToInstall::Documented => {
+                (&world.repo, documented_hook_settings(agent.agent_name())?)
+            }
         };
-        put(&folder.join(agent.hooks_file()), &text)?;
+        write_file(&folder.join(agent.hooks_file()), &text)?;
     }
-    agent.settle(world)
+    agent.write_agent_settings(world)
 }
 
 /// The first JSON block of the agent's page.
-fn documented(agent: &str) -> Result<String> {
+fn documented_hook_settings(agent: &str) -> Result<String> {
     let page =
         Path::new(env!("CARGO_MANIFEST_DIR")).join(PathBuf::from_iter(["..", "docs", agent]));
     let page = page.with_extension("md");
@@ -90,8 +101,8 @@ fn documented(agent: &str) -> Result<String> {
 }
 
 /// All of them.
-pub(super) const ALL: &[&dyn Agent] = &[&ClaudeCode, &Codex];
+pub(super) const AGENTS: &[&dyn TestedAgent] = &[&ClaudeCodeUnderTest, &CodexProbeAgent];
 
-pub(super) fn words(words: &[&str]) -> Vec<OsString> {
+pub(super) fn os_strings(words: &[&str]) -> Vec<OsString> {
     words.iter().map(OsString::from).collect()
 }

@@ -7,9 +7,9 @@ use std::io::Result;
 use checkrein_scripted::ScriptedModelApi;
 use serde_json::{Map, Value, json};
 
-use super::agent::{Agent, DEADLINE, Server, words};
-use super::programs::Package;
-use super::world::{World, put};
+use super::agent::{DEADLINE, McpServerEntry, TestedAgent, os_strings};
+use super::programs::AgentPackage;
+use super::world::{CaseFixture, write_file};
 
 /// Every event that checkrein reads.
 const EVENTS: &[&str] = &[
@@ -26,26 +26,26 @@ const EVENTS: &[&str] = &[
 ];
 
 /// Not a key: the scripted model asks for none.
-const KEY: &str = "scripted-model-has-no-key";
+const API_KEY: &str = "scripted-model-has-no-key";
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct ClaudeCode;
+pub(super) struct ClaudeCodeUnderTest;
 
-impl Agent for ClaudeCode {
-    fn name(&self) -> &'static str {
+impl TestedAgent for ClaudeCodeUnderTest {
+    fn agent_name(&self) -> &'static str {
         "claude-code"
     }
 
-    fn package(&self) -> Package {
-        Package {
+    fn agent_package(&self) -> AgentPackage {
+        AgentPackage {
             variable: "CLAUDE_BIN",
             name: "@anthropic-ai/claude-code-{os}-{arch}@2.1.330",
             program: "package/claude",
         }
     }
 
-    fn wire(&self) -> ScriptedModelApi {
+    fn agent_model_api(&self) -> ScriptedModelApi {
         ScriptedModelApi::Anthropic
     }
 
@@ -53,19 +53,19 @@ impl Agent for ClaudeCode {
         ".claude/settings.json"
     }
 
-    fn hooks(&self, world: &World<'_>, source: &str) -> Value {
+    fn hooks_json(&self, world: &CaseFixture<'_>, source: &str) -> Value {
         let hooks: Map<String, Value> = EVENTS
             .iter()
-            .map(|event| ((*event).to_owned(), entry(world, event, source)))
+            .map(|event| ((*event).to_owned(), hook_entry(world, event, source)))
             .collect();
         json!({ "hooks": hooks })
     }
 
-    fn settle(&self, world: &World<'_>) -> Result<()> {
+    fn write_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()> {
         // What its dialogs ask a person at the first start. A key is remembered by its end.
-        let end: String = KEY
+        let end: String = API_KEY
             .chars()
-            .skip(KEY.chars().count().saturating_sub(20))
+            .skip(API_KEY.chars().count().saturating_sub(20))
             .collect();
         let mut projects = Map::new();
         projects.insert(
@@ -76,14 +76,14 @@ impl Agent for ClaudeCode {
             "hasCompletedOnboarding": true, "lastOnboardingVersion": "2.1.330", "theme": "dark", "numStartups": 3,
             "customApiKeyResponses": { "approved": [end], "rejected": [] }, "projects": projects,
         });
-        put(&world.home.join(".claude.json"), &state.to_string())
+        write_file(&world.home.join(".claude.json"), &state.to_string())
     }
 
-    fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)> {
+    fn environment_variables(&self, world: &CaseFixture<'_>) -> Vec<(&'static str, OsString)> {
         let base = world.model.base_url();
         [
             ("ANTHROPIC_BASE_URL", base.as_str()),
-            ("ANTHROPIC_API_KEY", KEY),
+            ("ANTHROPIC_API_KEY", API_KEY),
             ("ANTHROPIC_MODEL", "claude-sonnet-5"),
             // Whatever else it wants to reach comes to the scripted model, which refuses it.
             ("HTTPS_PROXY", &base),
@@ -102,8 +102,8 @@ impl Agent for ClaudeCode {
         .into()
     }
 
-    fn headless(&self, prompt: &str) -> Vec<OsString> {
-        words(&[
+    fn headless_arguments(&self, prompt: &str) -> Vec<OsString> {
+        os_strings(&[
             "-p",
             prompt,
             "--output-format",
@@ -114,18 +114,22 @@ impl Agent for ClaudeCode {
         ])
     }
 
-    fn unattended(&self) -> Vec<OsString> {
-        words(&["--permission-mode", "bypassPermissions"])
+    fn unattended_arguments(&self) -> Vec<OsString> {
+        os_strings(&["--permission-mode", "bypassPermissions"])
     }
 
-    fn switch_hooks_off(&self, world: &World<'_>) -> Result<()> {
-        put(
+    fn disable_hooks_in_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()> {
+        write_file(
             &world.home.join(".claude/settings.json"),
             &json!({ "disableAllHooks": true }).to_string(),
         )
     }
 
-    fn attach(&self, world: &World<'_>, server: &Server) -> Result<()> {
+    fn add_mcp_server_to_agent(
+        &self,
+        world: &CaseFixture<'_>,
+        server: &McpServerEntry,
+    ) -> Result<()> {
         let file = world.home.join(".claude.json");
         let mut state: Value = serde_json::from_slice(&std::fs::read(&file)?)?;
         let env: Map<String, Value> = server
@@ -137,12 +141,12 @@ impl Agent for ClaudeCode {
             let entry = json!({ "type": "stdio", "command": server.command, "args": server.arguments, "env": env });
             state.insert("mcpServers".to_owned(), json!({ server.name: entry }));
         }
-        put(&file, &state.to_string())
+        write_file(&file, &state.to_string())
     }
 
-    fn interactive(&self, prompt: &str) -> Vec<OsString> {
+    fn interactive_agent_arguments(&self, prompt: &str) -> Vec<OsString> {
         // Not bypassPermissions, which asks a person first.
-        words(&[
+        os_strings(&[
             "--permission-mode",
             "acceptEdits",
             "--allowedTools",
@@ -153,7 +157,7 @@ impl Agent for ClaudeCode {
     }
 }
 
-fn entry(world: &World<'_>, event: &str, source: &str) -> Value {
+fn hook_entry(world: &CaseFixture<'_>, event: &str, source: &str) -> Value {
     let deadline = DEADLINE.to_string();
     // Only a tool request can be refused where the hook itself fails.
     let failing = if event == "PreToolUse" {

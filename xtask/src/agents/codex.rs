@@ -7,9 +7,9 @@ use std::io::Result;
 use checkrein_scripted::ScriptedModelApi;
 use serde_json::{Map, Value, json};
 
-use super::agent::{Agent, DEADLINE, Server, words};
-use super::programs::Package;
-use super::world::{World, put};
+use super::agent::{DEADLINE, McpServerEntry, TestedAgent, os_strings};
+use super::programs::AgentPackage;
+use super::world::{CaseFixture, write_file};
 
 /// Every event that checkrein reads.
 const EVENTS: &[&str] = &[
@@ -27,22 +27,22 @@ const SESSION_END: u32 = 3;
 
 /// See the module.
 #[derive(Debug)]
-pub(super) struct Codex;
+pub(super) struct CodexProbeAgent;
 
-impl Agent for Codex {
-    fn name(&self) -> &'static str {
+impl TestedAgent for CodexProbeAgent {
+    fn agent_name(&self) -> &'static str {
         "codex"
     }
 
-    fn package(&self) -> Package {
-        Package {
+    fn agent_package(&self) -> AgentPackage {
+        AgentPackage {
             variable: "CODEX_BIN",
             name: "@openai/codex@0.169.0-{os}-{arch}",
             program: "package/vendor/*/bin/codex",
         }
     }
 
-    fn wire(&self) -> ScriptedModelApi {
+    fn agent_model_api(&self) -> ScriptedModelApi {
         ScriptedModelApi::OpenAi
     }
 
@@ -50,15 +50,15 @@ impl Agent for Codex {
         ".codex/hooks.json"
     }
 
-    fn hooks(&self, world: &World<'_>, source: &str) -> Value {
+    fn hooks_json(&self, world: &CaseFixture<'_>, source: &str) -> Value {
         let hooks: Map<String, Value> = EVENTS
             .iter()
-            .map(|event| ((*event).to_owned(), entry(world, event, source)))
+            .map(|event| ((*event).to_owned(), codex_hook_entry(world, event, source)))
             .collect();
         json!({ "hooks": hooks })
     }
 
-    fn settle(&self, world: &World<'_>) -> Result<()> {
+    fn write_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()> {
         let base = world.model.base_url();
         // A model of its catalogue, because only those are given the patch tool; the offer of a
         // newer one, which a person would have to answer, counts as answered.
@@ -72,10 +72,10 @@ impl Agent for Codex {
              env_key = \"SCRIPTED_KEY\"\nrequest_max_retries = 0\nstream_max_retries = 0\nsupports_websockets = false\n",
             repo = json!(world.repo),
         );
-        put(&world.home.join(".codex/config.toml"), &config)
+        write_file(&world.home.join(".codex/config.toml"), &config)
     }
 
-    fn environment(&self, world: &World<'_>) -> Vec<(&'static str, OsString)> {
+    fn environment_variables(&self, world: &CaseFixture<'_>) -> Vec<(&'static str, OsString)> {
         let base = world.model.base_url();
         [
             ("SCRIPTED_KEY", "scripted-model-has-no-key"),
@@ -88,21 +88,25 @@ impl Agent for Codex {
         .into()
     }
 
-    fn headless(&self, prompt: &str) -> Vec<OsString> {
-        words(&["exec", "--json", "--dangerously-bypass-hook-trust", prompt])
+    fn headless_arguments(&self, prompt: &str) -> Vec<OsString> {
+        os_strings(&["exec", "--json", "--dangerously-bypass-hook-trust", prompt])
     }
 
-    fn unattended(&self) -> Vec<OsString> {
+    fn unattended_arguments(&self) -> Vec<OsString> {
         Vec::new()
     }
 
-    fn switch_hooks_off(&self, world: &World<'_>) -> Result<()> {
+    fn disable_hooks_in_agent_settings(&self, world: &CaseFixture<'_>) -> Result<()> {
         let file = world.home.join(".codex/config.toml");
         let text = std::fs::read_to_string(&file)?;
-        put(&file, &format!("{text}[features]\nhooks = false\n"))
+        write_file(&file, &format!("{text}[features]\nhooks = false\n"))
     }
 
-    fn attach(&self, world: &World<'_>, server: &Server) -> Result<()> {
+    fn add_mcp_server_to_agent(
+        &self,
+        world: &CaseFixture<'_>,
+        server: &McpServerEntry,
+    ) -> Result<()> {
         let file = world.home.join(".codex/config.toml");
         let text = std::fs::read_to_string(&file)?;
         let env = server
@@ -117,12 +121,12 @@ impl Agent for Codex {
             json!(server.arguments),
             env.join(", ")
         );
-        put(&file, &(text + &entry))
+        write_file(&file, &(text + &entry))
     }
 
-    fn interactive(&self, prompt: &str) -> Vec<OsString> {
+    fn interactive_agent_arguments(&self, prompt: &str) -> Vec<OsString> {
         // Without the shared server nothing outlives the screen.
-        words(&[
+        os_strings(&[
             "--no-daemon",
             "--no-alt-screen",
             "--dangerously-bypass-hook-trust",
@@ -131,7 +135,7 @@ impl Agent for Codex {
     }
 }
 
-fn entry(world: &World<'_>, event: &str, source: &str) -> Value {
+fn codex_hook_entry(world: &CaseFixture<'_>, event: &str, source: &str) -> Value {
     let timeout = if event == "SessionEnd" {
         SESSION_END
     } else {

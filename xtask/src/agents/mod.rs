@@ -14,26 +14,26 @@ mod world;
 use std::path::Path;
 use std::process::ExitCode;
 
-use agent::Agent;
-use cases::Case;
-use programs::Programs;
-use report::Report;
-use world::Stage;
+use agent::TestedAgent;
+use cases::AgentCase;
+use programs::ProbePrograms;
+use report::ProbeCaseReport;
+use world::CaseEnvironment;
 
 /// What was typed.
-struct Wanted {
+struct AgentProbeOptions {
     agent: Option<String>,
     case: Option<String>,
     keep: bool,
 }
 
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let wanted = read(arguments)?;
-    let folder = programs::cache()?
+pub(crate) fn run_agent_cases(arguments: &[String]) -> Result<ExitCode, String> {
+    let wanted = parse_agent_probe_options(arguments)?;
+    let folder = programs::agent_program_cache_folder()?
         .join("runs")
         .join(std::process::id().to_string());
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let result = all(&wanted, &folder);
+    let result = run_probe_cases(&wanted, &folder);
     if wanted.keep {
         println!("kept: {}", folder.display());
     } else {
@@ -43,8 +43,8 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     result
 }
 
-fn read(arguments: &[String]) -> Result<Wanted, String> {
-    let mut wanted = Wanted {
+fn parse_agent_probe_options(arguments: &[String]) -> Result<AgentProbeOptions, String> {
+    let mut wanted = AgentProbeOptions {
         agent: None,
         case: None,
         keep: false,
@@ -54,7 +54,7 @@ fn read(arguments: &[String]) -> Result<Wanted, String> {
         match word.as_str() {
             "--keep" => wanted.keep = true,
             "--case" => wanted.case = words.next().cloned(),
-            name if agent::ALL.iter().any(|agent| agent.name() == name) => {
+            name if agent::AGENTS.iter().any(|agent| agent.agent_name() == name) => {
                 wanted.agent = Some(name.to_owned())
             }
             other => {
@@ -65,9 +65,9 @@ fn read(arguments: &[String]) -> Result<Wanted, String> {
         }
     }
     if let Some(case) = &wanted.case
-        && !cases::ALL.iter().any(|known| known.name == case)
+        && !cases::CASES.iter().any(|known| known.name == case)
     {
-        let known: Vec<&str> = cases::ALL.iter().map(|case| case.name).collect();
+        let known: Vec<&str> = cases::CASES.iter().map(|case| case.name).collect();
         return Err(format!(
             "no case is named '{case}'; known: {}",
             known.join(", ")
@@ -76,28 +76,28 @@ fn read(arguments: &[String]) -> Result<Wanted, String> {
     Ok(wanted)
 }
 
-fn all(wanted: &Wanted, folder: &Path) -> Result<ExitCode, String> {
-    let programs = Programs::gather(folder)?;
+fn run_probe_cases(wanted: &AgentProbeOptions, folder: &Path) -> Result<ExitCode, String> {
+    let programs = ProbePrograms::gather_programs(folder)?;
     let (mut checked, mut failed) = (0, 0);
-    for agent in agent::ALL.iter().filter(|agent| {
+    for agent in agent::AGENTS.iter().filter(|agent| {
         wanted
             .agent
             .as_ref()
-            .is_none_or(|name| name == agent.name())
+            .is_none_or(|name| name == agent.agent_name())
     }) {
-        let program = programs::find(&agent.package())?;
-        for case in cases::ALL {
+        let program = programs::find_or_download_agent_program(&agent.agent_package())?;
+        for case in cases::CASES {
             let chosen = wanted.case.as_ref().is_none_or(|name| name == case.name);
-            if chosen && case.agents.contains(&agent.name()) {
-                let stage = Stage {
+            if chosen && case.agents.contains(&agent.agent_name()) {
+                let stage = CaseEnvironment {
                     agent: *agent,
                     program: program.clone(),
                     programs: &programs,
-                    folder: folder.join(format!("{}-{}", agent.name(), case.name)),
+                    folder: folder.join(format!("{}-{}", agent.agent_name(), case.name)),
                 };
-                let report = one(*agent, case, &stage);
-                checked += report.checked();
-                failed += report.failed();
+                let report = probe_agent_case(*agent, case, &stage);
+                checked += report.probe_check_count();
+                failed += report.failed_case_check_count();
             }
         }
     }
@@ -109,11 +109,15 @@ fn all(wanted: &Wanted, folder: &Path) -> Result<ExitCode, String> {
     })
 }
 
-fn one(agent: &dyn Agent, case: &Case, stage: &Stage<'_>) -> Report {
-    let mut report = Report::default();
-    report.title(agent.name(), case.name, case.about);
+fn probe_agent_case(
+    agent: &dyn TestedAgent,
+    case: &AgentCase,
+    stage: &CaseEnvironment<'_>,
+) -> ProbeCaseReport {
+    let mut report = ProbeCaseReport::default();
+    report.print_case_title(agent.agent_name(), case.name, case.about);
     if let Err(error) = (case.run)(stage, &mut report) {
-        report.check("the scenario can be played", false, &error.to_string());
+        report.report_probe_condition("the scenario can be played", false, &error.to_string());
     }
     report
 }

@@ -10,7 +10,7 @@ use serde_json::Value;
 
 /// Where an agent comes from.
 #[derive(Debug)]
-pub(super) struct Package {
+pub(super) struct AgentPackage {
     /// The variable that names the program.
     pub(super) variable: &'static str,
     /// The package, with `{os}` and `{arch}` in registry words.
@@ -21,18 +21,18 @@ pub(super) struct Package {
 
 /// What every scenario needs.
 #[derive(Debug)]
-pub(super) struct Programs {
+pub(super) struct ProbePrograms {
     pub(super) checkrein: PathBuf,
     /// PATH of agents, hooks and checks.
     pub(super) path: OsString,
 }
 
-impl Programs {
+impl ProbePrograms {
     /// `folder` gets a copy of checkrein, so that a build meanwhile changes nothing.
-    pub(super) fn gather(folder: &Path) -> Result<Self, String> {
+    pub(super) fn gather_programs(folder: &Path) -> Result<Self, String> {
         let built = match env::var_os("CHECKREIN_BIN") {
             Some(named) => PathBuf::from(named),
-            None => build()?,
+            None => build_checkrein()?,
         };
         let checkrein = folder.join("checkrein");
         std::fs::copy(&built, &checkrein)
@@ -40,10 +40,12 @@ impl Programs {
         // Shims look for their settings in the home folder, which is an empty one here.
         // And hooks as documented name checkrein by its name alone.
         let mut folders = vec![folder.to_owned()];
-        if let Some(sysroot) = said("rustc", &["--print", "sysroot"]) {
+        if let Some(sysroot) = run_program_for_output("rustc", &["--print", "sysroot"]) {
             folders.push(PathBuf::from(sysroot).join("bin"));
         }
-        if let Some(python) = said("python3", &["-c", "import sys; print(sys.prefix)"]) {
+        if let Some(python) =
+            run_program_for_output("python3", &["-c", "import sys; print(sys.prefix)"])
+        {
             folders.push(PathBuf::from(python).join("bin"));
         }
         folders.extend(env::split_paths(&env::var_os("PATH").unwrap_or_default()));
@@ -52,7 +54,7 @@ impl Programs {
     }
 }
 
-fn said(program: &str, arguments: &[&str]) -> Option<String> {
+fn run_program_for_output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program)
         .args(arguments)
         .stdin(Stdio::null())
@@ -62,7 +64,7 @@ fn said(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then(|| text.trim().to_owned())
 }
 
-fn build() -> Result<PathBuf, String> {
+fn build_checkrein() -> Result<PathBuf, String> {
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let output = Command::new(cargo)
         .args([
@@ -91,7 +93,7 @@ fn build() -> Result<PathBuf, String> {
 
 /// `${XDG_CACHE_HOME:-~/.cache}/checkrein-agents`. Not the folder for temporary files: Codex
 /// refuses to keep its home there.
-pub(super) fn cache() -> Result<PathBuf, String> {
+pub(super) fn agent_program_cache_folder() -> Result<PathBuf, String> {
     let named = env::var_os("XDG_CACHE_HOME")
         .filter(|value| !value.is_empty())
         .map(PathBuf::from);
@@ -104,7 +106,7 @@ pub(super) fn cache() -> Result<PathBuf, String> {
 }
 
 /// The program of an agent, fetched if it has to be.
-pub(super) fn find(package: &Package) -> Result<PathBuf, String> {
+pub(super) fn find_or_download_agent_program(package: &AgentPackage) -> Result<PathBuf, String> {
     if let Some(named) = env::var_os(package.variable).filter(|value| !value.is_empty()) {
         let program = PathBuf::from(named);
         return if program.is_file() {
@@ -138,8 +140,8 @@ pub(super) fn find(package: &Package) -> Result<PathBuf, String> {
             }
         })
         .collect();
-    let folder = cache()?.join(plain);
-    if let Some(program) = within(&folder, package.program) {
+    let folder = agent_program_cache_folder()?.join(plain);
+    if let Some(program) = find_matching_file(&folder, package.program) {
         return Ok(program);
     }
     eprintln!(
@@ -169,16 +171,17 @@ pub(super) fn find(package: &Package) -> Result<PathBuf, String> {
     }
     // The archive is hundreds of megabytes and of no further use.
     let _ = std::fs::remove_file(folder.join(&archive));
-    within(&folder, package.program).ok_or_else(|| format!("{name} has no {}", package.program))
+    find_matching_file(&folder, package.program)
+        .ok_or_else(|| format!("{name} has no {}", package.program))
 }
 
 /// The file at a path in which `*` stands for any one folder.
-fn within(folder: &Path, pattern: &str) -> Option<PathBuf> {
+fn find_matching_file(folder: &Path, pattern: &str) -> Option<PathBuf> {
     match pattern.split_once("/*/") {
         None => Some(folder.join(pattern)).filter(|file| file.is_file()),
         Some((head, rest)) => std::fs::read_dir(folder.join(head))
             .ok()?
             .filter_map(Result::ok)
-            .find_map(|entry| within(&entry.path(), rest)),
+            .find_map(|entry| find_matching_file(&entry.path(), rest)),
     }
 }

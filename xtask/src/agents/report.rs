@@ -1,27 +1,27 @@
 //! A scenario's table: what was to be true, whether it was, and what was seen.
 
 /// Longest thing seen that is shown of a check that holds, in characters.
-const SHOWN: usize = 110;
+const MAX_SHOWN: usize = 110;
 
 /// The rows of one scenario.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct ProbeCaseReport {
     failed: usize,
     checked: usize,
 }
 
-impl Report {
-    pub(super) fn title(&self, agent: &str, case: &str, about: &str) {
+impl ProbeCaseReport {
+    pub(super) fn print_case_title(&self, agent: &str, case: &str, about: &str) {
         println!("\n== {agent} · {case}: {about}");
     }
 
     /// One row. What a failed check saw is shown whole.
-    pub(super) fn check(&mut self, what: &str, holds: bool, seen: &str) {
+    pub(super) fn report_probe_condition(&mut self, what: &str, holds: bool, seen: &str) {
         self.checked += 1;
         let seen = seen.trim();
         if holds {
             let line = seen.replace('\n', " ");
-            let mut shown: String = line.chars().take(SHOWN).collect();
+            let mut shown: String = line.chars().take(MAX_SHOWN).collect();
             if shown.len() < line.len() {
                 shown.push('…');
             }
@@ -35,7 +35,7 @@ impl Report {
         }
     }
 
-    pub(super) fn equal<T: PartialEq + std::fmt::Debug>(
+    pub(super) fn report_whether_as_expected<T: PartialEq + std::fmt::Debug>(
         &mut self,
         what: &str,
         seen: &T,
@@ -46,19 +46,19 @@ impl Report {
         } else {
             format!("{seen:?} instead of {wanted:?}")
         };
-        self.check(what, seen == wanted, &text);
+        self.report_probe_condition(what, seen == wanted, &text);
     }
 
     /// Something worth knowing that is neither right nor wrong.
-    pub(super) fn note(&self, what: &str) {
+    pub(super) fn print_case_note(&self, what: &str) {
         println!("        {what}");
     }
 
-    pub(super) fn failed(&self) -> usize {
+    pub(super) fn failed_case_check_count(&self) -> usize {
         self.failed
     }
 
-    pub(super) fn checked(&self) -> usize {
+    pub(super) fn probe_check_count(&self) -> usize {
         self.checked
     }
 }

@@ -6,27 +6,31 @@ use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::world::World;
+use super::world::CaseFixture;
 
 /// Wide enough that no line of ours is broken.
 const WIDTH: &str = "230";
 const HEIGHT: &str = "70";
 
 /// A running one; dropped, its tmux server ends and the agent with it.
-pub(super) struct Screen {
+pub(super) struct AgentTmuxSession {
     socket: PathBuf,
 }
 
-impl Screen {
+impl AgentTmuxSession {
     /// The agent, with a prompt.
-    pub(super) fn agent(world: &World<'_>, prompt: &str) -> Result<Self> {
+    pub(super) fn start_agent_in_tmux(world: &CaseFixture<'_>, prompt: &str) -> Result<Self> {
         let mut words = vec![world.stage.program.clone().into_os_string()];
-        words.extend(world.stage.agent.interactive(prompt));
-        Self::start(world, "agent", &words)
+        words.extend(world.stage.agent.interactive_agent_arguments(prompt));
+        Self::start_program_in_tmux(world, "agent", &words)
     }
 
     /// Any program and its arguments; `name` tells it from others that are shown meanwhile.
-    pub(super) fn start(world: &World<'_>, name: &str, words: &[OsString]) -> Result<Self> {
+    pub(super) fn start_program_in_tmux(
+        world: &CaseFixture<'_>,
+        name: &str,
+        words: &[OsString],
+    ) -> Result<Self> {
         let socket = world.folder.join(format!("tmux-{name}"));
         let mut command = Command::new("tmux");
         command.arg("-S").arg(&socket).args([
@@ -43,7 +47,7 @@ impl Screen {
         command.args(["sh", "-c", "\"$@\"; exec sleep 600", "screen"]);
         command.args(words);
         // The server takes its environment from whoever starts it.
-        world.clean(&mut command);
+        world.isolate_environment(&mut command);
         let started = command
             .stdin(Stdio::null())
             .output()
@@ -59,10 +63,10 @@ impl Screen {
     }
 
     /// Watches until the text is there or the time is over; the last screen either way.
-    pub(super) fn wait_for(&self, needle: &str, patience: Duration) -> (bool, String) {
+    pub(super) fn wait_for_text(&self, needle: &str, patience: Duration) -> (bool, String) {
         let until = Instant::now() + patience;
         loop {
-            let screen = self.capture();
+            let screen = self.screen_text();
             let found = screen.contains(needle);
             if found || Instant::now() > until {
                 return (found, screen);
@@ -73,23 +77,23 @@ impl Screen {
 
     /// Types a line, as a person would.
     pub(super) fn type_line(&self, line: &str) -> Result<()> {
-        self.tmux(&["send-keys", line, "Enter"]).map(|_| ())
+        self.run_tmux(&["send-keys", line, "Enter"]).map(|_| ())
     }
 
     /// Presses a key, by tmux's name for it, or types a text.
-    pub(super) fn press(&self, key: &str) -> Result<()> {
-        self.tmux(&["send-keys", key]).map(|_| ())
+    pub(super) fn press_key(&self, key: &str) -> Result<()> {
+        self.run_tmux(&["send-keys", key]).map(|_| ())
     }
 
-    fn capture(&self) -> String {
-        let output = self.tmux(&["capture-pane", "-p", "-J", "-S", "-400"]);
+    fn screen_text(&self) -> String {
+        let output = self.run_tmux(&["capture-pane", "-p", "-J", "-S", "-400"]);
         output.map_or_else(
             |_| String::new(),
             |output| String::from_utf8_lossy(&output.stdout).into_owned(),
         )
     }
 
-    fn tmux(&self, arguments: &[&str]) -> Result<std::process::Output> {
+    fn run_tmux(&self, arguments: &[&str]) -> Result<std::process::Output> {
         Command::new("tmux")
             .arg("-S")
             .arg(&self.socket)
@@ -99,9 +103,9 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for AgentTmuxSession {
     fn drop(&mut self) {
         // It may have ended by itself.
-        let _ = self.tmux(&["kill-server"]);
+        let _ = self.run_tmux(&["kill-server"]);
     }
 }

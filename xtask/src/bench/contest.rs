@@ -5,26 +5,26 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use super::hook::Failure;
+use super::hook::BenchError;
 
 /// Makes the `n`-th command.
-pub(crate) type Prepare<'a> = Box<dyn FnMut(usize) -> Result<Command, Failure> + 'a>;
+pub(crate) type NthBenchCommandFn<'a> = Box<dyn FnMut(usize) -> Result<Command, BenchError> + 'a>;
 /// What goes on between timed runs, not timed.
-pub(crate) type Between<'a> = Box<dyn FnMut(usize) -> Result<(), Failure> + 'a>;
+pub(crate) type BetweenTimedRunsFn<'a> = Box<dyn FnMut(usize) -> Result<(), BenchError> + 'a>;
 
 /// One of those compared.
-pub(crate) struct Contestant<'a> {
+pub(crate) struct BenchContestant<'a> {
     pub(crate) name: String,
-    pub(crate) prepare: Prepare<'a>,
-    pub(crate) after: Between<'a>,
+    pub(crate) prepare: NthBenchCommandFn<'a>,
+    pub(crate) after: BetweenTimedRunsFn<'a>,
     /// `execpolicy check` and its like tell their verdict by status.
     pub(crate) any_exit: bool,
 }
 
-impl<'a> Contestant<'a> {
+impl<'a> BenchContestant<'a> {
     pub(crate) fn new(
         name: impl Into<String>,
-        prepare: impl FnMut(usize) -> Result<Command, Failure> + 'a,
+        prepare: impl FnMut(usize) -> Result<Command, BenchError> + 'a,
     ) -> Self {
         Self {
             name: name.into(),
@@ -34,12 +34,15 @@ impl<'a> Contestant<'a> {
         }
     }
 
-    pub(crate) fn after(mut self, after: impl FnMut(usize) -> Result<(), Failure> + 'a) -> Self {
+    pub(crate) fn with_after_run(
+        mut self,
+        after: impl FnMut(usize) -> Result<(), BenchError> + 'a,
+    ) -> Self {
         self.after = Box::new(after);
         self
     }
 
-    pub(crate) fn any_exit(mut self) -> Self {
+    pub(crate) fn bench_with_any_exit_code(mut self) -> Self {
         self.any_exit = true;
         self
     }
@@ -47,14 +50,14 @@ impl<'a> Contestant<'a> {
 
 /// What it took.
 #[derive(Clone, Default)]
-pub(crate) struct Times {
+pub(crate) struct TimingSamples {
     pub(crate) name: String,
     wall: Vec<Duration>,
     cpu: Vec<Duration>,
 }
 
-impl Times {
-    pub(crate) fn of(name: impl Into<String>, wall: Vec<Duration>) -> Self {
+impl TimingSamples {
+    pub(crate) fn from_wall_times(name: impl Into<String>, wall: Vec<Duration>) -> Self {
         Self {
             name: name.into(),
             wall,
@@ -63,42 +66,42 @@ impl Times {
     }
 
     /// Milliseconds.
-    pub(crate) fn median(&self) -> f64 {
-        at(&self.wall, 500)
+    pub(crate) fn median_ms(&self) -> f64 {
+        percentile_ms(&self.wall, 500)
     }
 
-    pub(crate) fn p99(&self) -> f64 {
-        at(&self.wall, 990)
+    pub(crate) fn p99_ms(&self) -> f64 {
+        percentile_ms(&self.wall, 990)
     }
 
-    pub(crate) fn cpu(&self) -> f64 {
-        at(&self.cpu, 500)
+    pub(crate) fn median_cpu_ms(&self) -> f64 {
+        percentile_ms(&self.cpu, 500)
     }
 
-    pub(crate) fn heading() -> String {
+    pub(crate) fn bench_times_heading() -> String {
         format!(
             "{:<52} {:>10} {:>10} {:>10} {:>10}",
             "milliseconds", "median", "p99", "least", "cpu median"
         )
     }
 
-    pub(crate) fn line(&self) -> String {
+    pub(crate) fn bench_times_row(&self) -> String {
         let cpu = if self.cpu.is_empty() {
             "-".to_owned()
         } else {
-            format!("{:.2}", self.cpu())
+            format!("{:.2}", self.median_cpu_ms())
         };
         format!(
             "{:<52} {:>10.2} {:>10.2} {:>10.2} {cpu:>10}",
             self.name,
-            self.median(),
-            self.p99(),
-            at(&self.wall, 0)
+            self.median_ms(),
+            self.p99_ms(),
+            percentile_ms(&self.wall, 0)
         )
     }
 }
 
-fn at(times: &[Duration], permille: usize) -> f64 {
+fn percentile_ms(times: &[Duration], permille: usize) -> f64 {
     let mut sorted = times.to_vec();
     sorted.sort_unstable();
     let index = (sorted.len() * permille / 1000).min(sorted.len().saturating_sub(1));
@@ -106,29 +109,29 @@ fn at(times: &[Duration], permille: usize) -> f64 {
 }
 
 /// Runs them in turn, `runs` times each after one that is not counted.
-pub(crate) fn interleave(
-    contestants: &mut [Contestant<'_>],
+pub(crate) fn time_interleaved(
+    contestants: &mut [BenchContestant<'_>],
     runs: usize,
-) -> Result<Vec<Times>, Failure> {
-    let mut all: Vec<Times> = contestants
+) -> Result<Vec<TimingSamples>, BenchError> {
+    let mut all: Vec<TimingSamples> = contestants
         .iter()
-        .map(|contestant| Times {
+        .map(|contestant| TimingSamples {
             name: contestant.name.clone(),
-            ..Times::default()
+            ..TimingSamples::default()
         })
         .collect();
     let mut order: Vec<usize> = (0..contestants.len()).collect();
     let mut dice = 0x9e37_79b9_u64;
     for run in 0..=runs {
-        shuffle(&mut order, &mut dice);
+        shuffle_order(&mut order, &mut dice);
         for at in &order {
             let (Some(contestant), Some(times)) = (contestants.get_mut(*at), all.get_mut(*at))
             else {
                 continue;
             };
             let mut command = (contestant.prepare)(run)?;
-            let (wall, cpu, ok) =
-                time(&mut command).map_err(|error| format!("{}: {error}", contestant.name))?;
+            let (wall, cpu, ok) = run_and_time_process(&mut command)
+                .map_err(|error| format!("{}: {error}", contestant.name))?;
             if !ok && !contestant.any_exit {
                 return Err(format!("{}: ended with an error", contestant.name));
             }
@@ -143,7 +146,7 @@ pub(crate) fn interleave(
 }
 
 /// The same orders in every bench.
-fn shuffle(order: &mut [usize], dice: &mut u64) {
+fn shuffle_order(order: &mut [usize], dice: &mut u64) {
     for last in (1..order.len()).rev() {
         *dice = dice
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -154,14 +157,16 @@ fn shuffle(order: &mut [usize], dice: &mut u64) {
 }
 
 /// One process: wall time, processor time where it can be told, and whether it ended well.
-pub(crate) fn time(command: &mut Command) -> std::io::Result<(Duration, Option<Duration>, bool)> {
+pub(crate) fn run_and_time_process(
+    command: &mut Command,
+) -> std::io::Result<(Duration, Option<Duration>, bool)> {
     command.stdout(Stdio::null()).stderr(Stdio::null());
-    let cpu = cpu_of_children();
+    let cpu = children_cpu_time();
     let began = Instant::now();
     let mut child = command.spawn()?;
     let status = child.wait()?;
     let wall = began.elapsed();
-    let used = cpu_of_children()
+    let used = children_cpu_time()
         .zip(cpu)
         .and_then(|(after, before)| after.checked_sub(before));
     Ok((wall, used, status.success()))
@@ -169,7 +174,7 @@ pub(crate) fn time(command: &mut Command) -> std::io::Result<(Duration, Option<D
 
 /// Of children waited for, so it may only be read where one runs at a time.
 #[cfg(unix)]
-fn cpu_of_children() -> Option<Duration> {
+fn children_cpu_time() -> Option<Duration> {
     use nix::sys::resource::{UsageWho, getrusage};
     let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok()?;
     let micros = |time: nix::sys::time::TimeVal| {
@@ -185,6 +190,6 @@ fn cpu_of_children() -> Option<Duration> {
 }
 
 #[cfg(not(unix))]
-fn cpu_of_children() -> Option<Duration> {
+fn children_cpu_time() -> Option<Duration> {
     None
 }

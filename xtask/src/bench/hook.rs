@@ -7,12 +7,15 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::contest::{Contestant, Times, interleave};
-use super::scene::Scene;
-use super::{BEFORE, Bound, Options, Profile, Target, no_slower};
+use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::scene::BenchRepo;
+use super::{
+    BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile,
+    no_slower_target,
+};
 
 /// For people.
-pub(crate) type Failure = String;
+pub(crate) type BenchError = String;
 
 /// Hooks of one session at the same moment.
 const AT_ONCE: usize = 8;
@@ -27,121 +30,125 @@ const FIRST_OF_SESSION: &str = "checkrein hook, first of a session";
 const FIRST_OF_STORE: &str = "checkrein hook, first of a store";
 
 /// The bench.
-pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failure> {
-    let scene = Scene::new(binary)?;
-    assert_gated(&scene)?;
+pub(super) fn bench_hook(
+    binary: &Path,
+    options: &BenchOptions,
+) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
+    let scene = BenchRepo::new(binary)?;
+    assert_hook_denies_command(&scene)?;
     let events_wanted = options
         .events
-        .unwrap_or(if options.profile == Profile::Dev {
+        .unwrap_or(if options.profile == BuildProfile::Dev {
             100
         } else {
             10_000
         });
-    let filled = fill(&scene, events_wanted)?;
-    open(&scene, SHORT)?;
-    let (_, events) = scene.recorded(LONG)?;
+    let filled = fill_bench_session(&scene, events_wanted)?;
+    open_session_for_bench(&scene, SHORT)?;
+    let (_, events) = scene.recorded_input_and_event_counts(LONG)?;
     println!("the long session has {events} events");
 
-    let before = options.beside.as_deref().map(Scene::new).transpose()?;
+    let before = options.beside.as_deref().map(BenchRepo::new).transpose()?;
     if let Some(before) = &before {
-        fill(before, events_wanted)?;
-        open(before, SHORT)?;
+        fill_bench_session(before, events_wanted)?;
+        open_session_for_bench(before, SHORT)?;
     }
-    let (codex, rules) = (codex(), scene.rules());
-    let mut contestants = vec![Contestant::new("/bin/true", |_| Ok(quiet("/bin/true")))];
-    contestants.extend(hooks(&scene, filled, ""));
+    let (codex, rules) = (find_codex(), scene.bench_rules_path());
+    let mut contestants = vec![BenchContestant::new("/bin/true", |_| {
+        Ok(command_without_stdin("/bin/true"))
+    })];
+    contestants.extend(hook_bench_contestants(&scene, filled, ""));
     if let Some(before) = &before {
-        contestants.extend(hooks(before, filled, BEFORE));
+        contestants.extend(hook_bench_contestants(before, filled, BASELINE_SUFFIX));
     }
     let rules = rules.as_path();
     match codex.as_ref() {
         Some(codex) => contestants.push(
-            Contestant::new("codex execpolicy check", move |n| {
-                let mut command = quiet(codex.as_path());
+            BenchContestant::new("codex execpolicy check", move |n| {
+                let mut command = command_without_stdin(codex.as_path());
                 command.args(["execpolicy", "check", "--rules"]).arg(rules);
                 command.args(["--", "rg", "-n", &format!("name_{n}"), "src"]);
                 Ok(command)
             })
-            .any_exit(),
+            .bench_with_any_exit_code(),
         ),
         None => println!("codex: not found on PATH or by CODEX_BIN; its row is left out"),
     }
-    if runs("node", "--version") {
-        contestants.push(Contestant::new("node -e 0", |_| {
-            let mut command = quiet("node");
+    if can_run_program("node", "--version") {
+        contestants.push(BenchContestant::new("node -e 0", |_| {
+            let mut command = command_without_stdin("node");
             command.args(["-e", "0"]);
             Ok(command)
         }));
     } else {
         println!("node: not found; its row is left out");
     }
-    let times = interleave(&mut contestants, options.runs)?;
+    let times = time_interleaved(&mut contestants, options.runs)?;
     drop(contestants);
-    let crowd = at_once(&scene, options.runs.div_ceil(4))?;
+    let crowd = time_concurrent_hooks(&scene, options.runs.div_ceil(4))?;
 
     println!(
         "{} timed runs each, interleaved; stdin is a file, stdout is not read\n",
         options.runs
     );
-    println!("{}", Times::heading());
+    println!("{}", TimingSamples::bench_times_heading());
     for times in times.iter().chain([&crowd.times]) {
-        println!("{}", times.line());
+        println!("{}", times.bench_times_row());
     }
     let of = |name: &str| times.iter().find(|times| times.name == name).cloned();
-    let median = |name: &str| of(name).map(|times| times.median());
+    let median = |name: &str| of(name).map(|times| times.median_ms());
     let (Some(truth), Some(hook), Some(after)) =
         (median("/bin/true"), median(SECOND), median(LATE))
     else {
         return Err("a contestant is missing".to_owned());
     };
-    let mut targets = vec![Target::new(
+    let mut targets = vec![BenchMeasurementWithGoal::new(
         "hook over /bin/true, median",
         hook - truth,
-        Bound::AtMost(5.0),
+        BenchTargetBound::AtMost(5.0),
         "ms",
     )];
     if let Some(codex) = median("codex execpolicy check") {
-        targets.push(Target::new(
+        targets.push(BenchMeasurementWithGoal::new(
             "hook / codex execpolicy check",
             hook / codex,
-            Bound::AtMost(0.2),
+            BenchTargetBound::AtMost(0.2),
             "x",
         ));
     }
     if let Some(node) = median("node -e 0") {
-        targets.push(Target::new(
+        targets.push(BenchMeasurementWithGoal::new(
             "hook / node -e 0",
             hook / node,
-            Bound::AtMost(1.0 / 3.0),
+            BenchTargetBound::AtMost(1.0 / 3.0),
             "x",
         ));
     }
     let growth = (after / hook - 1.0) * 100.0;
-    targets.push(Target::new(
+    targets.push(BenchMeasurementWithGoal::new(
         format!("hook after {events} events, more than at first"),
         growth,
-        Bound::AtMost(20.0),
+        BenchTargetBound::AtMost(20.0),
         "%",
     ));
     for name in [FIRST_OF_SESSION, FIRST_OF_STORE] {
-        targets
-            .extend(median(name).map(|first| Target::new(name, first, Bound::AtMost(50.0), "ms")));
+        targets.extend(median(name).map(|first| {
+            BenchMeasurementWithGoal::new(name, first, BenchTargetBound::AtMost(50.0), "ms")
+        }));
     }
-    targets.extend(
-        times
-            .iter()
-            .filter_map(|times| no_slower(times, median(&format!("{}{BEFORE}", times.name))?)),
-    );
-    targets.push(Target::new(
+    targets.extend(times.iter().filter_map(|times| {
+        no_slower_target(times, median(&format!("{}{BASELINE_SUFFIX}", times.name))?)
+    }));
+    targets.push(BenchMeasurementWithGoal::new(
         "eight hooks of one session at once, p99",
-        crowd.times.p99(),
-        Bound::AtMost(25.0),
+        crowd.times.p99_ms(),
+        BenchTargetBound::AtMost(25.0),
         "ms",
     ));
-    let mut lost = Target::new(
+    let mut lost = BenchMeasurementWithGoal::new(
         format!("eight at once: events lost of {}", crowd.sent),
         crowd.lost as f64,
-        Bound::AtMost(0.0),
+        BenchTargetBound::AtMost(0.0),
         "lost",
     );
     lost.essential = true;
@@ -150,34 +157,48 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
 }
 
 /// The rows of one program, in its own repo and store.
-fn hooks<'a>(scene: &'a Scene, filled: usize, whose: &str) -> Vec<Contestant<'a>> {
+fn hook_bench_contestants<'a>(
+    scene: &'a BenchRepo,
+    filled: usize,
+    whose: &str,
+) -> Vec<BenchContestant<'a>> {
     let name = |row: &str| format!("{row}{whose}");
     vec![
-        Contestant::new(name(SECOND), |n| scene.hook(&scene.before(SHORT, n + 1)?))
-            .after(|n| scene.call(&scene.result(SHORT, n + 1)?)),
-        Contestant::new(name(LATE), move |n| {
-            scene.hook(&scene.before(LONG, filled + n)?)
+        BenchContestant::new(name(SECOND), |n| {
+            scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(SHORT, n + 1)?)
         })
-        .after(move |n| scene.call(&scene.result(LONG, filled + n)?)),
-        Contestant::new(name(FIRST_OF_SESSION), |n| {
-            scene.hook(&scene.before(&format!("first-{n}"), 0)?)
+        .with_after_run(|n| {
+            scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(SHORT, n + 1)?)
         }),
-        Contestant::new(name(FIRST_OF_STORE), |n| {
-            let mut command = scene.hook(&scene.before(&format!("virgin-{n}"), 0)?)?;
-            command.env("CHECKREIN_STATE", scene.path(&format!("virgin-{n}")));
+        BenchContestant::new(name(LATE), move |n| {
+            scene.hook_command_for_bench(&scene.write_tool_request_hook_payload(LONG, filled + n)?)
+        })
+        .with_after_run(move |n| {
+            scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(LONG, filled + n)?)
+        }),
+        BenchContestant::new(name(FIRST_OF_SESSION), |n| {
+            scene.hook_command_for_bench(
+                &scene.write_tool_request_hook_payload(&format!("first-{n}"), 0)?,
+            )
+        }),
+        BenchContestant::new(name(FIRST_OF_STORE), |n| {
+            let mut command = scene.hook_command_for_bench(
+                &scene.write_tool_request_hook_payload(&format!("virgin-{n}"), 0)?,
+            )?;
+            command.env("CHECKREIN_STATE", scene.file_path(&format!("virgin-{n}")));
             Ok(command)
         }),
     ]
 }
 
 /// A quick hook that judges nothing would be no feat.
-fn assert_gated(scene: &Scene) -> Result<(), Failure> {
-    let payload = scene.before("gate", 0)?;
+fn assert_hook_denies_command(scene: &BenchRepo) -> Result<(), BenchError> {
+    let payload = scene.write_tool_request_hook_payload("gate", 0)?;
     let text = std::fs::read_to_string(&payload).map_err(|error| error.to_string())?;
     let text = text.replace("git status --short", "rm -rf x");
     std::fs::write(&payload, text).map_err(|error| error.to_string())?;
     let output = scene
-        .hook(&payload)?
+        .hook_command_for_bench(&payload)?
         .output()
         .map_err(|error| format!("checkrein hook: {error}"))?;
     let said = String::from_utf8_lossy(&output.stdout);
@@ -190,26 +211,26 @@ fn assert_gated(scene: &Scene) -> Result<(), Failure> {
     }
 }
 
-fn open(scene: &Scene, session: &str) -> Result<(), Failure> {
-    scene.call(&scene.before(session, 0)?)?;
-    scene.call(&scene.result(session, 0)?)
+fn open_session_for_bench(scene: &BenchRepo, session: &str) -> Result<(), BenchError> {
+    scene.run_untimed_bench_hook(&scene.write_tool_request_hook_payload(session, 0)?)?;
+    scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(session, 0)?)
 }
 
 /// Tool calls with their results until the session has so many events, by as many hooks.
 /// Answers how many calls.
-fn fill(scene: &Scene, events: usize) -> Result<usize, Failure> {
-    open(scene, LONG)?;
+fn fill_bench_session(scene: &BenchRepo, events: usize) -> Result<usize, BenchError> {
+    open_session_for_bench(scene, LONG)?;
     // The request, its decision and the result.
     let calls = events.div_ceil(3);
     let next = AtomicUsize::new(1);
-    let work = || -> Result<(), Failure> {
+    let work = || -> Result<(), BenchError> {
         loop {
             let n = next.fetch_add(1, Ordering::Relaxed);
             if n >= calls {
                 return Ok(());
             }
-            scene.call(&scene.before(LONG, n)?)?;
-            scene.call(&scene.result(LONG, n)?)?;
+            scene.run_untimed_bench_hook(&scene.write_tool_request_hook_payload(LONG, n)?)?;
+            scene.run_untimed_bench_hook(&scene.write_tool_result_hook_payload(LONG, n)?)?;
         }
     };
     std::thread::scope(|scope| {
@@ -221,28 +242,35 @@ fn fill(scene: &Scene, events: usize) -> Result<usize, Failure> {
     Ok(calls)
 }
 
-struct Crowd {
-    times: Times,
+struct ConcurrentHookTimes {
+    times: TimingSamples,
     sent: usize,
     lost: usize,
 }
 
 /// Eight at the same moment, again and again; each is timed on its own.
-fn at_once(scene: &Scene, rounds: usize) -> Result<Crowd, Failure> {
-    open(scene, CROWD)?;
-    let before = scene.recorded(CROWD)?.0;
+fn time_concurrent_hooks(
+    scene: &BenchRepo,
+    rounds: usize,
+) -> Result<ConcurrentHookTimes, BenchError> {
+    open_session_for_bench(scene, CROWD)?;
+    let before = scene.recorded_input_and_event_counts(CROWD)?.0;
     let mut wall: Vec<Duration> = Vec::new();
     for round in 0..rounds {
         let hooks: Vec<Command> = (0..AT_ONCE)
-            .map(|n| scene.hook(&scene.before(CROWD, 1 + round * AT_ONCE + n)?))
+            .map(|n| {
+                scene.hook_command_for_bench(
+                    &scene.write_tool_request_hook_payload(CROWD, 1 + round * AT_ONCE + n)?,
+                )
+            })
             .collect::<Result<_, _>>()?;
         let start = Barrier::new(AT_ONCE);
-        let round: Result<Vec<Duration>, Failure> = std::thread::scope(|scope| {
+        let round: Result<Vec<Duration>, BenchError> = std::thread::scope(|scope| {
             let running: Vec<_> = hooks
                 .into_iter()
                 .map(|mut hook| {
                     let start = &start;
-                    scope.spawn(move || -> Result<Duration, Failure> {
+                    scope.spawn(move || -> Result<Duration, BenchError> {
                         hook.stdout(Stdio::null()).stderr(Stdio::null());
                         start.wait();
                         let began = Instant::now();
@@ -266,23 +294,24 @@ fn at_once(scene: &Scene, rounds: usize) -> Result<Crowd, Failure> {
         wall.extend(round?);
     }
     let sent = rounds * AT_ONCE;
-    let arrived = usize::try_from(scene.recorded(CROWD)?.0 - before).unwrap_or(0);
-    let times = Times::of("checkrein hook, eight at once", wall);
-    Ok(Crowd {
+    let arrived =
+        usize::try_from(scene.recorded_input_and_event_counts(CROWD)?.0 - before).unwrap_or(0);
+    let times = TimingSamples::from_wall_times("checkrein hook, eight at once", wall);
+    Ok(ConcurrentHookTimes {
         times,
         sent,
         lost: sent.abs_diff(arrived),
     })
 }
 
-fn quiet(program: impl AsRef<std::ffi::OsStr>) -> Command {
+fn command_without_stdin(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     command.stdin(Stdio::null());
     command
 }
 
-fn runs(program: &str, argument: &str) -> bool {
-    let mut command = quiet(program);
+fn can_run_program(program: &str, argument: &str) -> bool {
+    let mut command = command_without_stdin(program);
     command
         .arg(argument)
         .stdout(Stdio::null())
@@ -291,9 +320,9 @@ fn runs(program: &str, argument: &str) -> bool {
 }
 
 /// By `CODEX_BIN`, else on PATH.
-pub(super) fn codex() -> Option<PathBuf> {
+pub(super) fn find_codex() -> Option<PathBuf> {
     let named = std::env::var_os("CODEX_BIN")
         .map(PathBuf::from)
         .filter(|file| file.is_file());
-    named.or_else(|| runs("codex", "--version").then(|| PathBuf::from("codex")))
+    named.or_else(|| can_run_program("codex", "--version").then(|| PathBuf::from("codex")))
 }

@@ -14,7 +14,7 @@ mod witness;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::build::{self, Profile};
+use crate::build::{self, BuildProfile};
 
 const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy|tree|witness [--runs N] [--events N] [--files N] [--debug|--dynamic|--binary FILE] [--beside FILE] [--strict]
   --runs N     timed runs of each contestant (200)
@@ -27,11 +27,11 @@ const USAGE: &str = "usage: cargo xtask bench hook|replay|check|patch|policy|tre
   --strict     exit 1 if a target is missed";
 
 /// What was asked for.
-struct Options {
+struct BenchOptions {
     runs: usize,
     events: Option<usize>,
     files: Option<usize>,
-    profile: Profile,
+    profile: BuildProfile,
     /// Instead of building one.
     binary: Option<PathBuf>,
     /// Another, for rows of its own.
@@ -40,52 +40,60 @@ struct Options {
 }
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run_bench(arguments: &[String]) -> Result<ExitCode, String> {
     let (what, rest) = arguments.split_first().ok_or(USAGE)?;
-    let options = parse(rest)?;
+    let options = parse_bench_options(rest)?;
     let bench = match what.as_str() {
-        "hook" => hook::run,
-        "replay" => replay::run,
-        "check" => check::run,
-        "patch" => patch::run,
-        "policy" => policy::run,
-        "tree" => tree::run,
-        "witness" => return tell(&options, || witness::run(&options), None),
+        "hook" => hook::bench_hook,
+        "replay" => replay::bench_replay,
+        "check" => check::bench_check,
+        "patch" => patch::bench_patch,
+        "policy" => policy::bench_policy,
+        "tree" => tree::bench_tree,
+        "witness" => {
+            return run_bench_and_report(
+                &options,
+                || witness::bench_veto_and_verify_costs(&options),
+                None,
+            );
+        }
         _ => return Err(USAGE.to_owned()),
     };
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
-        None => build::command(options.profile)?,
+        None => build::build_checkrein_binary(options.profile)?,
     };
-    tell(&options, || bench(&binary, &options), Some(&binary))
+    run_bench_and_report(&options, || bench(&binary, &options), Some(&binary))
 }
 
 /// Measures, and prints what came of it beside what it was measured on.
-fn tell(
-    options: &Options,
-    bench: impl FnOnce() -> Result<Vec<Target>, String>,
+fn run_bench_and_report(
+    options: &BenchOptions,
+    bench: impl FnOnce() -> Result<Vec<BenchMeasurementWithGoal>, String>,
     binary: Option<&Path>,
 ) -> Result<ExitCode, String> {
-    println!("{}", machine(binary, options));
+    println!("{}", machine_line(binary, options));
     let targets = bench()?;
     println!();
     let mut code = ExitCode::SUCCESS;
     for target in &targets {
-        println!("{}", target.line());
-        if target.essential && !target.met() || options.strict && !target.met() {
+        println!("{}", target.measurement_report_line());
+        if target.essential && !target.is_measurement_in_bound()
+            || options.strict && !target.is_measurement_in_bound()
+        {
             code = ExitCode::from(1);
         }
     }
-    println!("load after: {}", load());
+    println!("load after: {}", load_average());
     Ok(code)
 }
 
-fn parse(rest: &[String]) -> Result<Options, String> {
-    let mut options = Options {
+fn parse_bench_options(rest: &[String]) -> Result<BenchOptions, String> {
+    let mut options = BenchOptions {
         runs: 200,
         events: None,
         files: None,
-        profile: Profile::Static,
+        profile: BuildProfile::Static,
         binary: None,
         beside: None,
         strict: false,
@@ -102,8 +110,8 @@ fn parse(rest: &[String]) -> Result<Options, String> {
             "--runs" => options.runs = number()?,
             "--events" => options.events = Some(number()?),
             "--files" => options.files = Some(number()?),
-            "--debug" => options.profile = Profile::Dev,
-            "--dynamic" => options.profile = Profile::Dist,
+            "--debug" => options.profile = BuildProfile::Dev,
+            "--dynamic" => options.profile = BuildProfile::Dist,
             "--binary" | "--beside" => {
                 let file = words
                     .next()
@@ -124,38 +132,46 @@ fn parse(rest: &[String]) -> Result<Options, String> {
 }
 
 /// Behind the names of its rows.
-const BEFORE: &str = ", beside";
+const BASELINE_SUFFIX: &str = ", beside";
 
 /// A row against the same of the program that `--beside` names.
-fn no_slower(times: &contest::Times, before: f64) -> Option<Target> {
+fn no_slower_target(
+    times: &contest::TimingSamples,
+    before: f64,
+) -> Option<BenchMeasurementWithGoal> {
     (before > 0.0).then(|| {
-        Target::new(
+        BenchMeasurementWithGoal::new(
             format!("{} / beside", times.name),
-            times.median() / before,
-            Bound::AtMost(1.05),
+            times.median_ms() / before,
+            BenchTargetBound::AtMost(1.05),
             "x",
         )
     })
 }
 
 /// Something measured, and how good it should be.
-struct Target {
+struct BenchMeasurementWithGoal {
     what: String,
     measured: f64,
-    bound: Bound,
+    bound: BenchTargetBound,
     unit: &'static str,
     /// Missing it is a failure of the product, not of the machine.
     essential: bool,
 }
 
 #[derive(Clone, Copy)]
-enum Bound {
+enum BenchTargetBound {
     AtMost(f64),
     AtLeast(f64),
 }
 
-impl Target {
-    fn new(what: impl Into<String>, measured: f64, bound: Bound, unit: &'static str) -> Self {
+impl BenchMeasurementWithGoal {
+    fn new(
+        what: impl Into<String>,
+        measured: f64,
+        bound: BenchTargetBound,
+        unit: &'static str,
+    ) -> Self {
         Self {
             what: what.into(),
             measured,
@@ -165,22 +181,26 @@ impl Target {
         }
     }
 
-    fn met(&self) -> bool {
+    fn is_measurement_in_bound(&self) -> bool {
         match self.bound {
-            Bound::AtMost(most) => self.measured <= most,
-            Bound::AtLeast(least) => self.measured >= least,
+            BenchTargetBound::AtMost(most) => self.measured <= most,
+            BenchTargetBound::AtLeast(least) => self.measured >= least,
         }
     }
 
-    fn line(&self) -> String {
+    fn measurement_report_line(&self) -> String {
         let (sign, bound) = match self.bound {
-            Bound::AtMost(most) => ("<=", most),
-            Bound::AtLeast(least) => (">=", least),
+            BenchTargetBound::AtMost(most) => ("<=", most),
+            BenchTargetBound::AtLeast(least) => (">=", least),
         };
         let digits = |number: f64| if number.abs() >= 100.0 { 0 } else { 2 };
         let bound = format!("{bound:.2}");
         let bound = bound.trim_end_matches('0').trim_end_matches('.');
-        let verdict = if self.met() { "met" } else { "MISSED" };
+        let verdict = if self.is_measurement_in_bound() {
+            "met"
+        } else {
+            "MISSED"
+        };
         let (measured, unit) = (self.measured, self.unit);
         format!(
             "{:<58} {measured:>10.*} {unit:<8} {sign} {bound:<9} {verdict}",
@@ -191,7 +211,7 @@ impl Target {
 }
 
 /// The line without which no figure means anything.
-fn machine(binary: Option<&Path>, options: &Options) -> String {
+fn machine_line(binary: Option<&Path>, options: &BenchOptions) -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let cpu = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let model = cpu
@@ -200,7 +220,7 @@ fn machine(binary: Option<&Path>, options: &Options) -> String {
         .map_or("unknown processor", |(_, model)| model);
     let built = match &options.binary {
         Some(_) => "a given binary",
-        None => options.profile.words(),
+        None => options.profile.profile_label(),
     };
     let size = binary.and_then(|binary| std::fs::metadata(binary).ok());
     let size = size.map_or_else(String::new, |file| {
@@ -209,11 +229,11 @@ fn machine(binary: Option<&Path>, options: &Options) -> String {
     format!(
         "machine: {cores} cores, {model}, {}, load {}; {built}{size}",
         std::env::consts::OS,
-        load(),
+        load_average(),
     )
 }
 
-fn load() -> String {
+fn load_average() -> String {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let three: Vec<&str> = text.split_whitespace().take(3).collect();
     if three.is_empty() {

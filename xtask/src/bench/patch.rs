@@ -5,26 +5,29 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::contest::{Contestant, Times, interleave};
-use super::hook::{Failure, codex};
-use super::{Bound, Options, Target};
+use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::hook::{BenchError, find_codex};
+use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
 
 const LINES: usize = 50_000;
 const HUNKS: usize = 1_000;
 
 /// The bench.
-pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failure> {
-    let codex = codex().ok_or("codex: not found on PATH or by CODEX_BIN")?;
+pub(super) fn bench_patch(
+    binary: &Path,
+    options: &BenchOptions,
+) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
+    let codex = find_codex().ok_or("codex: not found on PATH or by CODEX_BIN")?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let at = |name: &str| folder.path().join(name);
     let write = |name: &str, text: &str| {
         std::fs::write(at(name), text).map_err(|error| format!("{name}: {error}"))
     };
-    let file: String = (0..LINES).map(line).collect();
-    write("exact.patch", &patch(""))?;
-    write("loose.patch", &patch("  "))?;
+    let file: String = (0..LINES).map(generate_source_line).collect();
+    write("exact.patch", &bench_patch_text(""))?;
+    write("loose.patch", &bench_patch_text("  "))?;
     let tool = at("apply_patch");
-    link(&codex, &tool)?;
+    create_bench_symlink(&codex, &tool)?;
     let runs = options.runs.min(50);
     let mut contestants = Vec::new();
     for (name, file_name) in [("exact", "exact.patch"), ("other blanks", "loose.patch")] {
@@ -35,12 +38,12 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
         };
         let ours = (root.clone(), text.clone(), lay.clone());
         let state = at("state");
-        contestants.push(Contestant::new(
+        contestants.push(BenchContestant::new(
             format!("checkrein patch check, {name}"),
             move |_| {
                 let (root, text, lay) = &ours;
                 lay(root)?;
-                let mut command = quiet(binary);
+                let mut command = command_without_stdin(binary);
                 command
                     .args(["patch", "check"])
                     .arg(text)
@@ -51,34 +54,34 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
             },
         ));
         let tool = tool.clone();
-        contestants.push(Contestant::new(
+        contestants.push(BenchContestant::new(
             format!("codex apply_patch, {name}"),
             move |_| {
                 lay(&root)?;
-                let mut command = quiet(&tool);
+                let mut command = command_without_stdin(&tool);
                 let patch = std::fs::File::open(&text).map_err(|error| error.to_string())?;
                 command.current_dir(&root).stdin(patch);
                 Ok(command)
             },
         ));
     }
-    let times = interleave(&mut contestants, runs)?;
+    let times = time_interleaved(&mut contestants, runs)?;
     drop(contestants);
     println!(
         "{HUNKS} hunks, {LINES} lines; {runs} timed runs each, interleaved\n\n{}",
-        Times::heading()
+        TimingSamples::bench_times_heading()
     );
     for times in &times {
-        println!("{}", times.line());
+        println!("{}", times.bench_times_row());
     }
     let [ours, theirs, loose_ours, loose_theirs] = times.as_slice() else {
         return Err("a contestant is missing".to_owned());
     };
-    let ratio = |what: &str, ours: &Times, theirs: &Times| {
-        Target::new(
+    let ratio = |what: &str, ours: &TimingSamples, theirs: &TimingSamples| {
+        BenchMeasurementWithGoal::new(
             format!("patch check / codex apply_patch, {what}"),
-            ours.median() / theirs.median(),
-            Bound::AtMost(1.0),
+            ours.median_ms() / theirs.median_ms(),
+            BenchTargetBound::AtMost(1.0),
             "x",
         )
     };
@@ -88,7 +91,7 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
     ])
 }
 
-fn line(number: usize) -> String {
+fn generate_source_line(number: usize) -> String {
     // Many lines are like many others, as in code.
     match number % 5 {
         0 => "    }\n".to_owned(),
@@ -102,13 +105,13 @@ fn line(number: usize) -> String {
 }
 
 /// Hunks in the order of the file, each with context around the line that it changes.
-fn patch(behind: &str) -> String {
+fn bench_patch_text(behind: &str) -> String {
     let mut text = "*** Begin Patch\n*** Update File: f\n".to_owned();
     for hunk in 0..HUNKS {
         let at = hunk * (LINES / HUNKS) + 13;
         text.push_str("@@\n");
         for near in at - 2..at + 3 {
-            let line = line(near);
+            let line = generate_source_line(near);
             let line = line.trim_end_matches('\n');
             match near == at {
                 true => text.push_str(&format!("-{line}{behind}\n+    changed({hunk});\n")),
@@ -119,18 +122,18 @@ fn patch(behind: &str) -> String {
     text + "*** End Patch\n"
 }
 
-fn quiet(program: &Path) -> Command {
+fn command_without_stdin(program: &Path) -> Command {
     let mut command = Command::new(program);
     command.stdin(std::process::Stdio::null());
     command
 }
 
 #[cfg(unix)]
-fn link(target: &PathBuf, link: &PathBuf) -> Result<(), Failure> {
+fn create_bench_symlink(target: &PathBuf, link: &PathBuf) -> Result<(), BenchError> {
     std::os::unix::fs::symlink(target, link).map_err(|error| error.to_string())
 }
 
 #[cfg(not(unix))]
-fn link(_target: &PathBuf, _link: &PathBuf) -> Result<(), Failure> {
+fn create_bench_symlink(_target: &PathBuf, _link: &PathBuf) -> Result<(), BenchError> {
     Err("this bench needs symbolic links".to_owned())
 }

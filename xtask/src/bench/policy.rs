@@ -4,20 +4,23 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::contest::{Contestant, Times, interleave};
-use super::hook::{Failure, codex};
-use super::{Bound, Options, Target};
+use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::hook::{BenchError, find_codex};
+use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
 
-const MANY: usize = 2_000;
+const MANY_RULES: usize = 2_000;
 
 /// The bench.
-pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failure> {
-    let codex = codex().ok_or("codex: not found on PATH or by CODEX_BIN")?;
+pub(super) fn bench_policy(
+    binary: &Path,
+    options: &BenchOptions,
+) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
+    let codex = find_codex().ok_or("codex: not found on PATH or by CODEX_BIN")?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let mut contestants = Vec::new();
-    for (name, rules) in [("one rule", 1), ("2,000 rules", MANY)] {
+    for (name, rules) in [("one rule", 1), ("2,000 rules", MANY_RULES)] {
         let file = folder.path().join(format!("{rules}.rules"));
-        let text: String = (0..rules).map(rule).collect();
+        let text: String = (0..rules).map(bench_rule_text).collect();
         std::fs::write(&file, text).map_err(|error| error.to_string())?;
         for (who, program, words) in [
             (
@@ -32,7 +35,7 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
             ),
         ] {
             let file = file.clone();
-            contestants.push(Contestant::new(format!("{who}, {name}"), move |n| {
+            contestants.push(BenchContestant::new(format!("{who}, {name}"), move |n| {
                 let mut command = Command::new(program);
                 command.args(words).arg("--rules").arg(&file);
                 command.args(["--", "tool1", &format!("name_{n}")]);
@@ -41,24 +44,24 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
             }));
         }
     }
-    let times = interleave(&mut contestants, options.runs)?;
+    let times = time_interleaved(&mut contestants, options.runs)?;
     drop(contestants);
     println!(
         "{} timed runs each, interleaved\n\n{}",
         options.runs,
-        Times::heading()
+        TimingSamples::bench_times_heading()
     );
     for times in &times {
-        println!("{}", times.line());
+        println!("{}", times.bench_times_row());
     }
     let [ours, theirs, ours_many, theirs_many] = times.as_slice() else {
         return Err("a contestant is missing".to_owned());
     };
-    let ratio = |rules: &str, ours: &Times, theirs: &Times| {
-        Target::new(
+    let ratio = |rules: &str, ours: &TimingSamples, theirs: &TimingSamples| {
+        BenchMeasurementWithGoal::new(
             format!("policy check / codex execpolicy check, {rules}"),
-            ours.median() / theirs.median(),
-            Bound::AtMost(1.0),
+            ours.median_ms() / theirs.median_ms(),
+            BenchTargetBound::AtMost(1.0),
             "x",
         )
     };
@@ -69,7 +72,7 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
 }
 
 /// A third each with alternatives and an example, with three words, and with the name alone.
-fn rule(number: usize) -> String {
+fn bench_rule_text(number: usize) -> String {
     match number % 3 {
         0 => format!(
             "prefix_rule(pattern=[\"tool{number}\", [\"-a{number}\", \"-b{number}\"]], decision=\"prompt\", justification=\"ask {number}\", match=[\"tool{number} -a{number} x\"])\n"

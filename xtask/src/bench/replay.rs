@@ -5,59 +5,69 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::Stdio;
 
-use super::contest::{Contestant, Times, interleave};
-use super::hook::Failure;
-use super::scene::Scene;
-use super::{Bound, Options, Profile, Target};
-use crate::build::cargo;
+use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::hook::BenchError;
+use super::scene::BenchRepo;
+use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile};
+use crate::build::cargo_command;
 
 /// Calls of one trajectory: longer than most, within the default caps.
 const CALLS: usize = 200;
 
 /// The bench.
-pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failure> {
+pub(super) fn bench_replay(
+    binary: &Path,
+    options: &BenchOptions,
+) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
     let lines = options
         .events
-        .unwrap_or(if options.profile == Profile::Dev {
+        .unwrap_or(if options.profile == BuildProfile::Dev {
             2_000
         } else {
             200_000
         });
-    let scene = Scene::new(binary)?;
-    let lines = trace(&scene, lines)?;
+    let scene = BenchRepo::new(binary)?;
+    let lines = write_bench_trace(&scene, lines)?;
     let runs = options.runs.min(9);
     let command = |_| {
-        let mut command = scene.checkrein(&["replay", "--json"]);
-        command.arg(scene.path("trace.jsonl")).stdin(Stdio::null());
+        let mut command = scene.checkrein_command(&["replay", "--json"]);
+        command
+            .arg(scene.file_path("trace.jsonl"))
+            .stdin(Stdio::null());
         Ok(command)
     };
-    let times = interleave(
-        &mut [Contestant::new("checkrein replay FILE", command)],
+    let times = time_interleaved(
+        &mut [BenchContestant::new("checkrein replay FILE", command)],
         runs,
     )?;
-    println!("{lines} lines, {runs} timed runs\n\n{}", Times::heading());
+    println!(
+        "{lines} lines, {runs} timed runs\n\n{}",
+        TimingSamples::bench_times_heading()
+    );
     for times in &times {
-        println!("{}", times.line());
+        println!("{}", times.bench_times_row());
     }
-    let file = times.first().map_or(0.0, Times::median);
-    let mut targets = decoded(options)?;
-    targets.push(Target::new(
+    let file = times.first().map_or(0.0, TimingSamples::median_ms);
+    let mut targets = bench_decoded_events(options)?;
+    targets.push(BenchMeasurementWithGoal::new(
         "JSONL lines read, stepped, reported",
         lines as f64 / file,
-        Bound::AtLeast(200.0),
+        BenchTargetBound::AtLeast(200.0),
         "k/s",
     ));
     Ok(targets)
 }
 
 /// What `benches/replay.rs` prints: `NAME: N events/s`.
-fn decoded(options: &Options) -> Result<Vec<Target>, Failure> {
-    let profile = if options.profile == Profile::Dev {
+fn bench_decoded_events(
+    options: &BenchOptions,
+) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
+    let profile = if options.profile == BuildProfile::Dev {
         "dev"
     } else {
         "dist"
     };
-    let output = cargo()
+    let output = cargo_command()
         .args([
             "bench",
             "--quiet",
@@ -72,7 +82,7 @@ fn decoded(options: &Options) -> Result<Vec<Target>, Failure> {
         .output()
         .map_err(|error| format!("cannot run cargo: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let targets: Vec<Target> = text
+    let targets: Vec<BenchMeasurementWithGoal> = text
         .lines()
         .filter_map(|line| {
             let (name, rest) = line.split_once(": ")?;
@@ -83,8 +93,13 @@ fn decoded(options: &Options) -> Result<Vec<Target>, Failure> {
             } else {
                 0.0
             };
-            let bound = Bound::AtLeast(least);
-            Some(Target::new(name, per_second / 1e6, bound, "M/s"))
+            let bound = BenchTargetBound::AtLeast(least);
+            Some(BenchMeasurementWithGoal::new(
+                name,
+                per_second / 1e6,
+                bound,
+                "M/s",
+            ))
         })
         .collect();
     if output.status.success() && !targets.is_empty() {
@@ -95,8 +110,8 @@ fn decoded(options: &Options) -> Result<Vec<Target>, Failure> {
 }
 
 /// Calls with their results inline and rounds between, as an importer writes them.
-fn trace(scene: &Scene, lines: usize) -> Result<usize, Failure> {
-    let file = scene.path("trace.jsonl");
+fn write_bench_trace(scene: &BenchRepo, lines: usize) -> Result<usize, BenchError> {
+    let file = scene.file_path("trace.jsonl");
     let failed = |error: std::io::Error| format!("{}: {error}", file.display());
     let mut out = BufWriter::new(std::fs::File::create(&file).map_err(failed)?);
     let mut written = 0;

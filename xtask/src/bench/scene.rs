@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use super::hook::Failure;
+use super::hook::BenchError;
 
 /// Twelve rules: what a careful person's file has, and examples that the compiler checks.
 const RULES: &str = r#"
@@ -39,13 +39,13 @@ inputs = ["src/**"]
 "#;
 
 /// The folder.
-pub(crate) struct Scene {
+pub(crate) struct BenchRepo {
     folder: tempfile::TempDir,
     binary: PathBuf,
 }
 
-impl Scene {
-    pub(crate) fn new(binary: &Path) -> Result<Self, Failure> {
+impl BenchRepo {
+    pub(crate) fn new(binary: &Path) -> Result<Self, BenchError> {
         let folder =
             tempfile::tempdir().map_err(|error| format!("cannot make a folder: {error}"))?;
         let scene = Self {
@@ -53,31 +53,32 @@ impl Scene {
             binary: binary.to_owned(),
         };
         for made in ["repo/rules", "repo/src", "home", "payloads"] {
-            fs::create_dir_all(scene.path(made)).map_err(|error| format!("{made}: {error}"))?;
+            fs::create_dir_all(scene.file_path(made))
+                .map_err(|error| format!("{made}: {error}"))?;
         }
-        scene.write("repo/checkrein.toml", CONFIG)?;
-        scene.write("repo/rules/bench.rules", RULES)?;
-        scene.write("repo/src/lib.rs", "pub fn one() -> u32 { 1 }\n")?;
-        scene.git(&["init", "-q"])?;
+        scene.write_file("repo/checkrein.toml", CONFIG)?;
+        scene.write_file("repo/rules/bench.rules", RULES)?;
+        scene.write_file("repo/src/lib.rs", "pub fn one() -> u32 { 1 }\n")?;
+        scene.run_git(&["init", "-q"])?;
         Ok(scene)
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn file_path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
-    pub(crate) fn rules(&self) -> PathBuf {
-        self.path("repo/rules/bench.rules")
+    pub(crate) fn bench_rules_path(&self) -> PathBuf {
+        self.file_path("repo/rules/bench.rules")
     }
 
-    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), Failure> {
-        fs::write(self.path(name), text).map_err(|error| format!("{name}: {error}"))
+    pub(crate) fn write_file(&self, name: &str, text: &str) -> Result<(), BenchError> {
+        fs::write(self.file_path(name), text).map_err(|error| format!("{name}: {error}"))
     }
 
-    pub(crate) fn git(&self, args: &[&str]) -> Result<(), Failure> {
+    pub(crate) fn run_git(&self, args: &[&str]) -> Result<(), BenchError> {
         let done = Command::new("git")
             .args(args)
-            .current_dir(self.path("repo"))
+            .current_dir(self.file_path("repo"))
             .status();
         match done {
             Ok(status) if status.success() => Ok(()),
@@ -87,37 +88,37 @@ impl Scene {
     }
 
     /// `checkrein ARGS` in the repo, with an empty home.
-    pub(crate) fn checkrein(&self, args: &[&str]) -> Command {
-        let mut command = self.program(&self.binary, "state");
+    pub(crate) fn checkrein_command(&self, args: &[&str]) -> Command {
+        let mut command = self.build_bench_checkrein_command(&self.binary, "state");
         command.args(args);
         command
     }
 
     /// A checkrein in the repo, with an empty home and a state folder of this name.
-    pub(crate) fn program(&self, binary: &Path, state: &str) -> Command {
+    pub(crate) fn build_bench_checkrein_command(&self, binary: &Path, state: &str) -> Command {
         let mut command = Command::new(binary);
         command
-            .current_dir(self.path("repo"))
-            .env("HOME", self.path("home"))
+            .current_dir(self.file_path("repo"))
+            .env("HOME", self.file_path("home"))
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("CHECKREIN_PROFILE")
-            .env("CHECKREIN_STATE", self.path(state));
+            .env("CHECKREIN_STATE", self.file_path(state));
         command
     }
 
     /// `checkrein hook claude-code`, with this on stdin.
-    pub(crate) fn hook(&self, payload: &Path) -> Result<Command, Failure> {
+    pub(crate) fn hook_command_for_bench(&self, payload: &Path) -> Result<Command, BenchError> {
         let stdin =
             File::open(payload).map_err(|error| format!("{}: {error}", payload.display()))?;
-        let mut command = self.checkrein(&["hook", "claude-code", "--source", "project"]);
+        let mut command = self.checkrein_command(&["hook", "claude-code", "--source", "project"]);
         command.stdin(stdin);
         Ok(command)
     }
 
     /// Runs a hook that nobody times.
-    pub(crate) fn call(&self, payload: &Path) -> Result<(), Failure> {
+    pub(crate) fn run_untimed_bench_hook(&self, payload: &Path) -> Result<(), BenchError> {
         let done = self
-            .hook(payload)?
+            .hook_command_for_bench(payload)?
             .stdout(Stdio::null())
             .stderr(Stdio::null())
             .status()
@@ -130,13 +131,17 @@ impl Scene {
     }
 
     /// The agent's message before its `n`-th tool call, and a line more in its transcript.
-    pub(crate) fn before(&self, session: &str, n: usize) -> Result<PathBuf, Failure> {
-        let transcript = self.path(&format!("{session}.jsonl"));
+    pub(crate) fn write_tool_request_hook_payload(
+        &self,
+        session: &str,
+        n: usize,
+    ) -> Result<PathBuf, BenchError> {
+        let transcript = self.file_path(&format!("{session}.jsonl"));
         let line = serde_json::json!({
             "isSidechain": false, "type": "assistant", "sessionId": session, "uuid": format!("row-{n}"),
             "message": {
                 "id": format!("msg_{n}"), "type": "message", "role": "assistant", "model": "claude",
-                "content": [{ "type": "tool_use", "id": format!("toolu_{n}"), "name": "Bash", "input": input(n) }],
+                "content": [{ "type": "tool_use", "id": format!("toolu_{n}"), "name": "Bash", "input": bench_shell_command_input(n) }],
                 "usage": { "input_tokens": 1000, "cache_read_input_tokens": 100, "output_tokens": 40 },
             },
         });
@@ -146,39 +151,43 @@ impl Scene {
             .open(&transcript)
             .map_err(|error| format!("{}: {error}", transcript.display()))?;
         writeln!(file, "{line}").map_err(|error| format!("{}: {error}", transcript.display()))?;
-        self.payload(session, n, "PreToolUse", None)
+        self.write_hook_payload(session, n, "PreToolUse", None)
     }
 
     /// The message after it.
-    pub(crate) fn result(&self, session: &str, n: usize) -> Result<PathBuf, Failure> {
+    pub(crate) fn write_tool_result_hook_payload(
+        &self,
+        session: &str,
+        n: usize,
+    ) -> Result<PathBuf, BenchError> {
         let response = serde_json::json!({
             "stdout": format!("src/lib.rs:{n}:pub fn name_{n}()"), "stderr": "", "interrupted": false, "isImage": false,
         });
-        self.payload(session, n, "PostToolUse", Some(response))
+        self.write_hook_payload(session, n, "PostToolUse", Some(response))
     }
 
-    fn payload(
+    fn write_hook_payload(
         &self,
         session: &str,
         n: usize,
         event: &str,
         response: Option<serde_json::Value>,
-    ) -> Result<PathBuf, Failure> {
+    ) -> Result<PathBuf, BenchError> {
         let mut message = serde_json::json!({
             "session_id": session,
-            "transcript_path": self.path(&format!("{session}.jsonl")),
-            "cwd": self.path("repo"),
+            "transcript_path": self.file_path(&format!("{session}.jsonl")),
+            "cwd": self.file_path("repo"),
             "prompt_id": "prompt-1",
             "permission_mode": "default",
             "hook_event_name": event,
             "tool_name": "Bash",
-            "tool_input": input(n),
+            "tool_input": bench_shell_command_input(n),
             "tool_use_id": format!("toolu_{n}"),
         });
         if let (Some(response), Some(map)) = (response, message.as_object_mut()) {
             map.insert("tool_response".to_owned(), response);
         }
-        let file = self.path(&format!("payloads/{session}-{n}-{event}.json"));
+        let file = self.file_path(&format!("payloads/{session}-{n}-{event}.json"));
         fs::write(&file, message.to_string())
             .map_err(|error| format!("{}: {error}", file.display()))?;
         Ok(file)
@@ -186,9 +195,12 @@ impl Scene {
 
     /// How many inputs and events the session's log has. Replaying them as well shows that
     /// none is missing and none was made up.
-    pub(crate) fn recorded(&self, session: &str) -> Result<(u64, u64), Failure> {
+    pub(crate) fn recorded_input_and_event_counts(
+        &self,
+        session: &str,
+    ) -> Result<(u64, u64), BenchError> {
         let output = self
-            .checkrein(&["replay", session, "--json"])
+            .checkrein_command(&["replay", session, "--json"])
             .output()
             .map_err(|error| format!("checkrein replay: {error}"))?;
         let text = String::from_utf8_lossy(&output.stdout);
@@ -207,7 +219,7 @@ impl Scene {
 }
 
 /// A command with a pipe and an argument of its own: the shell grammar has work to do.
-fn input(n: usize) -> serde_json::Value {
+fn bench_shell_command_input(n: usize) -> serde_json::Value {
     serde_json::json!({
         "command": format!("rg -n \"name_{n}\" src | head -n 20 && git status --short"),
         "description": "Look for a name",

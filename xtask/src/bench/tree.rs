@@ -6,17 +6,19 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::contest::{Contestant, Times, interleave};
-use super::hook::Failure;
-use super::scene::Scene;
-use super::{BEFORE, Bound, Options, Target, no_slower};
-use crate::build::Profile;
+use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::hook::BenchError;
+use super::scene::BenchRepo;
+use super::{
+    BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, no_slower_target,
+};
+use crate::build::BuildProfile;
 
 const FILES: usize = 300_000;
 const FILES_IN_A_FOLDER: usize = 20;
 const FOLDERS_IN_A_FOLDER: usize = 50;
 /// After so long the stat cache believes a file's times.
-const AT_REST: Duration = Duration::from_secs(61);
+const STAT_CACHE_AGE: Duration = Duration::from_secs(61);
 /// Prompts are cut after two seconds and keep what they have learnt: so many are enough for any tree.
 const MOST_WARM_UPS: usize = 60;
 
@@ -40,10 +42,13 @@ run = "true"
 "#;
 
 /// The bench.
-pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failure> {
+pub(super) fn bench_tree(
+    binary: &Path,
+    options: &BenchOptions,
+) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
     let runs = options.runs.min(15);
-    let tree = Tree::new(binary, options.files.unwrap_or(FILES))?;
-    let program = |binary, state| Program {
+    let tree = LargeTree::new(binary, options.files.unwrap_or(FILES))?;
+    let program = |binary, state| BenchCheckreinProgram {
         scene: &tree.scene,
         binary,
         state,
@@ -53,90 +58,92 @@ pub(super) fn run(binary: &Path, options: &Options) -> Result<Vec<Target>, Failu
     let beside = options.beside.as_deref();
     let beside = beside.map(|binary| program(binary, "state-beside"));
     let programs = || [Some(&ours), beside.as_ref()].into_iter().flatten();
-    if options.profile != Profile::Dev {
-        std::thread::sleep(AT_REST);
+    if options.profile != BuildProfile::Dev {
+        std::thread::sleep(STAT_CACHE_AGE);
     }
     for program in programs() {
-        program.warm_up()?;
+        program.warm_up_tree_cache()?;
     }
-    let mut unanswered = ours.wrong_answers()?;
+    let mut unanswered = ours.count_wrong_stop_answers()?;
 
-    let mut contestants = vec![Contestant::new("git status", |_| Ok(tree.git_status()))];
-    for (program, whose) in programs().zip(["", BEFORE]) {
+    let mut contestants = vec![BenchContestant::new("git status", |_| {
+        Ok(tree.git_status_command())
+    })];
+    for (program, whose) in programs().zip(["", BASELINE_SUFFIX]) {
         let prepared = [
-            ("prompt", Steps::Prompt),
-            ("stop, nothing changed", Steps::Question),
-            ("stop after one edit", Steps::Edit),
+            ("prompt", StepsBeforeTimedBenchHook::Prompt),
+            ("stop, nothing changed", StepsBeforeTimedBenchHook::Question),
+            ("stop after one edit", StepsBeforeTimedBenchHook::Edit),
         ];
         for (name, steps) in prepared {
-            contestants.push(Contestant::new(format!("{name}{whose}"), move |_| {
-                program.timed(steps)
+            contestants.push(BenchContestant::new(format!("{name}{whose}"), move |_| {
+                program.prepare_timed_bench_command(steps)
             }));
         }
     }
-    let times = interleave(&mut contestants, runs)?;
+    let times = time_interleaved(&mut contestants, runs)?;
     drop(contestants);
-    unanswered += ours.wrong_answers()?;
+    unanswered += ours.count_wrong_stop_answers()?;
 
     println!(
         "{} files in {} folders, {runs} timed runs each, interleaved\n\n{}",
         tree.files,
         tree.files.div_ceil(FILES_IN_A_FOLDER),
-        Times::heading()
+        TimingSamples::bench_times_heading()
     );
     for times in &times {
-        println!("{}", times.line());
+        println!("{}", times.bench_times_row());
     }
     let [status, prompt, _, stop, ..] = times.as_slice() else {
         return Err("a contestant is missing".to_owned());
     };
-    let ratio = |times: &Times, most: f64| {
-        Target::new(
+    let ratio = |times: &TimingSamples, most: f64| {
+        BenchMeasurementWithGoal::new(
             format!("{} / git status, median", times.name),
-            times.median() / status.median(),
-            Bound::AtMost(most),
+            times.median_ms() / status.median_ms(),
+            BenchTargetBound::AtMost(most),
             "x",
         )
     };
-    let mut answers = Target::new(
+    let mut answers = BenchMeasurementWithGoal::new(
         "answers that are not those of the tree",
         unanswered as f64,
-        Bound::AtMost(0.0),
+        BenchTargetBound::AtMost(0.0),
         "answers",
     );
     answers.essential = true;
     let mut targets = vec![ratio(prompt, 1.5), ratio(stop, 3.0), answers];
     for now in [prompt, stop] {
-        let name = format!("{}{BEFORE}", now.name);
+        let name = format!("{}{BASELINE_SUFFIX}", now.name);
         let before = times.iter().find(|times| times.name == name);
-        targets.extend(before.and_then(|before| no_slower(now, before.median())));
+        targets.extend(before.and_then(|before| no_slower_target(now, before.median_ms())));
     }
     Ok(targets)
 }
 
 /// A repository of many files.
-struct Tree {
-    scene: Scene,
+struct LargeTree {
+    scene: BenchRepo,
     files: usize,
 }
 
-impl Tree {
-    fn new(binary: &Path, files: usize) -> Result<Self, Failure> {
-        let scene = Scene::new(binary)?;
-        scene.write("repo/checkrein.toml", CONFIG)?;
-        scene.write("repo/.gitignore", "*.log\n/target/\nnode_modules\n")?;
+impl LargeTree {
+    fn new(binary: &Path, files: usize) -> Result<Self, BenchError> {
+        let scene = BenchRepo::new(binary)?;
+        scene.write_file("repo/checkrein.toml", CONFIG)?;
+        scene.write_file("repo/.gitignore", "*.log\n/target/\nnode_modules\n")?;
         for n in 0..files {
             let folder = n / FILES_IN_A_FOLDER;
             let name = format!("repo/packages/p{}/m{folder}", folder / FOLDERS_IN_A_FOLDER);
             if n % FILES_IN_A_FOLDER == 0 {
-                std::fs::create_dir_all(scene.path(&name))
+                std::fs::create_dir_all(scene.file_path(&name))
                     .map_err(|error| format!("{name}: {error}"))?;
             }
             let text = format!("pub fn f{n}() -> u32 {{\n    {n}\n}}\n");
-            scene.write(&format!("{name}/f{n}.rs"), &text)?;
+            scene.write_file(&format!("{name}/f{n}.rs"), &text)?;
         }
-        scene.git(&["add", "-A"])?;
-        scene.git(&[
+        scene.run_git(&["add", "-A"])?;
+        scene.run_git(&[
             "-c",
             "user.name=bench",
             "-c",
@@ -154,11 +161,11 @@ impl Tree {
     }
 
     /// With git's own defaults, whatever those of this machine are.
-    fn git_status(&self) -> Command {
+    fn git_status_command(&self) -> Command {
         let mut command = Command::new("git");
         command
             .args(["status", "--porcelain"])
-            .current_dir(self.scene.path("repo"))
+            .current_dir(self.scene.file_path("repo"))
             .env("GIT_CONFIG_GLOBAL", "/dev/null")
             .env("GIT_CONFIG_SYSTEM", "/dev/null");
         command
@@ -167,7 +174,7 @@ impl Tree {
 
 /// What is done before the hook that is timed.
 #[derive(Clone, Copy)]
-enum Steps {
+enum StepsBeforeTimedBenchHook {
     /// Nothing: it is a prompt.
     Prompt,
     /// A prompt; then it is a stop.
@@ -177,33 +184,40 @@ enum Steps {
 }
 
 /// A checkrein with a state folder of its own.
-struct Program<'t> {
-    scene: &'t Scene,
+struct BenchCheckreinProgram<'t> {
+    scene: &'t BenchRepo,
     binary: &'t Path,
     state: &'static str,
     edits: Cell<usize>,
 }
 
-impl Program<'_> {
-    fn timed(&self, steps: Steps) -> Result<Command, Failure> {
+impl BenchCheckreinProgram<'_> {
+    fn prepare_timed_bench_command(
+        &self,
+        steps: StepsBeforeTimedBenchHook,
+    ) -> Result<Command, BenchError> {
         match steps {
-            Steps::Prompt => return self.hook(&prompt()),
-            Steps::Question => self.answer(&prompt()).map(|_| ())?,
-            Steps::Edit => {
-                self.answer(&prompt())?;
-                self.edit()?;
+            StepsBeforeTimedBenchHook::Prompt => {
+                return self.hook_command_for_bench(&bench_prompt_event());
+            }
+            StepsBeforeTimedBenchHook::Question => self
+                .run_hook_and_parse_answer(&bench_prompt_event())
+                .map(|_| ())?,
+            StepsBeforeTimedBenchHook::Edit => {
+                self.run_hook_and_parse_answer(&bench_prompt_event())?;
+                self.edit_bench_repo_file()?;
             }
         }
-        self.hook(&stop())
+        self.hook_command_for_bench(&stop_message_for_bench())
     }
 
     /// Until a prompt finds the tree known.
-    fn warm_up(&self) -> Result<(), Failure> {
+    fn warm_up_tree_cache(&self) -> Result<(), BenchError> {
         for _ in 0..MOST_WARM_UPS {
             let began = Instant::now();
-            self.answer(&prompt())?;
+            self.run_hook_and_parse_answer(&bench_prompt_event())?;
             let took = began.elapsed();
-            self.answer(&stop())?;
+            self.run_hook_and_parse_answer(&stop_message_for_bench())?;
             if took < Duration::from_millis(1_900) {
                 return Ok(());
             }
@@ -214,12 +228,12 @@ impl Program<'_> {
     }
 
     /// How many of two answers are others than they should be: a question runs no check, an edit does.
-    fn wrong_answers(&self) -> Result<u32, Failure> {
-        self.answer(&prompt())?;
-        let question = self.answer(&stop())?;
-        self.answer(&prompt())?;
-        self.edit()?;
-        let edited = self.answer(&stop())?;
+    fn count_wrong_stop_answers(&self) -> Result<u32, BenchError> {
+        self.run_hook_and_parse_answer(&bench_prompt_event())?;
+        let question = self.run_hook_and_parse_answer(&stop_message_for_bench())?;
+        self.run_hook_and_parse_answer(&bench_prompt_event())?;
+        self.edit_bench_repo_file()?;
+        let edited = self.run_hook_and_parse_answer(&stop_message_for_bench())?;
         let wrong = |answer: &serde_json::Value, reason: &str, detail: Option<&str>| {
             let told = |key: &str| answer.pointer(&format!("/transition/{key}"));
             let is_right = told("reason").and_then(|told| told.as_str()) == Some(reason)
@@ -233,17 +247,17 @@ impl Program<'_> {
             + wrong(&edited, "task_complete", None))
     }
 
-    fn edit(&self) -> Result<(), Failure> {
+    fn edit_bench_repo_file(&self) -> Result<(), BenchError> {
         let n = self.edits.get();
         self.edits.set(n + 1);
         self.scene
-            .write("repo/packages/p0/m0/f0.rs", &format!("// edit {n}\n"))
+            .write_file("repo/packages/p0/m0/f0.rs", &format!("// edit {n}\n"))
     }
 
-    fn hook(&self, message: &serde_json::Value) -> Result<Command, Failure> {
+    fn hook_command_for_bench(&self, message: &serde_json::Value) -> Result<Command, BenchError> {
         let payload = "payloads/message.json";
-        self.scene.write(payload, &message.to_string())?;
-        let stdin = std::fs::File::open(self.scene.path(payload))
+        self.scene.write_file(payload, &message.to_string())?;
+        let stdin = std::fs::File::open(self.scene.file_path(payload))
             .map_err(|error| format!("{payload}: {error}"))?;
         // As `init` writes it for a stop.
         let arguments = [
@@ -254,14 +268,19 @@ impl Program<'_> {
             "--deadline",
             "660",
         ];
-        let mut command = self.scene.program(self.binary, self.state);
+        let mut command = self
+            .scene
+            .build_bench_checkrein_command(self.binary, self.state);
         command.args(arguments).stdin(stdin);
         Ok(command)
     }
 
-    fn answer(&self, message: &serde_json::Value) -> Result<serde_json::Value, Failure> {
+    fn run_hook_and_parse_answer(
+        &self,
+        message: &serde_json::Value,
+    ) -> Result<serde_json::Value, BenchError> {
         let output = self
-            .hook(message)?
+            .hook_command_for_bench(message)?
             .output()
             .map_err(|error| format!("checkrein hook: {error}"))?;
         let answer = String::from_utf8_lossy(&output.stdout);
@@ -272,10 +291,10 @@ impl Program<'_> {
     }
 }
 
-fn prompt() -> serde_json::Value {
+fn bench_prompt_event() -> serde_json::Value {
     serde_json::json!({ "type": "user", "session": "bench", "text": "Mend the first function." })
 }
 
-fn stop() -> serde_json::Value {
+fn stop_message_for_bench() -> serde_json::Value {
     serde_json::json!({ "type": "stop", "session": "bench", "text": "It is mended." })
 }

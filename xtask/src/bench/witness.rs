@@ -6,24 +6,36 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use super::hook::Failure;
-use super::{Bound, Options, Profile, Target};
-use crate::build::cargo;
+use super::hook::BenchError;
+use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile};
+use crate::build::cargo_command;
 
 const SHIPIT: &str = include_str!("peers/shipit.py");
 const VERIFY_LOOP: &str = include_str!("peers/verify_loop.py");
 
 /// Nanoseconds by name.
-type Costs = BTreeMap<String, f64>;
+type BenchNanosByName = BTreeMap<String, f64>;
 
 /// The bench.
-pub(super) fn run(options: &Options) -> Result<Vec<Target>, Failure> {
-    let ours = costs("ours", &mut bench(options.profile))?;
-    let veto = of(&ours, "veto check, 6 messages")?;
-    let round = round(&ours)?;
+pub(super) fn bench_veto_and_verify_costs(
+    options: &BenchOptions,
+) -> Result<Vec<BenchMeasurementWithGoal>, BenchError> {
+    let ours = read_costs_printed_by_program("ours", &mut cargo_bench_command(options.profile))?;
+    let veto = measured_cost_by_name(&ours, "veto check, 6 messages")?;
+    let round = verify_round_cost(&ours)?;
     let mut targets = vec![
-        Target::new("veto check", veto / 1e3, Bound::AtMost(1.0), "µs"),
-        Target::new("verify round", round / 1e3, Bound::AtMost(50.0), "µs"),
+        BenchMeasurementWithGoal::new(
+            "veto check",
+            veto / 1e3,
+            BenchTargetBound::AtMost(1.0),
+            "µs",
+        ),
+        BenchMeasurementWithGoal::new(
+            "verify round",
+            round / 1e3,
+            BenchTargetBound::AtMost(50.0),
+            "µs",
+        ),
     ];
     let python = std::env::var_os("PYTHON_BIN").map_or_else(|| "python3".into(), PathBuf::from);
     let peer = |script: &str| {
@@ -31,25 +43,31 @@ pub(super) fn run(options: &Options) -> Result<Vec<Target>, Failure> {
         command.args(["-c", script]);
         command
     };
-    match costs("shipit_agent", &mut peer(SHIPIT)) {
+    match read_costs_printed_by_program("shipit_agent", &mut peer(SHIPIT)) {
         Ok(theirs) => {
             for (what, least) in [
                 ("veto check, no history", 8.0),
                 ("veto check, 6 messages", 8.0),
                 ("progress check, 6 messages", 0.0),
             ] {
-                let ratio = of(&theirs, what)? / of(&ours, what)?;
+                let ratio =
+                    measured_cost_by_name(&theirs, what)? / measured_cost_by_name(&ours, what)?;
                 let name = format!("shipit_agent / ours, {what}");
-                targets.push(Target::new(name, ratio, Bound::AtLeast(least), "x"));
+                targets.push(BenchMeasurementWithGoal::new(
+                    name,
+                    ratio,
+                    BenchTargetBound::AtLeast(least),
+                    "x",
+                ));
             }
         }
         Err(why) => println!("\nshipit_agent is not compared: {why}"),
     }
-    match costs("pydantic-ai", &mut peer(VERIFY_LOOP)) {
-        Ok(theirs) => targets.push(Target::new(
+    match read_costs_printed_by_program("pydantic-ai", &mut peer(VERIFY_LOOP)) {
+        Ok(theirs) => targets.push(BenchMeasurementWithGoal::new(
             "pydantic-ai / ours, verify round",
-            self::round(&theirs)? / round,
-            Bound::AtLeast(50.0),
+            self::verify_round_cost(&theirs)? / round,
+            BenchTargetBound::AtLeast(50.0),
             "x",
         )),
         Err(why) => println!("\npydantic-ai is not compared: {why}"),
@@ -58,30 +76,34 @@ pub(super) fn run(options: &Options) -> Result<Vec<Target>, Failure> {
 }
 
 /// One failing round, agent included.
-fn round(costs: &Costs) -> Result<f64, Failure> {
-    let of = |rounds| of(costs, &format!("verification, {rounds} failing rounds"));
+fn verify_round_cost(costs: &BenchNanosByName) -> Result<f64, BenchError> {
+    let of =
+        |rounds| measured_cost_by_name(costs, &format!("verification, {rounds} failing rounds"));
     Ok((of(3)? - of(0)?) / 3.0)
 }
 
-fn of(costs: &Costs, name: &str) -> Result<f64, Failure> {
+fn measured_cost_by_name(costs: &BenchNanosByName, name: &str) -> Result<f64, BenchError> {
     let cost = costs.get(name).copied();
     cost.ok_or_else(|| format!("'{name}' was not measured"))
 }
 
-fn bench(profile: Profile) -> Command {
-    let profile = if profile == Profile::Dev {
+fn cargo_bench_command(profile: BuildProfile) -> Command {
+    let profile = if profile == BuildProfile::Dev {
         "dev"
     } else {
         "dist"
     };
-    let mut command = cargo();
+    let mut command = cargo_command();
     command.args(["bench", "--quiet", "--package", "checkrein", "--bench"]);
     command.args(["witness", "--profile", profile]);
     command
 }
 
 /// What a program prints: `NAME: N ns`, and lines that say what it is.
-fn costs(who: &str, command: &mut Command) -> Result<Costs, Failure> {
+fn read_costs_printed_by_program(
+    who: &str,
+    command: &mut Command,
+) -> Result<BenchNanosByName, BenchError> {
     let output = command
         .stdin(Stdio::null())
         .output()
@@ -92,7 +114,7 @@ fn costs(who: &str, command: &mut Command) -> Result<Costs, Failure> {
         return Err(format!("{}: {last}", output.status));
     }
     println!("\n{who}");
-    let mut costs = Costs::new();
+    let mut costs = BenchNanosByName::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
         println!("  {line}");
         let cost = line

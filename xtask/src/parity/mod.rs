@@ -10,10 +10,10 @@ const USAGE: &str = "usage: cargo xtask parity rules [--pairs N] [--seed N]
        cargo xtask parity patch [--cases N] [--seed N] [--show]";
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run_parity(arguments: &[String]) -> Result<ExitCode, String> {
     match arguments.first().map(String::as_str) {
-        Some("patch") => patch::run(arguments.get(1..).unwrap_or_default()),
-        Some("rules") => rules::run(arguments),
+        Some("patch") => patch::run_patch_parity(arguments.get(1..).unwrap_or_default()),
+        Some("rules") => rules::run_rules_parity(arguments),
         _ => Err(USAGE.to_owned()),
     }
 }

@@ -6,26 +6,29 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::names::Suite;
+use super::names::TestBinaryName;
 
 /// Suites that are built.
-pub(super) struct Binaries(BTreeMap<Suite, Binary>);
+pub(super) struct TestBinaries(BTreeMap<TestBinaryName, TestBinary>);
 
-struct Binary {
+struct TestBinary {
     program: PathBuf,
     folder: PathBuf,
 }
 
 /// What came of a test.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(super) enum TestOutcome {
     Passed,
     Failed,
 }
 
-impl Binaries {
+impl TestBinaries {
     /// Builds them as `cargo test --workspace` does: after it there is nothing to build.
-    pub(super) fn build(root: &Path, suites: &BTreeSet<&Suite>) -> Result<Self, String> {
+    pub(super) fn build_test_binaries(
+        root: &Path,
+        suites: &BTreeSet<&TestBinaryName>,
+    ) -> Result<Self, String> {
         let names: BTreeSet<&str> = suites.iter().map(|suite| suite.name.as_str()).collect();
         let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let built = Command::new(cargo)
@@ -40,8 +43,10 @@ impl Binaries {
             return Err("the tests do not compile".to_owned());
         }
         let text = String::from_utf8_lossy(&built.stdout);
-        let find = |suite: &&Suite| {
-            let binary = text.lines().find_map(|line| suite.built(root, line));
+        let find = |suite: &&TestBinaryName| {
+            let binary = text
+                .lines()
+                .find_map(|line| suite.binary_from_cargo_message(root, line));
             let binary = binary.ok_or_else(|| format!("there is no suite {suite}"))?;
             Ok(((*suite).clone(), binary))
         };
@@ -49,24 +54,31 @@ impl Binaries {
     }
 
     /// The tests that a suite would run; those that are ignored are none of them.
-    pub(super) fn tests(&self, suite: &Suite) -> Result<BTreeSet<String>, String> {
-        let ignored = listed(&self.says(suite, &["--list", "--ignored"])?);
-        let all = listed(&self.says(suite, &["--list"])?);
+    pub(super) fn listed_tests(&self, suite: &TestBinaryName) -> Result<BTreeSet<String>, String> {
+        let ignored =
+            parse_test_list(&self.run_test_suite_binary(suite, &["--list", "--ignored"])?);
+        let all = parse_test_list(&self.run_test_suite_binary(suite, &["--list"])?);
         Ok(all.difference(&ignored).cloned().collect())
     }
 
     /// Runs these tests of a suite.
-    pub(super) fn run(
+    pub(super) fn run_named_tests_of_suite(
         &self,
-        suite: &Suite,
+        suite: &TestBinaryName,
         names: &BTreeSet<&str>,
-    ) -> Result<BTreeMap<String, Outcome>, String> {
+    ) -> Result<BTreeMap<String, TestOutcome>, String> {
         let exactly = ["--exact"].into_iter().chain(names.iter().copied());
         let arguments: Vec<&str> = exactly.collect();
-        Ok(outcomes(&self.says(suite, &arguments)?))
+        Ok(parse_test_outcomes(
+            &self.run_test_suite_binary(suite, &arguments)?,
+        ))
     }
 
-    fn says(&self, suite: &Suite, arguments: &[&str]) -> Result<String, String> {
+    fn run_test_suite_binary(
+        &self,
+        suite: &TestBinaryName,
+        arguments: &[&str],
+    ) -> Result<String, String> {
         let binary = self.0.get(suite).ok_or("it was not built")?;
         let output = Command::new(&binary.program)
             .args(arguments)
@@ -78,33 +90,33 @@ impl Binaries {
     }
 }
 
-impl Suite {
+impl TestBinaryName {
     /// Its binary, if this is what cargo says of it.
-    fn built(&self, root: &Path, line: &str) -> Option<Binary> {
+    fn binary_from_cargo_message(&self, root: &Path, line: &str) -> Option<TestBinary> {
         let told: Value = serde_json::from_str(line).ok()?;
         let text = |place: &str| told.pointer(place).and_then(Value::as_str);
-        let folder = self.folder(root);
+        let folder = self.test_suite_package_folder(root);
         let own = text("/target/name")? == self.name
             && text("/target/kind/0")? == "test"
             && Path::new(text("/manifest_path")?) == folder.join("Cargo.toml");
         let program = PathBuf::from(text("/executable")?);
-        own.then_some(Binary { program, folder })
+        own.then_some(TestBinary { program, folder })
     }
 }
 
 /// `NAME: test`, one a line.
-fn listed(text: &str) -> BTreeSet<String> {
+fn parse_test_list(text: &str) -> BTreeSet<String> {
     let names = text.lines().filter_map(|line| line.strip_suffix(": test"));
     names.map(str::to_owned).collect()
 }
 
 /// `test NAME ... ok`, one a line.
-fn outcomes(text: &str) -> BTreeMap<String, Outcome> {
+fn parse_test_outcomes(text: &str) -> BTreeMap<String, TestOutcome> {
     let outcome = |line: &str| {
         let (name, word) = line.strip_prefix("test ")?.split_once(" ... ")?;
         let outcome = match word {
-            "ok" => Outcome::Passed,
-            "FAILED" => Outcome::Failed,
+            "ok" => TestOutcome::Passed,
+            "FAILED" => TestOutcome::Failed,
             _ => return None,
         };
         Some((name.to_owned(), outcome))
@@ -118,12 +130,12 @@ mod tests {
 
     #[test]
     fn what_a_suite_prints() {
-        let names = listed("a::b: test\nc: benchmark\nd: test\n\n2 tests, 1 benchmark\n");
+        let names = parse_test_list("a::b: test\nc: benchmark\nd: test\n\n2 tests, 1 benchmark\n");
         assert_eq!(names, ["a::b", "d"].map(str::to_owned).into());
         let text = "\nrunning 3 tests\ntest a::b ... ok\ntest d ... FAILED\ntest e ... ignored\n";
-        let expected = [("a::b", Outcome::Passed), ("d", Outcome::Failed)];
+        let expected = [("a::b", TestOutcome::Passed), ("d", TestOutcome::Failed)];
         let expected = expected.map(|(name, outcome)| (name.to_owned(), outcome));
-        assert_eq!(outcomes(text), expected.into());
+        assert_eq!(parse_test_outcomes(text), expected.into());
     }
 
     #[test]
@@ -135,8 +147,8 @@ mod tests {
             })
             .to_string()
         };
-        let suite = Suite::new("checkrein-cli", "it");
-        let built = |line: &str| suite.built(Path::new("/r"), line);
+        let suite = TestBinaryName::new("checkrein-cli", "it");
+        let built = |line: &str| suite.binary_from_cargo_message(Path::new("/r"), line);
         let binary = built(&line("cli", "test")).unwrap();
         assert_eq!(binary.program, Path::new("/t/it-1"));
         assert_eq!(binary.folder, Path::new("/r/crates/cli"));

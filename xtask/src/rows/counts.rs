@@ -3,26 +3,28 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use super::table::{IssueName, Row, RowStatus};
+use super::table::{DocumentedPromise, RequirementRowStatus, TrackerIssueName};
 
 #[derive(Default)]
-struct DocumentCounts<'r> {
+struct DocumentPromiseCounts<'r> {
     held: usize,
-    later: BTreeMap<&'r IssueName, usize>,
+    later: BTreeMap<&'r TrackerIssueName, usize>,
 }
 
 /// A line for each document.
-pub(super) fn by_document(rows: &[Row]) -> String {
-    let mut documents = BTreeMap::<&str, DocumentCounts<'_>>::new();
+pub(super) fn promise_counts_by_document(rows: &[DocumentedPromise]) -> String {
+    let mut documents = BTreeMap::<&str, DocumentPromiseCounts<'_>>::new();
     for row in rows {
-        let counts = documents.entry(row.document()).or_default();
+        let counts = documents
+            .entry(row.document_that_made_promise())
+            .or_default();
         match &row.status {
-            RowStatus::Held(_) => counts.held += 1,
-            RowStatus::Later(issue) => *counts.later.entry(issue).or_default() += 1,
+            RequirementRowStatus::Held(_) => counts.held += 1,
+            RequirementRowStatus::Later(issue) => *counts.later.entry(issue).or_default() += 1,
         }
     }
     let mut text = String::new();
-    for (document, DocumentCounts { held, later }) in documents {
+    for (document, DocumentPromiseCounts { held, later }) in documents {
         let _ = write!(
             text,
             "{document}: {held} held, {} later",
@@ -48,13 +50,13 @@ mod tests {
     #[test]
     fn held_rows_and_later_rows_are_counted_apart() {
         let test = "checkrein-cli::it judge::x\tone request";
-        let (rows, wrong) = table::read(&format!(
+        let (rows, wrong) = table::parse_promise_rows(&format!(
             "001.a\tsays\t\t{test}\n000.a\tsays\t\t{test}\n000.b\tsays\t\t{test}\n\
              000.c\tsays\t\t\t\tlater: 12\n000.d\tsays\t\t\t\tlater: 7b\n000.e\tsays\t\t\t\tlater: 7b\n"
         ));
         assert_eq!(wrong, Vec::<String>::new());
         assert_eq!(
-            by_document(&rows),
+            promise_counts_by_document(&rows),
             "000: 2 held, 3 later (#7b: 2, #12: 1)\n001: 1 held, 0 later\n"
         );
     }

@@ -11,36 +11,36 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::ExitCode;
 
-use binaries::{Binaries, Outcome};
-use names::Suite;
-use table::{Observation, Row, RowStatus};
+use binaries::{TestBinaries, TestOutcome};
+use names::TestBinaryName;
+use table::{DocumentedPromise, PromiseObservingTest, RequirementRowStatus};
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let root = root()?;
-    let (rows, mut wrong) = table::read(table::TEXT);
+pub(crate) fn check_document_promises(arguments: &[String]) -> Result<ExitCode, String> {
+    let root = checkout_root()?;
+    let (rows, mut wrong) = table::parse_promise_rows(table::TEXT);
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    wrong.extend(unwritten(&rows, root));
+    wrong.extend(promise_rows_without_test(&rows, root));
     match (words.as_slice(), wrong.is_empty()) {
         ([], sound) => {
-            for (row, observation) in held(&rows) {
-                print(row, observation, &observation.sees);
+            for (row, observation) in fulfilled_requirement_rows(&rows) {
+                print_promise_with_test(row, observation, &observation.observed);
             }
             // Nothing is built for a list that is wrong.
             if sound {
-                wrong.extend(absent(&rows, root)?);
+                wrong.extend(requirement_rows_without_test(&rows, root)?);
             }
         }
-        (["--run"], true) => wrong.extend(played(&rows, root)?),
+        (["--run"], true) => wrong.extend(run_promise_row_tests(&rows, root)?),
         (["--run"], false) => {}
         _ => return Err(format!("'{}' is nothing; there is --run", words.join(" "))),
     }
-    print_later(&rows);
-    let tests: BTreeSet<_> = held(&rows)
+    print_unimplemented_requirements(&rows);
+    let tests: BTreeSet<_> = fulfilled_requirement_rows(&rows)
         .map(|(_, observation)| &observation.test)
         .collect();
     println!("\n{} rows, {} tests", rows.len(), tests.len());
-    print!("{}", counts::by_document(&rows));
+    print!("{}", counts::promise_counts_by_document(&rows));
     wrong.iter().for_each(|what| eprintln!("RED: {what}"));
     Ok(match wrong.is_empty() && !rows.is_empty() {
         true => ExitCode::SUCCESS,
@@ -48,71 +48,86 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     })
 }
 
-fn root() -> Result<&'static Path, String> {
+fn checkout_root() -> Result<&'static Path, String> {
     let own = Path::new(env!("CARGO_MANIFEST_DIR"));
     own.parent()
         .ok_or_else(|| "xtask has no parent folder".to_owned())
 }
 
 /// Rows that hold, each with what observes it.
-fn held(rows: &[Row]) -> impl Iterator<Item = (&Row, &Observation)> {
-    rows.iter()
-        .filter_map(|row| row.observation().map(|observation| (row, observation)))
+fn fulfilled_requirement_rows(
+    rows: &[DocumentedPromise],
+) -> impl Iterator<Item = (&DocumentedPromise, &PromiseObservingTest)> {
+    rows.iter().filter_map(|row| {
+        row.test_backing_promise()
+            .map(|observation| (row, observation))
+    })
 }
 
-fn print(row: &Row, observation: &Observation, last: &str) {
-    print_promise(row);
+fn print_promise_with_test(
+    row: &DocumentedPromise,
+    observation: &PromiseObservingTest,
+    last: &str,
+) {
+    print_documented_promise(row);
     println!("{:<34} → {}", "", observation.test);
     println!("{:<34} → {last}", "");
 }
 
-fn print_promise(row: &Row) {
-    println!("{:<34} {}", row.id, row.says);
-    if !row.here.is_empty() {
-        println!("{:<34} here: {}", "", row.here);
+fn print_documented_promise(row: &DocumentedPromise) {
+    println!("{:<34} {}", row.id, row.promise);
+    if !row.deviation.is_empty() {
+        println!("{:<34} here: {}", "", row.deviation);
     }
 }
 
 /// Rows that are not built yet, apart from the others.
-fn print_later(rows: &[Row]) {
+fn print_unimplemented_requirements(rows: &[DocumentedPromise]) {
     println!("\nnot built yet:");
     for row in rows {
-        if let RowStatus::Later(issue) = &row.status {
-            print_promise(row);
+        if let RequirementRowStatus::Later(issue) = &row.status {
+            print_documented_promise(row);
             println!("{:<34} → later: {issue}", "");
         }
     }
 }
 
 /// A row beside what observes it.
-type HeldRow<'r> = (&'r Row, &'r Observation);
+type PromiseWithObservingTest<'r> = (&'r DocumentedPromise, &'r PromiseObservingTest);
 
 /// Rows by the suite of their test.
-type BySuite<'r> = BTreeMap<&'r Suite, Vec<HeldRow<'r>>>;
+type PromisesByTestSuite<'r> = BTreeMap<&'r TestBinaryName, Vec<PromiseWithObservingTest<'r>>>;
 
-fn built<'r>(rows: &'r [Row], root: &Path) -> Result<(Binaries, BySuite<'r>), String> {
-    let mut suites = BTreeMap::<_, Vec<HeldRow<'r>>>::new();
-    for (row, observation) in held(rows) {
+fn build_test_suites<'r>(
+    rows: &'r [DocumentedPromise],
+    root: &Path,
+) -> Result<(TestBinaries, PromisesByTestSuite<'r>), String> {
+    let mut suites = BTreeMap::<_, Vec<PromiseWithObservingTest<'r>>>::new();
+    for (row, observation) in fulfilled_requirement_rows(rows) {
         let suite = suites.entry(&observation.test.suite).or_default();
         suite.push((row, observation));
     }
-    let binaries = Binaries::build(root, &suites.keys().copied().collect())?;
+    let binaries = TestBinaries::build_test_binaries(root, &suites.keys().copied().collect())?;
     Ok((binaries, suites))
 }
 
 /// Rows whose test is not in the sources, told without building anything.
-fn unwritten(rows: &[Row], root: &Path) -> Vec<String> {
-    let gone = held(rows).filter(|(_, observation)| !observation.test.is_in_sources(root));
+fn promise_rows_without_test(rows: &[DocumentedPromise], root: &Path) -> Vec<String> {
+    let gone = fulfilled_requirement_rows(rows)
+        .filter(|(_, observation)| !observation.test.test_exists_in_sources(root));
     gone.map(|(row, observation)| format!("{}: {} is not in the sources", row.id, observation.test))
         .collect()
 }
 
 /// Rows whose test is not in its suite, or would not be run.
-fn absent(rows: &[Row], root: &Path) -> Result<Vec<String>, String> {
+fn requirement_rows_without_test(
+    rows: &[DocumentedPromise],
+    root: &Path,
+) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
-    let (binaries, suites) = built(rows, root)?;
+    let (binaries, suites) = build_test_suites(rows, root)?;
     for (suite, rows) in suites {
-        let there = binaries.tests(suite)?;
+        let there = binaries.listed_tests(suite)?;
         let gone = rows
             .into_iter()
             .filter(|(_, observation)| !there.contains(&observation.test.name));
@@ -124,24 +139,28 @@ fn absent(rows: &[Row], root: &Path) -> Result<Vec<String>, String> {
 }
 
 /// Runs the tests, and prints what came of each row.
-fn played(rows: &[Row], root: &Path) -> Result<Vec<String>, String> {
+fn run_promise_row_tests(rows: &[DocumentedPromise], root: &Path) -> Result<Vec<String>, String> {
     let mut wrong = Vec::new();
-    let (binaries, suites) = built(rows, root)?;
+    let (binaries, suites) = build_test_suites(rows, root)?;
     for (suite, rows) in suites {
         let names = rows
             .iter()
             .map(|(_, observation)| observation.test.name.as_str())
             .collect();
-        let outcomes = binaries.run(suite, &names)?;
+        let outcomes = binaries.run_named_tests_of_suite(suite, &names)?;
         for (row, observation) in rows {
             let outcome = outcomes.get(&observation.test.name).copied();
             let words = match outcome {
-                Some(Outcome::Passed) => "passed",
-                Some(Outcome::Failed) => "FAILED",
+                Some(TestOutcome::Passed) => "passed",
+                Some(TestOutcome::Failed) => "FAILED",
                 None => "DID NOT RUN",
             };
-            print(row, observation, &format!("{words}: {}", observation.sees));
-            if outcome != Some(Outcome::Passed) {
+            print_promise_with_test(
+                row,
+                observation,
+                &format!("{words}: {}", observation.observed),
+            );
+            if outcome != Some(TestOutcome::Passed) {
                 wrong.push(format!("{}: {} {words}", row.id, observation.test));
             }
         }
@@ -156,10 +175,13 @@ mod tests {
     /// Cheaper than the command: nothing is built.
     #[test]
     fn every_row_has_a_test_in_the_sources() {
-        let (rows, wrong) = table::read(table::TEXT);
+        let (rows, wrong) = table::parse_promise_rows(table::TEXT);
         assert_eq!(wrong, Vec::<String>::new());
         assert!(!rows.is_empty());
-        assert_eq!(unwritten(&rows, root().unwrap()), Vec::<String>::new());
+        assert_eq!(
+            promise_rows_without_test(&rows, checkout_root().unwrap()),
+            Vec::<String>::new()
+        );
     }
 
     #[test]
@@ -172,9 +194,13 @@ mod tests {
             // There, and not a test.
             ("judge::judged", 1),
         ] {
-            let (rows, wrong) = table::read(&row(test));
+            let (rows, wrong) = table::parse_promise_rows(&row(test));
             assert_eq!((rows.len(), wrong.len()), (1, 0));
-            assert_eq!(unwritten(&rows, root().unwrap()).len(), gone, "{test}");
+            assert_eq!(
+                promise_rows_without_test(&rows, checkout_root().unwrap()).len(),
+                gone,
+                "{test}"
+            );
         }
     }
 }

@@ -6,25 +6,25 @@ use std::str::FromStr;
 
 /// A test binary of a package.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Suite {
+pub(super) struct TestBinaryName {
     package: String,
     pub(super) name: String,
 }
 
 /// `PACKAGE::SUITE MODULE::NAME`.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Test {
-    pub(super) suite: Suite,
+pub(super) struct TestName {
+    pub(super) suite: TestBinaryName,
     pub(super) name: String,
 }
 
-impl FromStr for Test {
+impl FromStr for TestName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
         let parts = text.split_once(' ').and_then(|(suite, name)| {
             let (package, suite) = suite.split_once("::")?;
-            Some((Suite::new(package, suite), name.trim()))
+            Some((TestBinaryName::new(package, suite), name.trim()))
         });
         match parts {
             Some((suite, name)) if !name.is_empty() => Ok(Self {
@@ -36,21 +36,21 @@ impl FromStr for Test {
     }
 }
 
-impl fmt::Display for Suite {
+impl fmt::Display for TestBinaryName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}::{}", self.package, self.name)
     }
 }
 
-impl fmt::Display for Test {
+impl fmt::Display for TestName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{} {}", self.suite, self.name)
     }
 }
 
-impl Test {
+impl TestName {
     /// Whether its file has such a function, marked as a test.
-    pub(super) fn is_in_sources(&self, root: &Path) -> bool {
+    pub(super) fn test_exists_in_sources(&self, root: &Path) -> bool {
         let head = match self.name.rsplit_once("::") {
             None => format!("fn {}(", self.name),
             Some((_, function)) => format!("fn {function}("),
@@ -64,13 +64,15 @@ impl Test {
                 line.starts_with(&head) && attributes.any(|line| *line == "#[test]")
             })
         };
-        self.files(root).into_iter().any(holds)
+        self.candidate_test_source_files(root)
+            .into_iter()
+            .any(holds)
     }
 
     /// Where its module may be.
-    fn files(&self, root: &Path) -> Vec<PathBuf> {
+    fn candidate_test_source_files(&self, root: &Path) -> Vec<PathBuf> {
         let name = &self.suite.name;
-        let tests = self.suite.folder(root).join("tests");
+        let tests = self.suite.test_suite_package_folder(root).join("tests");
         match self.name.rsplit_once("::") {
             None => vec![
                 tests.join(format!("{name}.rs")),
@@ -84,7 +86,7 @@ impl Test {
     }
 }
 
-impl Suite {
+impl TestBinaryName {
     pub(super) fn new(package: &str, name: &str) -> Self {
         Self {
             package: package.to_owned(),
@@ -93,7 +95,7 @@ impl Suite {
     }
 
     /// The folder of its package.
-    pub(super) fn folder(&self, root: &Path) -> PathBuf {
+    pub(super) fn test_suite_package_folder(&self, root: &Path) -> PathBuf {
         let folder = self.package.strip_prefix("checkrein-");
         root.join("crates").join(folder.unwrap_or(&self.package))
     }

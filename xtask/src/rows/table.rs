@@ -4,47 +4,47 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-use super::names::Test;
+use super::names::TestName;
 
 pub(super) const TEXT: &str = include_str!("../../rows.tsv");
 
 /// One thing that a document promises.
 #[derive(Debug)]
-pub(super) struct Row {
+pub(super) struct DocumentedPromise {
     /// Document, part, name.
     pub(super) id: String,
     /// What it says.
-    pub(super) says: String,
+    pub(super) promise: String,
     /// What it is here, where that is another name or another thing on purpose.
-    pub(super) here: String,
+    pub(super) deviation: String,
     /// Whether it holds.
-    pub(super) status: RowStatus,
+    pub(super) status: RequirementRowStatus,
 }
 
 /// Whether a row holds in this build.
 #[derive(Debug)]
-pub(super) enum RowStatus {
+pub(super) enum RequirementRowStatus {
     /// It holds, and this test observes it.
-    Held(Observation),
+    Held(PromiseObservingTest),
     /// It is not built yet; this issue builds it.
-    Later(IssueName),
+    Later(TrackerIssueName),
 }
 
 /// Where a row is observed, and what is seen there.
 #[derive(Debug)]
-pub(super) struct Observation {
-    pub(super) test: Test,
-    pub(super) sees: String,
+pub(super) struct PromiseObservingTest {
+    pub(super) test: TestName,
+    pub(super) observed: String,
 }
 
 /// The name of an issue: a number, and a letter where an issue has parts.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct IssueName {
+pub(super) struct TrackerIssueName {
     number: u32,
     part: Option<char>,
 }
 
-impl FromStr for IssueName {
+impl FromStr for TrackerIssueName {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Self, String> {
@@ -62,37 +62,37 @@ impl FromStr for IssueName {
     }
 }
 
-impl fmt::Display for IssueName {
+impl fmt::Display for TrackerIssueName {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(out, "{}", self.number)?;
         self.part.map_or(Ok(()), |part| write!(out, "{part}"))
     }
 }
 
-impl Row {
+impl DocumentedPromise {
     /// The document that promises it.
-    pub(super) fn document(&self) -> &str {
+    pub(super) fn document_that_made_promise(&self) -> &str {
         self.id
             .split_once('.')
             .map_or(self.id.as_str(), |(document, _)| document)
     }
 
     /// What observes it, if it holds.
-    pub(super) fn observation(&self) -> Option<&Observation> {
+    pub(super) fn test_backing_promise(&self) -> Option<&PromiseObservingTest> {
         match &self.status {
-            RowStatus::Held(observation) => Some(observation),
-            RowStatus::Later(_) => None,
+            RequirementRowStatus::Held(observation) => Some(observation),
+            RequirementRowStatus::Later(_) => None,
         }
     }
 }
 
 /// The rows of a list, and what is wrong with it.
-pub(super) fn read(text: &str) -> (Vec<Row>, Vec<String>) {
-    let (mut rows, mut wrong) = (Vec::<Row>::new(), Vec::new());
+pub(super) fn parse_promise_rows(text: &str) -> (Vec<DocumentedPromise>, Vec<String>) {
+    let (mut rows, mut wrong) = (Vec::<DocumentedPromise>::new(), Vec::new());
     let mut ids = BTreeSet::new();
     let lines = text.lines().enumerate();
     for (at, line) in lines.filter(|(_, line)| !line.starts_with('#') && !line.is_empty()) {
-        match row(line) {
+        match parse_requirement_row(line) {
             Err(what) => wrong.push(format!("line {}: {what}", at + 1)),
             Ok(row) if !ids.insert(row.id.clone()) => {
                 wrong.push(format!("line {}: {} is there twice", at + 1, row.id));
@@ -103,7 +103,7 @@ pub(super) fn read(text: &str) -> (Vec<Row>, Vec<String>) {
     (rows, wrong)
 }
 
-fn row(line: &str) -> Result<Row, String> {
+fn parse_requirement_row(line: &str) -> Result<DocumentedPromise, String> {
     let columns: Vec<&str> = line.split('\t').map(str::trim).collect();
     let (id, says, here, test, sees, mark) = match columns.as_slice() {
         [id, says, here, test, sees] => (*id, *says, *here, *test, *sees, ""),
@@ -116,16 +116,21 @@ fn row(line: &str) -> Result<Row, String> {
     {
         return Err(format!("{id} has no {column}"));
     }
-    Ok(Row {
+    Ok(DocumentedPromise {
         id: id.to_owned(),
-        says: says.to_owned(),
-        here: here.to_owned(),
-        status: status(test, sees, mark).map_err(|what| format!("{id}: {what}"))?,
+        promise: says.to_owned(),
+        deviation: here.to_owned(),
+        status: parse_promise_row_status(test, sees, mark)
+            .map_err(|what| format!("{id}: {what}"))?,
     })
 }
 
 /// A row has a test, or the name of the issue that builds it; never both, never neither.
-fn status(test: &str, sees: &str, mark: &str) -> Result<RowStatus, String> {
+fn parse_promise_row_status(
+    test: &str,
+    sees: &str,
+    mark: &str,
+) -> Result<RequirementRowStatus, String> {
     if mark.is_empty() {
         if test.is_empty() {
             return Err("has no test, and no issue builds it later".to_owned());
@@ -133,9 +138,9 @@ fn status(test: &str, sees: &str, mark: &str) -> Result<RowStatus, String> {
         if sees.is_empty() {
             return Err("has no observation".to_owned());
         }
-        return Ok(RowStatus::Held(Observation {
+        return Ok(RequirementRowStatus::Held(PromiseObservingTest {
             test: test.parse()?,
-            sees: sees.to_owned(),
+            observed: sees.to_owned(),
         }));
     }
     let Some(issue) = mark.strip_prefix("later:") else {
@@ -143,7 +148,7 @@ fn status(test: &str, sees: &str, mark: &str) -> Result<RowStatus, String> {
     };
     let issue = issue.trim().parse()?;
     match test.is_empty() && sees.is_empty() {
-        true => Ok(RowStatus::Later(issue)),
+        true => Ok(RequirementRowStatus::Later(issue)),
         false => Err(format!(
             "has a test, and is marked as built later by {issue}"
         )),
@@ -159,16 +164,16 @@ mod tests {
 
     #[track_caller]
     fn refused(text: &str, said: &str) {
-        let (_, wrong) = read(text);
+        let (_, wrong) = parse_promise_rows(text);
         assert_eq!(wrong.len(), 1, "{text}: {wrong:?}");
         assert!(wrong.iter().all(|what| what.contains(said)), "{wrong:?}");
     }
 
     #[test]
     fn a_row_has_a_test_and_says_what_is_seen() {
-        let (rows, wrong) = read(&format!("# a comment\n\n{GOOD}\n"));
+        let (rows, wrong) = parse_promise_rows(&format!("# a comment\n\n{GOOD}\n"));
         assert_eq!((rows.len(), wrong.len()), (1, 0));
-        let observation = rows.first().unwrap().observation().unwrap();
+        let observation = rows.first().unwrap().test_backing_promise().unwrap();
         assert_eq!(observation.test.to_string(), "checkrein-cli::it judge::x");
         for (bad, said) in [
             (GOOD.replace("checkrein-cli::it judge::x", ""), "no test"),
@@ -185,12 +190,12 @@ mod tests {
 
     #[test]
     fn a_row_that_is_not_built_yet_names_the_issue_that_builds_it() {
-        let (rows, wrong) = read(&format!("{GOOD}\n{LATER}\n"));
+        let (rows, wrong) = parse_promise_rows(&format!("{GOOD}\n{LATER}\n"));
         assert_eq!((rows.len(), wrong), (2, Vec::new()));
         let row = rows.last().unwrap();
-        assert_eq!(row.document(), "000");
+        assert_eq!(row.document_that_made_promise(), "000");
         assert!(
-            matches!(&row.status, RowStatus::Later(issue) if issue.to_string() == "7a"),
+            matches!(&row.status, RequirementRowStatus::Later(issue) if issue.to_string() == "7a"),
             "{row:?}"
         );
         for (bad, said) in [
@@ -212,7 +217,8 @@ mod tests {
 
     #[test]
     fn issues_are_sorted_by_number_and_then_by_part() {
-        let mut names = ["12", "7b", "7", "8", "7a"].map(|name| name.parse::<IssueName>().unwrap());
+        let mut names =
+            ["12", "7b", "7", "8", "7a"].map(|name| name.parse::<TrackerIssueName>().unwrap());
         names.sort();
         assert_eq!(
             names.map(|name| name.to_string()),

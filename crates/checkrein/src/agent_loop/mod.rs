@@ -161,7 +161,7 @@ pub struct LoopResult {
     pub task: TaskId,
     /// How often the model said in that task that it is done.
     pub stops: u32,
-    /// What the agent thought of its answers, if it was asked ([`AgentLoop::reflection`]).
+    /// What the agent thought of its answers, if it was asked ([`AgentLoop::with_reflection`]).
     pub reflections: Vec<AnswerSelfRating>,
     /// What should be said of the config.
     pub warnings: Vec<String>,

@@ -29,7 +29,7 @@ pub(crate) struct DisturbedCheck<'a> {
     pub(super) written: Vec<String>,
     /// How it ran; nothing if it has not run yet.
     pub(super) disturbed: Option<DisturbedRun>,
-    /// As of [`ConfigProfileChoice::run_failed_first`].
+    /// As of [`VerificationRequest::again`].
     pub(super) again: Option<UnixMillis>,
 }
 

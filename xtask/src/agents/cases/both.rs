@@ -5,24 +5,33 @@ use std::io::Result;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{CLAUDE_CODE, Case, counted, ended_well, one_task, replays, tokens_add_up};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, number};
+use super::{
+    AgentCase, CLAUDE_CODE, check_agent_ended_cleanly, check_recorded_token_counts, check_replay,
+    check_single_task_ended_as, counting_verifier,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "both",
     about: "user and project hooks installed together",
     agents: CLAUDE_CODE,
-    run,
+    run: run_duplicate_hooks_case,
 };
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let world = stage.world(Setup {
+fn run_duplicate_hooks_case(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
-        config: counted(&stage.beside("main", "runs.txt"), "test -f verified.txt"),
-        hooks: &[Hooks::User, Hooks::Project],
+        config: counting_verifier(
+            &stage.path_beside_probe_repo("main", "runs.txt"),
+            "test -f verified.txt",
+        ),
+        hooks: &[HooksToInstall::User, HooksToInstall::Project],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
             ScriptedModelAction::scripted_text_response("Done."),
@@ -32,11 +41,11 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Done."),
         ]),
     })?;
-    let ran = world.headless("Make it verified.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Make it verified.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     {
         let seen = world.model.model_request_log();
-        report.equal(
+        report.report_whether_as_expected(
             "the model was asked as often as scripted",
             &seen.requests.len(),
             &6,
@@ -46,25 +55,33 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             .get(2)
             .map(|asked| asked.new_text.clone())
             .unwrap_or_default();
-        report.note(&format!(
+        report.print_case_note(&format!(
             "the first refusal is in the next request {} times",
             fresh.matches("checkrein: not done yet").count()
         ));
     }
-    let task = one_task(report, &world, "task_complete")?;
-    report.equal("three calls", &number(&task, "tool_calls"), &Some(3));
-    report.equal("three stops", &number(&task, "stops"), &Some(3));
-    report.equal("sent back twice", &number(&task, "continues"), &Some(2));
-    report.equal(
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    report.report_whether_as_expected(
+        "three calls",
+        &task_number_field(&task, "tool_calls"),
+        &Some(3),
+    );
+    report.report_whether_as_expected("three stops", &task_number_field(&task, "stops"), &Some(3));
+    report.report_whether_as_expected(
+        "sent back twice",
+        &task_number_field(&task, "continues"),
+        &Some(2),
+    );
+    report.report_whether_as_expected(
         "six rounds: three with a call, three that stop",
-        &number(&task, "rounds"),
+        &task_number_field(&task, "rounds"),
         &Some(6),
     );
-    report.equal(
+    report.report_whether_as_expected(
         "the verifier ran once per stop",
-        &world.lines("runs.txt"),
+        &world.file_line_count("runs.txt"),
         &3,
     );
-    tokens_add_up(report, &world, &task);
-    replays(report, &world, &task)
+    check_recorded_token_counts(report, &world, &task);
+    check_replay(report, &world, &task)
 }

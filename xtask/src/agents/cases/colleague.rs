@@ -6,25 +6,30 @@ use std::time::Duration;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, ended_well, verifier};
-use crate::agents::report::Report;
-use crate::agents::screen::Screen;
-use crate::agents::world::{Setup, Stage, World, ending};
+use super::{AgentCase, BOTH, check_agent_ended_cleanly, tests_verifier_config_text};
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::screen::AgentTmuxSession;
+use crate::agents::world::{
+    CaseEnvironment, CaseFixture, ProbeCaseSetup, ending_text_from_task_json,
+};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "colleague",
     about: "committed hooks, with checkrein and without",
     agents: BOTH,
-    run,
+    run: probe_committed_hooks,
 };
 
 const TOLD: &str = "checkrein is not installed here";
 
-fn world<'a>(stage: &'a Stage<'a>, name: &'a str) -> Result<World<'a>> {
-    let world = stage.world(Setup {
+fn committed_hooks_fixture<'a>(
+    stage: &'a CaseEnvironment<'a>,
+    name: &'a str,
+) -> Result<CaseFixture<'a>> {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name,
         files: &[("README.md", "a repo\n")],
-        config: verifier("test -f verified.txt"),
+        config: tests_verifier_config_text("test -f verified.txt"),
         hooks: &[],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
@@ -33,47 +38,54 @@ fn world<'a>(stage: &'a Stage<'a>, name: &'a str) -> Result<World<'a>> {
             ScriptedModelAction::scripted_text_response("Done now."),
         ]),
     })?;
-    world.checkrein(&["init", "--agent", stage.agent.name(), "--shared"])?;
+    world.run_checkrein(&["init", "--agent", stage.agent.agent_name(), "--shared"])?;
     Ok(world)
 }
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let guarded = world(stage, "with")?;
-    let ran = guarded.headless("Make one.txt.")?;
-    ended_well(report, &guarded, &ran);
-    report.equal(
+fn probe_committed_hooks(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let guarded = committed_hooks_fixture(stage, "with")?;
+    let ran = guarded.run_agent_headless("Make one.txt.")?;
+    check_agent_ended_cleanly(report, &guarded, &ran);
+    report.report_whether_as_expected(
         "with checkrein the first stop is refused",
         &guarded.model.model_request_log().requests.len(),
         &4,
     );
-    let tasks = guarded.tasks()?;
-    let seen = tasks.first().map(ending).unwrap_or_default();
-    report.check("it ends task_complete", seen == "task_complete", &seen);
+    let tasks = guarded.list_recorded_probe_tasks()?;
+    let seen = tasks
+        .first()
+        .map(ending_text_from_task_json)
+        .unwrap_or_default();
+    report.report_probe_condition("it ends task_complete", seen == "task_complete", &seen);
 
-    let mut bare = world(stage, "without")?;
-    bare.become_a_colleague()?;
-    let ran = bare.headless("Make one.txt.")?;
-    ended_well(report, &bare, &ran);
-    report.equal("without it the agent works", &bare.has("one.txt"), &true);
-    report.equal(
+    let mut bare = committed_hooks_fixture(stage, "without")?;
+    bare.become_user_without_checkrein()?;
+    let ran = bare.run_agent_headless("Make one.txt.")?;
+    check_agent_ended_cleanly(report, &bare, &ran);
+    report.report_whether_as_expected(
+        "without it the agent works",
+        &bare.has_repo_file("one.txt"),
+        &true,
+    );
+    report.report_whether_as_expected(
         "and no stop is refused",
         &bare.model.model_request_log().requests.len(),
         &2,
     );
 
-    report.note("-- the same in its terminal UI");
-    let mut shown = world(stage, "screen")?;
-    shown.become_a_colleague()?;
-    let screen = Screen::agent(&shown, "Make one.txt.")?;
-    let (found, text) = screen.wait_for(TOLD, Duration::from_secs(60));
+    report.print_case_note("-- the same in its terminal UI");
+    let mut shown = committed_hooks_fixture(stage, "screen")?;
+    shown.become_user_without_checkrein()?;
+    let screen = AgentTmuxSession::start_agent_in_tmux(&shown, "Make one.txt.")?;
+    let (found, text) = screen.wait_for_text(TOLD, Duration::from_secs(60));
     let line = text
         .lines()
         .find(|line| line.contains(TOLD))
         .map_or(text.trim_end(), str::trim);
-    report.check("a person is told", found, line);
-    let (done, text) = screen.wait_for("Done.", Duration::from_secs(60));
-    report.check("the agent goes on to its end", done, text.trim_end());
-    report.equal("told once", &text.matches(TOLD).count(), &1);
+    report.report_probe_condition("a person is told", found, line);
+    let (done, text) = screen.wait_for_text("Done.", Duration::from_secs(60));
+    report.report_probe_condition("the agent goes on to its end", done, text.trim_end());
+    report.report_whether_as_expected("told once", &text.matches(TOLD).count(), &1);
     std::fs::write(shown.folder.join("screen.txt"), &text)?;
     Ok(())
 }

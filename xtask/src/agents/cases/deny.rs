@@ -5,27 +5,30 @@ use std::io::Result;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, JUSTIFICATION, RULES, ended_well, holds, one_task, replays, verifier};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage};
+use super::{
+    AgentCase, BOTH, JUSTIFICATION, RULES, check_agent_ended_cleanly, check_replay,
+    check_single_task_ended_as, report_whether_text_contains, tests_verifier_config_text,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "deny",
     about: "a rule forbids a command",
     agents: BOTH,
-    run,
+    run: probe_denied_command,
 };
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let world = stage.world(Setup {
+fn probe_denied_command(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("rules/marker.rules", RULES)],
         config: format!(
             "[policy]\nrules = [\"rules/*.rules\"]\n\n{}",
-            verifier("test -f allowed.txt")
+            tests_verifier_config_text("test -f allowed.txt")
         ),
-        hooks: &[Hooks::User],
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo FORBIDDEN_MARKER > denied.txt"),
             ScriptedModelAction::scripted_shell_response(
@@ -35,11 +38,11 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Finished."),
         ]),
     })?;
-    let ran = world.headless("Do the marker task.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Do the marker task.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     {
         let seen = world.model.model_request_log();
-        report.equal(
+        report.report_whether_as_expected(
             "the model was asked as often as scripted",
             &seen.requests.len(),
             &4,
@@ -50,7 +53,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
                 .get(at)
                 .map(|asked| asked.new_text.clone())
                 .unwrap_or_default();
-            holds(
+            report_whether_text_contains(
                 report,
                 &format!("the justification reaches the model: {what}"),
                 &fresh,
@@ -58,17 +61,21 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             );
         }
     }
-    report.equal(
+    report.report_whether_as_expected(
         "the plain one was not executed",
-        &world.has("denied.txt"),
+        &world.has_repo_file("denied.txt"),
         &false,
     );
-    report.equal(
+    report.report_whether_as_expected(
         "the hidden one was not executed",
-        &world.has("hidden.txt"),
+        &world.has_repo_file("hidden.txt"),
         &false,
     );
-    report.equal("an allowed one was", &world.has("allowed.txt"), &true);
-    let task = one_task(report, &world, "task_complete")?;
-    replays(report, &world, &task)
+    report.report_whether_as_expected(
+        "an allowed one was",
+        &world.has_repo_file("allowed.txt"),
+        &true,
+    );
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    check_replay(report, &world, &task)
 }

@@ -12,26 +12,26 @@ use checkrein_adapters::{self as adapters, codex_trust};
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::{Value, json};
 
-use super::{BOTH, Case, verifier};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, World, put};
+use super::{AgentCase, BOTH, tests_verifier_config_text};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, CaseFixture, ProbeCaseSetup, write_file};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "doctor",
     about: "the canary is caught, or doctor says why not",
     agents: BOTH,
-    run,
+    run: run_doctor_case,
 };
 
 /// What has to be seen of a canary.
-const SIGHTS: usize = 6;
+const EXPECTED_SIGHTS: usize = 6;
 
 /// A mistake in the settings: what doctor calls it, and how it is made.
-type Mistake = (&'static str, fn(&mut Value));
+type PlantedSettingsMistake = (&'static str, fn(&mut Value));
 
 /// Mistakes that Claude Code says nothing about.
-const CLAUDE_CODE: &[Mistake] = &[
+const CLAUDE_CODE: &[PlantedSettingsMistake] = &[
     ("bad_timeout", |settings| {
         settings["hooks"]["PreToolUse"][0]["hooks"][0]["timeout"] = json!("60");
     }),
@@ -54,7 +54,7 @@ const CLAUDE_CODE: &[Mistake] = &[
 ];
 
 /// Mistakes that Codex says nothing about.
-const CODEX: &[Mistake] = &[
+const CODEX: &[PlantedSettingsMistake] = &[
     ("flat_handler", |settings| {
         let group = &mut settings["hooks"]["PreToolUse"][0];
         *group = group["hooks"][0].take();
@@ -68,64 +68,64 @@ const CODEX: &[Mistake] = &[
     }),
 ];
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let world = stage.world(Setup {
+fn run_doctor_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
-        config: verifier("test -f README.md"),
-        hooks: &[Hooks::User],
+        config: tests_verifier_config_text("test -f README.md"),
+        hooks: &[HooksToInstall::User],
         // Doctor brings a model of its own; nobody asks this one.
         script: model_script_from_rounds(vec![ScriptedModelAction::scripted_text_response(
             "Nobody asks me.",
         )]),
     })?;
-    find(stage)?;
-    let codex = stage.agent.name() == "codex";
+    put_agent_on_path(stage)?;
+    let codex = stage.agent.agent_name() == "codex";
     let file = world.home.join(stage.agent.hooks_file());
     if codex {
-        trust(&world, &file)?;
+        trust_hooks(&world, &file)?;
     }
     let settings = std::fs::read_to_string(&file)?;
 
-    let (status, findings) = doctor(&world)?;
+    let (status, findings) = run_doctor(&world)?;
     let wrong: Vec<&Value> = findings
         .iter()
         .filter(|finding| finding["status"] == "fault")
         .collect();
-    report.check(
+    report.report_probe_condition(
         "all is well: no fault, status 0",
         status == Some(0) && wrong.is_empty(),
         &format!("status {status:?}, {wrong:?}"),
     );
     let seen = |finding: &&Value| finding["check"] == "firing" && finding["status"] == "ok";
-    report.equal(
+    report.report_whether_as_expected(
         "the canary: everything is seen",
         &findings.iter().filter(seen).count(),
-        &SIGHTS,
+        &EXPECTED_SIGHTS,
     );
-    report.equal(
+    report.report_whether_as_expected(
         "the settings are as they were",
         &std::fs::read_to_string(&file)?,
         &settings,
     );
-    report.equal(
+    report.report_whether_as_expected(
         "the person's own records are as they were",
-        &world.tasks()?.len(),
+        &world.list_recorded_probe_tasks()?.len(),
         &0,
     );
-    report.equal(
+    report.report_whether_as_expected(
         "the agent asked nobody but doctor's model",
         &world.model.model_request_log().requests.len(),
         &0,
     );
     let left = std::fs::read_dir(world.home.join(".cache/checkrein"))?.count();
-    report.equal("the throw-away folder is gone", &left, &0);
+    report.report_whether_as_expected("the throw-away folder is gone", &left, &0);
 
     for (check, make) in if codex { CODEX } else { CLAUDE_CODE } {
         let mut mistaken: Value = serde_json::from_str(&settings)?;
         make(&mut mistaken);
-        put(&file, &serde_json::to_string_pretty(&mistaken)?)?;
-        let (status, findings) = doctor(&world)?;
+        write_file(&file, &serde_json::to_string_pretty(&mistaken)?)?;
+        let (status, findings) = run_doctor(&world)?;
         let fault = |name: &str| {
             findings
                 .iter()
@@ -133,7 +133,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         };
         let named = fault(check).is_some_and(|fault| !fault["mend"].is_null());
         let escaped = fault("firing").and_then(|fault| fault["so"].as_str());
-        report.check(
+        report.report_probe_condition(
             &format!("{check}: named with its mend, and really so"),
             status == Some(1) && named && escaped.is_some(),
             &match escaped {
@@ -144,27 +144,27 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     }
     // What init writes is well, too.
     std::fs::remove_file(&file)?;
-    let initiated = world.checkrein(&["init", "--agent", stage.agent.name()])?;
-    report.check(
+    let initiated = world.run_checkrein(&["init", "--agent", stage.agent.agent_name()])?;
+    report.report_probe_condition(
         "init writes its hooks",
         initiated.status == Some(0),
         &initiated.stderr,
     );
     if codex {
-        trust(&world, &world.repo.join(stage.agent.hooks_file()))?;
+        trust_hooks(&world, &world.repo.join(stage.agent.hooks_file()))?;
     }
-    let (status, findings) = doctor(&world)?;
-    report.check(
+    let (status, findings) = run_doctor(&world)?;
+    report.report_probe_condition(
         "and the canary is caught by them",
-        status == Some(0) && findings.iter().filter(seen).count() == SIGHTS,
+        status == Some(0) && findings.iter().filter(seen).count() == EXPECTED_SIGHTS,
         &format!("status {status:?}, {findings:?}"),
     );
     Ok(())
 }
 
 /// Doctor looks for agents on the PATH, by their own names.
-fn find(stage: &Stage<'_>) -> Result<()> {
-    let name = match stage.agent.name() {
+fn put_agent_on_path(stage: &CaseEnvironment<'_>) -> Result<()> {
+    let name = match stage.agent.agent_name() {
         "codex" => "codex",
         _ => "claude",
     };
@@ -173,21 +173,21 @@ fn find(stage: &Stage<'_>) -> Result<()> {
     if link.exists() {
         return Ok(());
     }
-    symlink(&stage.program, &link)
+    create_symlink(&stage.program, &link)
 }
 
 #[cfg(unix)]
-fn symlink(from: &Path, to: &Path) -> Result<()> {
+fn create_symlink(from: &Path, to: &Path) -> Result<()> {
     std::os::unix::fs::symlink(from, to)
 }
 
 #[cfg(not(unix))]
-fn symlink(from: &Path, to: &Path) -> Result<()> {
+fn create_symlink(from: &Path, to: &Path) -> Result<()> {
     std::fs::copy(from, to).map(|_| ())
 }
 
 /// What a person does in the terminal UI: agrees to the hooks as they are.
-fn trust(world: &World<'_>, file: &Path) -> Result<()> {
+fn trust_hooks(world: &CaseFixture<'_>, file: &Path) -> Result<()> {
     let file = file.canonicalize()?;
     let bytes = std::fs::read(&file)?;
     let reading =
@@ -203,11 +203,16 @@ fn trust(world: &World<'_>, file: &Path) -> Result<()> {
             ));
         }
     }
-    put(&config, &text)
+    write_file(&config, &text)
 }
 
-fn doctor(world: &World<'_>) -> Result<(Option<i32>, Vec<Value>)> {
-    let said = world.checkrein(&["doctor", "--agent", world.stage.agent.name(), "--json"])?;
+fn run_doctor(world: &CaseFixture<'_>) -> Result<(Option<i32>, Vec<Value>)> {
+    let said = world.run_checkrein(&[
+        "doctor",
+        "--agent",
+        world.stage.agent.agent_name(),
+        "--json",
+    ])?;
     let document: Value = serde_json::from_str(&said.stdout)
         .map_err(|error| Error::other(format!("{error}: {}{}", said.stdout, said.stderr)))?;
     let findings = document["findings"].as_array().cloned();

@@ -6,27 +6,28 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
-    BOTH, Case, JUSTIFICATION, RULES, counted, ended_well, holds, one_task, replays, tokens_add_up,
+    AgentCase, BOTH, JUSTIFICATION, RULES, check_agent_ended_cleanly, check_recorded_token_counts,
+    check_replay, check_single_task_ended_as, counting_verifier, report_whether_text_contains,
 };
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, number};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "documented",
     about: "the hooks of docs/AGENT.md, pasted into the project",
     agents: BOTH,
-    run,
+    run: probe_documented_hooks,
 };
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let runs = stage.beside("main", "runs.txt");
-    let check = counted(&runs, "test -f verified.txt");
-    let world = stage.world(Setup {
+fn probe_documented_hooks(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let runs = stage.path_beside_probe_repo("main", "runs.txt");
+    let check = counting_verifier(&runs, "test -f verified.txt");
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("rules/marker.rules", RULES)],
         config: format!("[policy]\nrules = [\"rules/*.rules\"]\n\n{check}"),
-        hooks: &[Hooks::Documented],
+        hooks: &[HooksToInstall::Documented],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo FORBIDDEN_MARKER > denied.txt"),
             ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
@@ -35,11 +36,11 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Done."),
         ]),
     })?;
-    let ran = world.headless("Make it verified.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Make it verified.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     {
         let seen = world.model.model_request_log();
-        report.equal(
+        report.report_whether_as_expected(
             "the model was asked as often as scripted",
             &seen.requests.len(),
             &5,
@@ -50,32 +51,36 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
                 .map(|asked| asked.new_text.clone())
                 .unwrap_or_default()
         };
-        holds(
+        report_whether_text_contains(
             report,
             "the denial reaches the model",
             &fresh(1),
             JUSTIFICATION,
         );
-        holds(
+        report_whether_text_contains(
             report,
             "the refusal reaches the model",
             &fresh(3),
             "checkrein: not done yet",
         );
     }
-    report.equal(
+    report.report_whether_as_expected(
         "the denied command was not executed",
-        &world.has("denied.txt"),
+        &world.has_repo_file("denied.txt"),
         &false,
     );
-    let task = one_task(report, &world, "task_complete")?;
-    report.equal("three calls", &number(&task, "tool_calls"), &Some(3));
-    report.equal("two stops", &number(&task, "stops"), &Some(2));
-    report.equal(
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    report.report_whether_as_expected(
+        "three calls",
+        &task_number_field(&task, "tool_calls"),
+        &Some(3),
+    );
+    report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
+    report.report_whether_as_expected(
         "the verifier ran once per stop",
-        &world.lines("runs.txt"),
+        &world.file_line_count("runs.txt"),
         &2,
     );
-    tokens_add_up(report, &world, &task);
-    replays(report, &world, &task)
+    check_recorded_token_counts(report, &world, &task);
+    check_replay(report, &world, &task)
 }

@@ -5,20 +5,23 @@ use std::io::Result;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, ended_well, holds, one_task, replays, verifier};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, number};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
+    report_whether_text_contains, tests_verifier_config_text,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "fixes",
     about: "claims done falsely, is sent back, fixes it",
     agents: BOTH,
-    run,
+    run: probe_false_claim_sent_back,
 };
 
 /// A project with one failing test.
-struct Project {
+struct ProbeProjectWithFailingTest {
     name: &'static str,
     files: &'static [(&'static str, &'static str)],
     broken: &'static str,
@@ -27,7 +30,7 @@ struct Project {
     check: &'static str,
 }
 
-const CARGO: Project = Project {
+const CARGO: ProbeProjectWithFailingTest = ProbeProjectWithFailingTest {
     name: "cargo",
     files: &[
         (
@@ -50,7 +53,7 @@ const CARGO: Project = Project {
     check: "cargo test --offline",
 };
 
-const PYTHON: Project = Project {
+const PYTHON: ProbeProjectWithFailingTest = ProbeProjectWithFailingTest {
     name: "unittest",
     files: &[
         ("adder.py", "def add(a, b):\n    return a - b\n"),
@@ -70,29 +73,36 @@ const PYTHON: Project = Project {
 /// The name of the test that fails, in both.
 const TEST: &str = "adds_two_numbers";
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    play(stage, report, &CARGO)?;
+fn probe_false_claim_sent_back(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    probe_broken_project(stage, report, &CARGO)?;
     let python = std::process::Command::new("python3")
         .arg("--version")
         .output();
     if python.is_ok_and(|output| output.status.success()) {
-        play(stage, report, &PYTHON)
+        probe_broken_project(stage, report, &PYTHON)
     } else {
-        report.note("python3 is not here: its project was left out");
+        report.print_case_note("python3 is not here: its project was left out");
         Ok(())
     }
 }
 
-fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<()> {
-    report.note(&format!(
+fn probe_broken_project(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+    project: &ProbeProjectWithFailingTest,
+) -> Result<()> {
+    report.print_case_note(&format!(
         "-- {}, checked by: {}",
         project.name, project.check
     ));
-    let world = stage.world(Setup {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: project.name,
         files: project.files,
-        config: verifier(project.check),
-        hooks: &[Hooks::User],
+        config: tests_verifier_config_text(project.check),
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_new_file_response("NOTES.md", "Looked at it.\n"),
             ScriptedModelAction::scripted_text_response(
@@ -107,30 +117,30 @@ fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<()>
             ScriptedModelAction::scripted_text_response("Now it is fixed."),
         ]),
     })?;
-    let ran = world.headless("add() is wrong; make its test pass.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("add() is wrong; make its test pass.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     {
         let seen = world.model.model_request_log();
-        report.equal(
+        report.report_whether_as_expected(
             "the model was asked as often as scripted",
             &seen.requests.len(),
             &5,
         );
         let after = seen.requests.get(2).cloned().unwrap_or_default();
-        holds(
+        report_whether_text_contains(
             report,
             "the refusal names the failing test",
             &after.new_text,
             TEST,
         );
-        holds(
+        report_whether_text_contains(
             report,
             "and the command to reproduce it",
             &after.new_text,
             &format!("reproduce: {}", project.check),
         );
         let times = after.full_text.matches("checkrein: not done yet").count();
-        report.check(
+        report.report_probe_condition(
             "the reason is sent once",
             times == 1,
             &format!(
@@ -139,16 +149,20 @@ fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<()>
             ),
         );
         let last = seen.requests.last().cloned().unwrap_or_default();
-        report.equal(
+        report.report_whether_as_expected(
             "and not again later",
             &last.full_text.matches("checkrein: not done yet").count(),
             &1,
         );
     }
     let text = std::fs::read_to_string(world.repo.join(project.broken))?;
-    holds(report, "the agent's edit is on disk", &text, project.right);
-    let task = one_task(report, &world, "task_complete")?;
-    report.equal("two stops", &number(&task, "stops"), &Some(2));
-    report.equal("sent back once", &number(&task, "continues"), &Some(1));
-    replays(report, &world, &task)
+    report_whether_text_contains(report, "the agent's edit is on disk", &text, project.right);
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
+    report.report_whether_as_expected(
+        "sent back once",
+        &task_number_field(&task, "continues"),
+        &Some(1),
+    );
+    check_replay(report, &world, &task)
 }

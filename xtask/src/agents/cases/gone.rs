@@ -6,22 +6,28 @@ use std::process::Command;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, ended_well, holds, verifier};
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains,
+    tests_verifier_config_text,
+};
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "gone",
     about: "hooks whose checkrein was uninstalled",
     agents: BOTH,
-    run,
+    run: run_missing_binary_case,
 };
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let world = stage.world(Setup {
+fn run_missing_binary_case(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
-        config: verifier("true"),
+        config: tests_verifier_config_text("true"),
         hooks: &[],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
@@ -31,13 +37,21 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let own = world.folder.join("bin").join("checkrein");
     std::fs::create_dir_all(world.folder.join("bin"))?;
     std::fs::copy(&stage.programs.checkrein, &own)?;
-    let ran = world.run(Command::new(&own).args(["init", "--agent", stage.agent.name()]))?;
-    report.check("init", ran.status == Some(0), &ran.stderr);
+    let ran = world.run_probe_command(Command::new(&own).args([
+        "init",
+        "--agent",
+        stage.agent.agent_name(),
+    ]))?;
+    report.report_probe_condition("init", ran.status == Some(0), &ran.stderr);
     std::fs::remove_file(&own)?;
 
-    let ran = world.headless("Make one.txt.")?;
-    ended_well(report, &world, &ran);
-    report.equal("the call did not run", &world.has("one.txt"), &false);
+    let ran = world.run_agent_headless("Make one.txt.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    report.report_whether_as_expected(
+        "the call did not run",
+        &world.has_repo_file("one.txt"),
+        &false,
+    );
     let fresh = world
         .model
         .model_request_log()
@@ -45,19 +59,19 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         .get(1)
         .map(|asked| asked.new_text.clone())
         .unwrap_or_default();
-    holds(
+    report_whether_text_contains(
         report,
         "the refusal names the way out",
         &fresh,
         "install it again, or take its hooks out of",
     );
-    let ran = world.checkrein(&["init", "--undo"])?;
-    report.check(
+    let ran = world.run_checkrein(&["init", "--undo"])?;
+    report.report_probe_condition(
         "another checkrein takes them out",
         ran.status == Some(0),
         &ran.stdout,
     );
-    let ran = world.headless("Make one.txt.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Make one.txt.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     Ok(())
 }

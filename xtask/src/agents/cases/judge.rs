@@ -6,29 +6,35 @@ use std::io::{Error, Result};
 use checkrein_scripted::witness::{self, ScriptedReviewer, request_prompt_text};
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, counted, ended_well, holds, one_task, replays};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, number};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
+    counting_verifier, report_whether_text_contains,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "judge",
     about: "an incomplete answer is sent back once; a dead model changes nothing",
     agents: BOTH,
-    run,
+    run: probe_judge_verifier,
 };
 
 const WANTING: &str = "Nothing says what the note is about.";
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let setup = |name| Setup {
+fn probe_judge_verifier(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let setup = |name| ProbeCaseSetup {
         name,
         files: &[("README.md", "a fox\n")],
         config: format!(
             "accept = \"tests\"\n{}\n[[verifier]]\nname = \"reviewer\"\nkind = \"judge\"\nmodel = \"ollama/judge\"\n",
-            counted(&stage.beside(name, "runs.txt"), "test -f note.txt")
+            counting_verifier(
+                &stage.path_beside_probe_repo(name, "runs.txt"),
+                "test -f note.txt"
+            )
         ),
-        hooks: &[Hooks::User],
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_new_file_response("note.txt", "a note\n"),
             ScriptedModelAction::scripted_text_response("Done."),
@@ -48,20 +54,20 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         })
     })
     .map_err(Error::other)?;
-    let mut world = stage.world(setup("main"))?;
+    let mut world = stage.create_probe_fixture(setup("main"))?;
     world.env.push(("OLLAMA_HOST", judge.base_url()));
-    let ran = world.headless("Write a note about the README.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Write a note about the README.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     let asked = judge.received_request_bodies();
-    report.equal("the judge was asked about both answers", &asked.len(), &2);
+    report.report_whether_as_expected("the judge was asked about both answers", &asked.len(), &2);
     let shown = asked.first().map(request_prompt_text).unwrap_or_default();
-    holds(
+    report_whether_text_contains(
         report,
         "it was shown the request",
         shown,
         "Write a note about the README.",
     );
-    holds(
+    report_whether_text_contains(
         report,
         "it was shown what the checks found",
         shown,
@@ -73,32 +79,32 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         .requests
         .last()
         .map(|asked| asked.full_text.clone());
-    holds(
+    report_whether_text_contains(
         report,
         "the agent was told why",
         &seen.unwrap_or_default(),
         WANTING,
     );
-    report.equal("the check ran once", &world.lines("runs.txt"), &1);
-    let task = one_task(report, &world, "task_complete")?;
-    report.equal("two stops", &number(&task, "stops"), &Some(2));
-    replays(report, &world, &task)?;
+    report.report_whether_as_expected("the check ran once", &world.file_line_count("runs.txt"), &1);
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
+    check_replay(report, &world, &task)?;
 
     drop(judge);
-    let mut world = stage.world(setup("gone"))?;
+    let mut world = stage.create_probe_fixture(setup("gone"))?;
     world
         .env
         .push(("OLLAMA_HOST", "http://127.0.0.1:9".to_owned()));
-    let ran = world.headless("Write a note about the README.")?;
-    ended_well(report, &world, &ran);
-    let task = one_task(report, &world, "task_complete")?;
-    report.equal("one stop", &number(&task, "stops"), &Some(1));
-    let why = world.checkrein(&["show", "--why"])?.stdout;
-    holds(
+    let ran = world.run_agent_headless("Write a note about the README.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    report.report_whether_as_expected("one stop", &task_number_field(&task, "stops"), &Some(1));
+    let why = world.run_checkrein(&["show", "--why"])?.stdout;
+    report_whether_text_contains(
         report,
         "what happened is recorded",
         &why,
         "its model did not answer",
     );
-    replays(report, &world, &task)
+    check_replay(report, &world, &task)
 }

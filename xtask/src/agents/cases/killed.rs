@@ -9,63 +9,72 @@ use std::time::{Duration, Instant};
 
 use checkrein_scripted::{ModelScript, ScriptedModelAction};
 
-use super::long::short_hooks;
-use super::{BOTH, Case, ended_well, replays, verifier};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, World, ending};
+use super::long::shorten_hook_deadlines;
+use super::{AgentCase, BOTH, check_agent_ended_cleanly, check_replay, tests_verifier_config_text};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{
+    CaseEnvironment, CaseFixture, ProbeCaseSetup, ending_text_from_task_json,
+};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "killed",
     about: "the agent is killed at five moments of a long check",
     agents: BOTH,
-    run,
+    run: probe_killed_agent,
 };
 
 /// After the check has begun: while the hook waits, as its answer is due, and while the owner is alone.
 const MOMENTS_MS: [u64; 5] = [200, 3_000, 6_500, 8_000, 9_500];
 /// After so long nothing of it runs any more.
-const AFTERLIFE: Duration = Duration::from_secs(5);
+const MAX_AFTERLIFE: Duration = Duration::from_secs(5);
 /// No event tells of another's processes.
-const BETWEEN_LOOKS: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// A check begins within this time.
-const PATIENCE: Duration = Duration::from_secs(60);
+const START_LIMIT: Duration = Duration::from_secs(60);
 const PROMPT: &str = "Make fixed.txt.";
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+fn probe_killed_agent(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
     for moment in MOMENTS_MS {
-        killed_after(stage, report, moment)?;
+        probe_agent_killed_after(stage, report, moment)?;
     }
     Ok(())
 }
 
-fn killed_after(stage: &Stage<'_>, report: &mut Report, moment: u64) -> Result<()> {
+fn probe_agent_killed_after(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+    moment: u64,
+) -> Result<()> {
     let name = format!("killed-{moment}");
-    let (lock, begun) = (stage.beside(&name, "lock"), stage.beside(&name, "begun"));
-    let overlap = stage.beside(&name, "overlap");
+    let (lock, begun) = (
+        stage.path_beside_probe_repo(&name, "lock"),
+        stage.path_beside_probe_repo(&name, "begun"),
+    );
+    let overlap = stage.path_beside_probe_repo(&name, "overlap");
     let check = format!(
         "echo begun >> '{}'; flock --nonblock '{}' sleep 11 || echo two >> '{}'; test -f fixed.txt",
         begun.display(),
         lock.display(),
         overlap.display()
     );
-    let world = stage.world(Setup {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: &name,
         files: &[("README.md", "a repo\n")],
-        config: verifier(&check),
-        hooks: &[Hooks::User],
-        script: script(),
+        config: tests_verifier_config_text(&check),
+        hooks: &[HooksToInstall::User],
+        script: patient_model_script(),
     })?;
-    short_hooks(&world, report)?;
+    shorten_hook_deadlines(&world, report)?;
 
-    let mut agent = start(&world)?;
-    let until = Instant::now() + PATIENCE;
+    let mut agent = spawn_agent(&world)?;
+    let until = Instant::now() + START_LIMIT;
     while !begun.exists() && Instant::now() < until {
-        std::thread::sleep(BETWEEN_LOOKS);
+        std::thread::sleep(POLL_INTERVAL);
     }
     // The moment is what the case is about: there is no event to wait for.
     std::thread::sleep(Duration::from_millis(moment));
-    report.check(
+    report.report_probe_condition(
         &format!("after {moment} ms the agent is at work"),
         agent.try_wait()?.is_none(),
         "its process has ended",
@@ -73,31 +82,31 @@ fn killed_after(stage: &Stage<'_>, report: &mut Report, moment: u64) -> Result<(
     agent.kill()?;
     agent.wait()?;
     let killed = Instant::now();
-    let mut left = processes_that_name(&lock)?;
-    while !left.is_empty() && killed.elapsed() < AFTERLIFE {
-        std::thread::sleep(BETWEEN_LOOKS);
-        left = processes_that_name(&lock)?;
+    let mut left = processes_naming(&lock)?;
+    while !left.is_empty() && killed.elapsed() < MAX_AFTERLIFE {
+        std::thread::sleep(POLL_INTERVAL);
+        left = processes_naming(&lock)?;
     }
-    report.check("5 s later no check runs", left.is_empty(), &left.join("\n"));
+    report.report_probe_condition("5 s later no check runs", left.is_empty(), &left.join("\n"));
 
-    let ran = world.headless(PROMPT)?;
-    ended_well(report, &world, &ran);
-    let tasks = world.tasks()?;
+    let ran = world.run_agent_headless(PROMPT)?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    let tasks = world.list_recorded_probe_tasks()?;
     let task = tasks.last().cloned().unwrap_or_default();
-    report.equal(
+    report.report_whether_as_expected(
         "the next session ends",
-        &ending(&task),
+        &ending_text_from_task_json(&task),
         &"task_complete".to_owned(),
     );
-    report.check("never two at once", !overlap.exists(), "they overlap");
+    report.report_probe_condition("never two at once", !overlap.exists(), "they overlap");
     for task in &tasks {
-        replays(report, &world, task)?;
+        check_replay(report, &world, task)?;
     }
     Ok(())
 }
 
 /// Does what it is asked, and waits a little where something still runs.
-fn script() -> ModelScript {
+fn patient_model_script() -> ModelScript {
     Box::new(|asked| {
         if asked.new_text.contains(PROMPT) {
             ScriptedModelAction::scripted_shell_response("date +%N > fixed.txt")
@@ -109,10 +118,10 @@ fn script() -> ModelScript {
     })
 }
 
-fn start(world: &World<'_>) -> Result<std::process::Child> {
+fn spawn_agent(world: &CaseFixture<'_>) -> Result<std::process::Child> {
     let mut command = Command::new(&world.stage.program);
-    command.args(world.stage.agent.headless(PROMPT));
-    world.clean(&mut command);
+    command.args(world.stage.agent.headless_arguments(PROMPT));
+    world.isolate_environment(&mut command);
     command
         .stdin(Stdio::null())
         .stdout(File::create(world.folder.join("killed.stdout"))?)
@@ -121,7 +130,7 @@ fn start(world: &World<'_>) -> Result<std::process::Child> {
 }
 
 /// The command lines of processes that have this path in theirs.
-fn processes_that_name(path: &Path) -> Result<Vec<String>> {
+fn processes_naming(path: &Path) -> Result<Vec<String>> {
     let path = path.display().to_string();
     let mut found = Vec::new();
     for entry in std::fs::read_dir("/proc")?.flatten() {

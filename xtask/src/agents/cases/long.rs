@@ -4,30 +4,35 @@ use std::io::Result;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, counted, ended_well, holds, one_task, replays};
-use crate::agents::agent::{DEADLINE, Hooks};
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, World, number, put};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
+    counting_verifier, report_whether_text_contains,
+};
+use crate::agents::agent::{DEADLINE, HooksToInstall};
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{
+    CaseEnvironment, CaseFixture, ProbeCaseSetup, task_number_field, write_file,
+};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "long",
     about: "a check that is longer than its hook",
     agents: BOTH,
-    run,
+    run: run_long_check_case,
 };
 
 /// Seconds that a hook has here.
-const SHORT: u32 = 8;
+const SHORT_DEADLINE: u32 = 8;
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let world = stage.world(Setup {
+fn run_long_check_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
-        config: counted(
-            &stage.beside("main", "runs.txt"),
+        config: counting_verifier(
+            &stage.path_beside_probe_repo("main", "runs.txt"),
             "sleep 14; test -f fixed.txt",
         ),
-        hooks: &[Hooks::User],
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo yes > fixed.txt"),
             ScriptedModelAction::scripted_text_response("Done."),
@@ -36,10 +41,10 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Nothing else to do."),
         ]),
     })?;
-    short_hooks(&world, report)?;
+    shorten_hook_deadlines(&world, report)?;
 
-    let ran = world.headless("Make fixed.txt.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Make fixed.txt.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     let seen = world
         .model
         .model_request_log()
@@ -47,32 +52,38 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         .get(2)
         .map(|asked| asked.new_text.clone());
     let fresh = seen.unwrap_or_default();
-    holds(
+    report_whether_text_contains(
         report,
         "the first stop says how long it has been running",
         &fresh,
         "still running for",
     );
-    holds(
+    report_whether_text_contains(
         report,
         "and what to do",
         &fresh,
         "stop again when you have nothing else to do; changing files starts it again",
     );
-    let task = one_task(report, &world, "task_complete")?;
-    report.equal("two stops", &number(&task, "stops"), &Some(2));
-    report.equal("the check ran once", &world.lines("runs.txt"), &1);
-    replays(report, &world, &task)
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    report.report_whether_as_expected("two stops", &task_number_field(&task, "stops"), &Some(2));
+    report.report_whether_as_expected("the check ran once", &world.file_line_count("runs.txt"), &1);
+    check_replay(report, &world, &task)
 }
 
 /// Gives the hooks of this world 8 s.
-pub(super) fn short_hooks(world: &World<'_>, report: &mut Report) -> Result<()> {
+pub(super) fn shorten_hook_deadlines(
+    world: &CaseFixture<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let file = world.home.join(world.stage.agent.hooks_file());
     let hooks = std::fs::read_to_string(&file)?;
     let mut short = hooks.clone();
     for form in ["--deadline ", "\"--deadline\",\"", "\"timeout\":"] {
-        short = short.replace(&format!("{form}{DEADLINE}"), &format!("{form}{SHORT}"));
+        short = short.replace(
+            &format!("{form}{DEADLINE}"),
+            &format!("{form}{SHORT_DEADLINE}"),
+        );
     }
-    report.check("the hooks have 8 s", short != hooks, &short);
-    put(&file, &short)
+    report.report_probe_condition("the hooks have 8 s", short != hooks, &short);
+    write_file(&file, &short)
 }

@@ -7,16 +7,19 @@ use std::io::Result;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::{Value, json};
 
-use super::{BOTH, Case, ended_well, holds, one_task, replays};
-use crate::agents::agent::Server;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, put};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
+    report_whether_text_contains,
+};
+use crate::agents::agent::McpServerEntry;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, write_file};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "mcp",
     about: "a server of the agent's behind mcp-proxy, without hooks",
     agents: BOTH,
-    run,
+    run: probe_mcp_proxy,
 };
 
 const RULES: &str = "prefix_rule(\n    pattern = [\"mcp\", \"files\", \"delete\"],\n    decision = \"forbidden\",\n    justification = \"JUSTIFIED: nothing is deleted here\",\n)\n";
@@ -25,7 +28,7 @@ const SERVER: &str = include_str!("../../../../crates/cli/tests/it/mcp_server.py
 /// Calls of the looping tool.
 const LOOPS: usize = 24;
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+fn probe_mcp_proxy(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
     let call = |tool: &str, input: Value| {
         vec![ScriptedModelAction::Call {
             tool: format!("mcp__files__{tool}"),
@@ -39,7 +42,7 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     script.extend((0..LOOPS).map(|_| call("echo", json!({ "text": "again" }))));
     script.push(ScriptedModelAction::scripted_text_response("Finished."));
     let all = script.len();
-    let world = stage.world(Setup {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("rules/mcp.rules", RULES)],
         config: "[policy]\nrules = [\"rules/*.rules\"]\n".to_owned(),
@@ -47,11 +50,11 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         script: model_script_from_rounds(script),
     })?;
     let server = world.folder.join("server.py");
-    put(&server, SERVER)?;
+    write_file(&server, SERVER)?;
     let log = world.folder.join("server");
-    stage.agent.attach(
+    stage.agent.add_mcp_server_to_agent(
         &world,
-        &Server {
+        &McpServerEntry {
             name: "files",
             command: stage.programs.checkrein.clone(),
             arguments: ["mcp-proxy", "--", "python3"]
@@ -62,11 +65,11 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             env: vec![("MCP_LOG", log.display().to_string())],
         },
     )?;
-    let ran = world.headless("Use the files server.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Use the files server.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     let fresh: Vec<String> = {
         let seen = world.model.model_request_log();
-        report.equal(
+        report.report_whether_as_expected(
             "the model was asked as often as scripted",
             &seen.requests.len(),
             &all,
@@ -77,21 +80,21 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             .collect()
     };
     let told = |at: usize| fresh.get(at).map_or("", String::as_str);
-    holds(report, "an allowed tool answers", told(1), "hello");
-    holds(
+    report_whether_text_contains(report, "an allowed tool answers", told(1), "hello");
+    report_whether_text_contains(
         report,
         "the reason of the forbidden one reaches the model",
         told(2),
         "JUSTIFIED: nothing is deleted here",
     );
     let whole = fresh.join("\n");
-    holds(
+    report_whether_text_contains(
         report,
         "the loop is spoken of",
         &whole,
         "you have made this very call 10 times of late",
     );
-    holds(
+    report_whether_text_contains(
         report,
         "and ended",
         &whole,
@@ -99,17 +102,17 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     );
     let log = fs::read_to_string(log).unwrap_or_default();
     let count = |line: &str| log.lines().filter(|logged| *logged == line).count();
-    report.equal(
+    report.report_whether_as_expected(
         "the server never hears of the forbidden one",
         &count("call delete"),
         &0,
     );
     let echoes = count("call echo");
-    report.check(
+    report.report_probe_condition(
         "and of the looping one no more after its end",
         (10..=LOOPS).contains(&echoes),
         &echoes.to_string(),
     );
-    let task = one_task(report, &world, "loop_detected generic_repeat")?;
-    replays(report, &world, &task)
+    let task = check_single_task_ended_as(report, &world, "loop_detected generic_repeat")?;
+    check_replay(report, &world, &task)
 }

@@ -1,4 +1,4 @@
-//! The scenarios. A new one is one file and one line in [`ALL`].
+//! The scenarios. A new one is one file and one line in [`CASES`].
 
 mod both;
 mod colleague;
@@ -31,23 +31,25 @@ use std::io::Result;
 use checkrein_scripted::scripted_output_tokens;
 use serde_json::Value;
 
-use super::report::Report;
-use super::world::{Ran, Stage, World, ending, number};
+use super::report::ProbeCaseReport;
+use super::world::{
+    CaseEnvironment, CaseFixture, ProgramResult, ending_text_from_task_json, task_number_field,
+};
 
 /// One scenario.
-pub(super) struct Case {
+pub(super) struct AgentCase {
     pub(super) name: &'static str,
     pub(super) about: &'static str,
     /// Agents that can play it.
     pub(super) agents: &'static [&'static str],
-    pub(super) run: fn(&Stage<'_>, &mut Report) -> Result<()>,
+    pub(super) run: fn(&CaseEnvironment<'_>, &mut ProbeCaseReport) -> Result<()>,
 }
 
 const BOTH: &[&str] = &["claude-code", "codex"];
 const CLAUDE_CODE: &[&str] = &["claude-code"];
 
 /// All of them.
-pub(super) const ALL: &[Case] = &[
+pub(super) const CASES: &[AgentCase] = &[
     deny::CASE,
     doctor::CASE,
     documented::CASE,
@@ -80,12 +82,12 @@ const RULES: &str = "prefix_rule(\n    pattern = [\"echo\", \"FORBIDDEN_MARKER\"
 const JUSTIFICATION: &str = "JUSTIFIED: the marker is off limits here";
 
 /// A verifier that leaves a line beside the repo each time it runs.
-fn counted(runs: &std::path::Path, check: &str) -> String {
+fn counting_verifier(runs: &std::path::Path, check: &str) -> String {
     let run = format!("echo ran >> '{}'; {check}", runs.display());
-    verifier(&run)
+    tests_verifier_config_text(&run)
 }
 
-fn verifier(run: &str) -> String {
+fn tests_verifier_config_text(run: &str) -> String {
     format!(
         "[[verifier]]\nname = \"tests\"\nrun = {}\n",
         Value::from(run)
@@ -93,21 +95,25 @@ fn verifier(run: &str) -> String {
 }
 
 /// What every headless scenario has in common.
-fn ended_well(report: &mut Report, world: &World<'_>, ran: &Ran) {
+fn check_agent_ended_cleanly(
+    report: &mut ProbeCaseReport,
+    world: &CaseFixture<'_>,
+    ran: &ProgramResult,
+) {
     let trouble = format!("status {:?}\n{}", ran.status, ran.stderr);
     let seen = if ran.status == Some(0) {
         "status 0"
     } else {
         trouble.as_str()
     };
-    report.check(
+    report.report_probe_condition(
         "the agent's process ends by itself, status 0",
         ran.status == Some(0),
         seen,
     );
     let outside = world.model.model_request_log().refused_hosts.clone();
     if !outside.is_empty() {
-        report.note(&format!(
+        report.print_case_note(&format!(
             "hosts it tried outside loopback, all refused: {}",
             outside.join(", ")
         ));
@@ -115,24 +121,28 @@ fn ended_well(report: &mut Report, world: &World<'_>, ran: &Ran) {
 }
 
 /// The one task of a scenario, and how it has to have ended.
-fn one_task(report: &mut Report, world: &World<'_>, wanted: &str) -> Result<Value> {
-    let tasks = world.tasks()?;
-    report.equal("sessions --json lists one task", &tasks.len(), &1);
+fn check_single_task_ended_as(
+    report: &mut ProbeCaseReport,
+    world: &CaseFixture<'_>,
+    wanted: &str,
+) -> Result<Value> {
+    let tasks = world.list_recorded_probe_tasks()?;
+    report.report_whether_as_expected("sessions --json lists one task", &tasks.len(), &1);
     let task = tasks.into_iter().next().unwrap_or_default();
-    let seen = ending(&task);
-    report.check(&format!("it ends {wanted}"), seen == wanted, &seen);
+    let seen = ending_text_from_task_json(&task);
+    report.report_probe_condition(&format!("it ends {wanted}"), seen == wanted, &seen);
     Ok(task)
 }
 
 /// The recorded session, stepped again.
-fn replays(report: &mut Report, world: &World<'_>, task: &Value) -> Result<()> {
+fn check_replay(report: &mut ProbeCaseReport, world: &CaseFixture<'_>, task: &Value) -> Result<()> {
     let session = task
         .get("session")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let replayed = world.checkrein(&["replay", session])?;
+    let replayed = world.run_checkrein(&["replay", session])?;
     let all = format!("{}{}", replayed.stdout, replayed.stderr);
-    report.check(
+    report.report_probe_condition(
         "replay comes out the same",
         replayed.status == Some(0),
         &all,
@@ -141,12 +151,16 @@ fn replays(report: &mut Report, world: &World<'_>, task: &Value) -> Result<()> {
 }
 
 /// What is recorded against what the script said, the sub-agents' included.
-fn tokens_add_up(report: &mut Report, world: &World<'_>, task: &Value) {
+fn check_recorded_token_counts(
+    report: &mut ProbeCaseReport,
+    world: &CaseFixture<'_>,
+    task: &Value,
+) {
     let (asked, said) = {
         let seen = world.model.model_request_log();
         (seen.requests.len(), seen.tokens)
     };
-    let recorded = number(task, "output_tokens");
+    let recorded = task_number_field(task, "output_tokens");
     let last = scripted_output_tokens(asked.saturating_sub(1));
     // A transcript may lag behind the very message that triggered the hook.
     let behind = recorded.and_then(|recorded| said.checked_sub(recorded));
@@ -155,11 +169,11 @@ fn tokens_add_up(report: &mut Report, world: &World<'_>, task: &Value) {
         _ => "the tokens are the script's, the last message at most missing",
     };
     let seen = format!("{recorded:?} recorded, {said} scripted, the last message {last}");
-    report.check(what, behind == Some(0) || behind == Some(last), &seen);
+    report.report_probe_condition(what, behind == Some(0) || behind == Some(last), &seen);
 }
 
 /// The line of a text that holds the needle; all of the text if none does.
-fn line_with(text: &str, needle: &str) -> String {
+fn line_containing_text(text: &str, needle: &str) -> String {
     text.lines()
         .find(|line| line.contains(needle))
         .unwrap_or(text)
@@ -167,6 +181,15 @@ fn line_with(text: &str, needle: &str) -> String {
 }
 
 /// A check that a text holds something; shows where.
-fn holds(report: &mut Report, what: &str, text: &str, needle: &str) {
-    report.check(what, text.contains(needle), &line_with(text, needle));
+fn report_whether_text_contains(
+    report: &mut ProbeCaseReport,
+    what: &str,
+    text: &str,
+    needle: &str,
+) {
+    report.report_probe_condition(
+        what,
+        text.contains(needle),
+        &line_containing_text(text, needle),
+    );
 }

@@ -6,24 +6,27 @@ use std::time::Duration;
 
 use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, counted, ended_well, line_with, one_task, replays};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::screen::Screen;
-use crate::agents::world::{Setup, Stage, World, number};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
+    counting_verifier, line_containing_text,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::screen::AgentTmuxSession;
+use crate::agents::world::{CaseEnvironment, CaseFixture, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "never",
     about: "says the same words at every stop",
     agents: BOTH,
-    run,
+    run: probe_agent_that_never_fixes,
 };
 
 const CLAIM: &str = "Everything is done.";
 /// The beginning of the line that a person is shown.
 const LINE: &str = "checkrein: gave_up";
 
-fn script() -> ModelScript {
+fn model_script_claiming_done() -> ModelScript {
     // The first response changes something: an unchanged tree would be a question answered.
     model_script_from_rounds(vec![
         ScriptedModelAction::scripted_new_file_response("NOTES.md", "Looked at it.\n"),
@@ -31,48 +34,65 @@ fn script() -> ModelScript {
     ])
 }
 
-fn world<'a>(stage: &'a Stage<'a>, name: &'a str) -> Result<World<'a>> {
-    stage.world(Setup {
+fn repeated_claim_fixture<'a>(
+    stage: &'a CaseEnvironment<'a>,
+    name: &'a str,
+) -> Result<CaseFixture<'a>> {
+    stage.create_probe_fixture(ProbeCaseSetup {
         name,
         files: &[("README.md", "a repo\n")],
-        config: counted(&stage.beside(name, "runs.txt"), "test -f verified.txt"),
-        hooks: &[Hooks::User],
-        script: script(),
+        config: counting_verifier(
+            &stage.path_beside_probe_repo(name, "runs.txt"),
+            "test -f verified.txt",
+        ),
+        hooks: &[HooksToInstall::User],
+        script: model_script_claiming_done(),
     })
 }
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let headless = world(stage, "headless")?;
-    let ran = headless.headless("Make it verified.")?;
-    ended_well(report, &headless, &ran);
-    given_up(report, &headless)?;
+fn probe_agent_that_never_fixes(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    let headless = repeated_claim_fixture(stage, "headless")?;
+    let ran = headless.run_agent_headless("Make it verified.")?;
+    check_agent_ended_cleanly(report, &headless, &ran);
+    check_task_given_up(report, &headless)?;
 
-    report.note("-- the same in its terminal UI");
-    let shown = world(stage, "screen")?;
-    let screen = Screen::agent(&shown, "Make it verified.")?;
-    let (found, text) = screen.wait_for(LINE, Duration::from_secs(90));
+    report.print_case_note("-- the same in its terminal UI");
+    let shown = repeated_claim_fixture(stage, "screen")?;
+    let screen = AgentTmuxSession::start_agent_in_tmux(&shown, "Make it verified.")?;
+    let (found, text) = screen.wait_for_text(LINE, Duration::from_secs(90));
     let line = text
         .lines()
         .find(|line| line.contains(LINE))
         .map_or(text.trim_end(), str::trim);
-    report.check("the line is on the captured screen", found, line);
+    report.report_probe_condition("the line is on the captured screen", found, line);
     std::fs::write(shown.folder.join("screen.txt"), &text)?;
     drop(screen);
-    given_up(report, &shown)
+    check_task_given_up(report, &shown)
 }
 
-fn given_up(report: &mut Report, world: &World<'_>) -> Result<()> {
-    let task = one_task(report, world, "gave_up same_failures")?;
-    report.equal("exactly three stops", &number(&task, "stops"), &Some(3));
-    report.equal("sent back twice", &number(&task, "continues"), &Some(2));
-    report.equal(
+fn check_task_given_up(report: &mut ProbeCaseReport, world: &CaseFixture<'_>) -> Result<()> {
+    let task = check_single_task_ended_as(report, world, "gave_up same_failures")?;
+    report.report_whether_as_expected(
+        "exactly three stops",
+        &task_number_field(&task, "stops"),
+        &Some(3),
+    );
+    report.report_whether_as_expected(
+        "sent back twice",
+        &task_number_field(&task, "continues"),
+        &Some(2),
+    );
+    report.report_whether_as_expected(
         "the verifier ran once, and once more before it was given up",
-        &world.lines("runs.txt"),
+        &world.file_line_count("runs.txt"),
         &2,
     );
     {
         let seen = world.model.model_request_log();
-        report.equal(
+        report.report_whether_as_expected(
             "four requests: one change, three claims",
             &seen.requests.len(),
             &4,
@@ -81,15 +101,15 @@ fn given_up(report: &mut Report, world: &World<'_>) -> Result<()> {
         let again = "nothing changed since the last check";
         let times = last.new_text.matches(again).count();
         let seen = if times == 1 {
-            line_with(&last.new_text, again)
+            line_containing_text(&last.new_text, again)
         } else {
             last.new_text
         };
-        report.check(
+        report.report_probe_condition(
             "the second refusal is one line, sent once",
             times == 1,
             &seen,
         );
     }
-    replays(report, world, &task)
+    check_replay(report, world, &task)
 }

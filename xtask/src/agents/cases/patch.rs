@@ -5,25 +5,28 @@ use std::io::Result;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, ended_well, holds, one_task, replays, verifier};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
+    report_whether_text_contains, tests_verifier_config_text,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "patch",
     about: "a patch that does not fit is refused and repaired",
     agents: BOTH,
-    run,
+    run: probe_unfitting_patch_repair,
 };
 
-fn diff(old: &str, new: &str) -> String {
+fn build_git_apply_script(old: &str, new: &str) -> String {
     format!(
         "git apply <<'EOF'\n--- a/a.txt\n+++ b/a.txt\n@@ -1,3 +1,3 @@\n one\n-{old}\n+{new}\n three\nEOF"
     )
 }
 
-fn edit(old: &str, new: &str) -> Vec<ScriptedModelAction> {
+fn scripted_line_replacement(old: &str, new: &str) -> Vec<ScriptedModelAction> {
     vec![ScriptedModelAction::Replace {
         path: "a.txt".to_owned(),
         old: old.to_owned(),
@@ -31,33 +34,39 @@ fn edit(old: &str, new: &str) -> Vec<ScriptedModelAction> {
     }]
 }
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let has_tool = stage.agent.name() == "codex";
+fn probe_unfitting_patch_repair(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    let has_tool = stage.agent.agent_name() == "codex";
     let mut script = vec![
-        ScriptedModelAction::scripted_shell_response(&diff("tow", "TWO")),
-        ScriptedModelAction::scripted_shell_response(&diff("two", "TWO")),
+        ScriptedModelAction::scripted_shell_response(&build_git_apply_script("tow", "TWO")),
+        ScriptedModelAction::scripted_shell_response(&build_git_apply_script("two", "TWO")),
     ];
     if has_tool {
-        script.extend([edit("there", "THREE"), edit("three", "THREE")]);
+        script.extend([
+            scripted_line_replacement("there", "THREE"),
+            scripted_line_replacement("three", "THREE"),
+        ]);
     }
     script.push(ScriptedModelAction::scripted_text_response("Done."));
     let asked = script.len();
-    let world = stage.world(Setup {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("a.txt", "one\ntwo\nthree\n")],
-        config: verifier(if has_tool {
+        config: tests_verifier_config_text(if has_tool {
             "grep -q TWO a.txt && grep -q THREE a.txt"
         } else {
             "grep -q TWO a.txt"
         }),
-        hooks: &[Hooks::User],
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(script),
     })?;
-    let ran = world.headless("Make two TWO.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Make two TWO.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     {
         let seen = world.model.model_request_log();
-        report.equal(
+        report.report_whether_as_expected(
             "the model was asked as often as scripted",
             &seen.requests.len(),
             &asked,
@@ -68,14 +77,14 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
                 .map(|one| one.new_text.clone())
                 .unwrap_or_default()
         };
-        holds(
+        report_whether_text_contains(
             report,
             "the refusal shows the file's line beside the patch's",
             &fresh(1),
             "2| two\n      >| tow",
         );
         if has_tool {
-            holds(
+            report_whether_text_contains(
                 report,
                 "the same for the patch tool",
                 &fresh(3),
@@ -83,6 +92,6 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             );
         }
     }
-    let task = one_task(report, &world, "task_complete")?;
-    replays(report, &world, &task)
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    check_replay(report, &world, &task)
 }

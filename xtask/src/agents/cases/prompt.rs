@@ -9,64 +9,72 @@ use std::time::Duration;
 use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 use serde_json::Value;
 
-use super::{BOTH, Case, holds, line_with, one_task, replays, verifier};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::screen::Screen;
-use crate::agents::world::{Ran, Setup, Stage, World, ending};
+use super::{
+    AgentCase, BOTH, check_replay, check_single_task_ended_as, line_containing_text,
+    report_whether_text_contains, tests_verifier_config_text,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::screen::AgentTmuxSession;
+use crate::agents::world::{
+    CaseEnvironment, CaseFixture, ProbeCaseSetup, ProgramResult, ending_text_from_task_json,
+};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "prompt",
     about: "a rule asks a person: parked and approved, or asked in the terminal UI",
     agents: BOTH,
-    run,
+    run: probe_approval_case,
 };
 
 const RULES: &str = "prefix_rule(\n    pattern = [\"echo\", \"PROMPTED\"],\n    decision = \"prompt\",\n    justification = \"ASK: a person says when\",\n)\n";
 const REASON: &str = "ASK: a person says when";
 const COMMAND: &str = "echo PROMPTED > asked.txt";
-const PATIENCE: Duration = Duration::from_secs(90);
+const SCREEN_LIMIT: Duration = Duration::from_secs(90);
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    parked(stage, report)?;
-    match stage.agent.name() {
+fn probe_approval_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    probe_parked_approval(stage, report)?;
+    match stage.agent.agent_name() {
         "claude-code" => {
-            asked(stage, report)?;
-            declined(stage, report)
+            probe_approved_prompt(stage, report)?;
+            probe_declined_prompt(stage, report)
         }
-        _ => parked_in_sight(stage, report),
+        _ => probe_parked_approval_in_terminal(stage, report),
     }
 }
 
-fn world<'a>(
-    stage: &'a Stage<'a>,
+fn approval_prompt_probe_fixture<'a>(
+    stage: &'a CaseEnvironment<'a>,
     name: &'a str,
-    hooks: &'a [Hooks],
+    hooks: &'a [HooksToInstall],
     script: ModelScript,
-) -> Result<World<'a>> {
-    stage.world(Setup {
+) -> Result<CaseFixture<'a>> {
+    stage.create_probe_fixture(ProbeCaseSetup {
         name,
         files: &[("rules/ask.rules", RULES)],
         config: format!(
             "[policy]\nrules = [\"rules/*.rules\"]\n\n{}",
-            verifier("test -f asked.txt")
+            tests_verifier_config_text("test -f asked.txt")
         ),
         hooks,
         script,
     })
 }
 
-fn session(ran: &Ran) -> Result<(String, String)> {
+fn session_and_ending_from_output(ran: &ProgramResult) -> Result<(String, String)> {
     let last = ran.stdout.lines().next_back().unwrap_or_default();
     let said: Value = serde_json::from_str(last)
         .map_err(|error| Error::other(format!("run --json: {error}: {ran:?}")))?;
     let session = said.get("session").and_then(Value::as_str);
-    Ok((session.unwrap_or_default().to_owned(), ending(&said)))
+    Ok((
+        session.unwrap_or_default().to_owned(),
+        ending_text_from_task_json(&said),
+    ))
 }
 
 /// What waits, by its id.
-fn waiting(world: &World<'_>) -> Result<Vec<String>> {
-    let listed = world.checkrein(&["approvals", "--json"])?;
+fn waiting_approval_ids(world: &CaseFixture<'_>) -> Result<Vec<String>> {
+    let listed = world.run_checkrein(&["approvals", "--json"])?;
     let said: Value = serde_json::from_str(&listed.stdout).map_err(Error::other)?;
     let rows = said.get("approvals").and_then(Value::as_array);
     let asked = rows.into_iter().flatten().filter(|row| {
@@ -78,9 +86,9 @@ fn waiting(world: &World<'_>) -> Result<Vec<String>> {
         .collect())
 }
 
-fn parked(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- nobody attends");
-    let world = world(
+fn probe_parked_approval(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    report.print_case_note("-- nobody attends");
+    let world = approval_prompt_probe_fixture(
         stage,
         "parked",
         &[],
@@ -92,113 +100,129 @@ fn parked(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Done."),
         ]),
     )?;
-    let ran = world.run_agent(&["--json", "Do what has to be asked about."])?;
-    report.equal("run ends with status 17", &ran.status, &Some(17));
-    let (session, ended) = session(&ran)?;
-    report.equal(
+    let ran = world.run_under_checkrein(&["--json", "Do what has to be asked about."])?;
+    report.report_whether_as_expected("run ends with status 17", &ran.status, &Some(17));
+    let (session, ended) = session_and_ending_from_output(&ran)?;
+    report.report_whether_as_expected(
         "it waits for a person",
         &ended,
         &"awaiting_human parked".to_owned(),
     );
-    report.equal("it did not run", &world.has("asked.txt"), &false);
+    report.report_whether_as_expected("it did not run", &world.has_repo_file("asked.txt"), &false);
     let told = {
         let seen = world.model.model_request_log();
         seen.requests.get(2).map(|asked| asked.new_text.clone())
     };
     let told = told.unwrap_or_default();
-    holds(report, "the model is told why", &told, REASON);
-    let ids = waiting(&world)?;
-    report.equal("one question waits", &ids.len(), &1);
+    report_whether_text_contains(report, "the model is told why", &told, REASON);
+    let ids = waiting_approval_ids(&world)?;
+    report.report_whether_as_expected("one question waits", &ids.len(), &1);
     let id = ids.into_iter().next().unwrap_or_default();
-    holds(
+    report_whether_text_contains(
         report,
         "and how to have it answered",
         &told,
         &format!("checkrein approve {id}"),
     );
 
-    let refused = world.checkrein(&["approve", &id, "--reason", "x"])?;
-    report.equal(
+    let refused = world.run_checkrein(&["approve", &id, "--reason", "x"])?;
+    report.report_whether_as_expected(
         "without a terminal nobody approves",
         &refused.status,
         &Some(4),
     );
-    approve(report, &world, &id)?;
+    probe_approve_in_terminal(report, &world, &id)?;
 
     let head: String = session.chars().take(13).collect();
-    let ran = world.run_agent(&["--json", "--resume", &head, "It is approved; go on."])?;
-    let (_, ended) = self::session(&ran)?;
-    report.check(
+    let ran =
+        world.run_under_checkrein(&["--json", "--resume", &head, "It is approved; go on."])?;
+    let (_, ended) = self::session_and_ending_from_output(&ran)?;
+    report.report_probe_condition(
         "taken up again, the same call goes through",
         ran.status == Some(0) && ended == "task_complete",
         &format!("{:?} {ended}", ran.status),
     );
-    report.equal("it ran", &world.has("asked.txt"), &true);
-    report.equal("nothing waits any more", &waiting(&world)?.len(), &0);
-    if let Some(task) = world.tasks()?.last() {
-        replays(report, &world, task)?;
+    report.report_whether_as_expected("it ran", &world.has_repo_file("asked.txt"), &true);
+    report.report_whether_as_expected(
+        "nothing waits any more",
+        &waiting_approval_ids(&world)?.len(),
+        &0,
+    );
+    if let Some(task) = world.list_recorded_probe_tasks()?.last() {
+        check_replay(report, &world, task)?;
     }
     Ok(())
 }
 
 /// A person at a terminal of their own.
-fn approve(report: &mut Report, world: &World<'_>, id: &str) -> Result<()> {
+fn probe_approve_in_terminal(
+    report: &mut ProbeCaseReport,
+    world: &CaseFixture<'_>,
+    id: &str,
+) -> Result<()> {
     let words: Vec<OsString> = vec![
         world.stage.programs.checkrein.clone().into(),
         "approve".into(),
         id.into(),
     ];
-    let screen = Screen::start(world, "approve", &words)?;
-    let (shown, text) = screen.wait_for("Approve exactly this?", PATIENCE);
-    report.check(
+    let screen = AgentTmuxSession::start_program_in_tmux(world, "approve", &words)?;
+    let (shown, text) = screen.wait_for_text("Approve exactly this?", SCREEN_LIMIT);
+    report.report_probe_condition(
         "a person sees what it is",
         shown && text.contains(COMMAND),
         text.trim(),
     );
     screen.type_line("y")?;
-    screen.wait_for("in a few words", PATIENCE);
+    screen.wait_for_text("in a few words", SCREEN_LIMIT);
     screen.type_line("it was planned")?;
-    let (approved, text) = screen.wait_for("exactly this call may be made once", PATIENCE);
-    report.check("and approves it", approved, text.trim());
+    let (approved, text) = screen.wait_for_text("exactly this call may be made once", SCREEN_LIMIT);
+    report.report_probe_condition("and approves it", approved, text.trim());
     Ok(())
 }
 
-fn asked(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- somebody attends");
-    let world = world(
+fn probe_approved_prompt(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    report.print_case_note("-- somebody attends");
+    let world = approval_prompt_probe_fixture(
         stage,
         "asked",
-        &[Hooks::User],
+        &[HooksToInstall::User],
         model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response(COMMAND),
             ScriptedModelAction::scripted_text_response("Done."),
         ]),
     )?;
-    let screen = Screen::agent(&world, "Do what has to be asked about.")?;
-    let (shown, text) = screen.wait_for(REASON, PATIENCE);
+    let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
+    let (shown, text) = screen.wait_for_text(REASON, SCREEN_LIMIT);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
-    report.check(
+    report.report_probe_condition(
         "the agent's own question shows the reason",
         shown,
         text.trim(),
     );
-    report.equal("it has not run", &world.has("asked.txt"), &false);
-    report.equal("nothing is parked", &waiting(&world)?.len(), &0);
+    report.report_whether_as_expected("it has not run", &world.has_repo_file("asked.txt"), &false);
+    report.report_whether_as_expected(
+        "nothing is parked",
+        &waiting_approval_ids(&world)?.len(),
+        &0,
+    );
     // Its first choice is yes.
     screen.type_line("")?;
-    let (done, text) = screen.wait_for("Done.", PATIENCE);
-    report.check("answered there, the work goes on", done, text.trim());
-    report.equal("it ran", &world.has("asked.txt"), &true);
-    stopped(&world)?;
+    let (done, text) = screen.wait_for_text("Done.", SCREEN_LIMIT);
+    report.report_probe_condition("answered there, the work goes on", done, text.trim());
+    report.report_whether_as_expected("it ran", &world.has_repo_file("asked.txt"), &true);
+    wait_until_agent_stop_answered(&world)?;
     drop(screen);
-    let task = one_task(report, &world, "task_complete")?;
-    replays(report, &world, &task)
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    check_replay(report, &world, &task)
 }
 
 /// The agent's last line is on the screen a moment before its stop is answered.
-fn stopped(world: &World<'_>) -> Result<()> {
-    let until = std::time::Instant::now() + PATIENCE;
-    while world.tasks()?.iter().any(|task| ending(task) == "open")
+fn wait_until_agent_stop_answered(world: &CaseFixture<'_>) -> Result<()> {
+    let until = std::time::Instant::now() + SCREEN_LIMIT;
+    while world
+        .list_recorded_probe_tasks()?
+        .iter()
+        .any(|task| ending_text_from_task_json(task) == "open")
         && std::time::Instant::now() < until
     {
         std::thread::sleep(Duration::from_millis(200));
@@ -206,33 +230,36 @@ fn stopped(world: &World<'_>) -> Result<()> {
     Ok(())
 }
 
-fn declined(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- somebody attends and says no");
-    let world = world(
+fn probe_declined_prompt(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    report.print_case_note("-- somebody attends and says no");
+    let world = approval_prompt_probe_fixture(
         stage,
         "declined",
-        &[Hooks::User],
+        &[HooksToInstall::User],
         model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response(COMMAND),
             ScriptedModelAction::scripted_text_response("Done."),
         ]),
     )?;
-    let screen = Screen::agent(&world, "Do what has to be asked about.")?;
-    let (shown, text) = screen.wait_for(REASON, PATIENCE);
-    report.check("the agent's own question is there", shown, text.trim());
-    screen.press("Escape")?;
-    let (done, text) = screen.wait_for("Interrupted", PATIENCE);
-    report.check("no is no", done, text.trim());
-    report.equal("it did not run", &world.has("asked.txt"), &false);
+    let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
+    let (shown, text) = screen.wait_for_text(REASON, SCREEN_LIMIT);
+    report.report_probe_condition("the agent's own question is there", shown, text.trim());
+    screen.press_key("Escape")?;
+    let (done, text) = screen.wait_for_text("Interrupted", SCREEN_LIMIT);
+    report.report_probe_condition("no is no", done, text.trim());
+    report.report_whether_as_expected("it did not run", &world.has_repo_file("asked.txt"), &false);
     Ok(())
 }
 
-fn parked_in_sight(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- somebody attends, and the agent cannot ask them");
-    let world = world(
+fn probe_parked_approval_in_terminal(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    report.print_case_note("-- somebody attends, and the agent cannot ask them");
+    let world = approval_prompt_probe_fixture(
         stage,
         "in-sight",
-        &[Hooks::User],
+        &[HooksToInstall::User],
         model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response(COMMAND),
             ScriptedModelAction::scripted_text_response("It waits for a person."),
@@ -240,37 +267,41 @@ fn parked_in_sight(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Done."),
         ]),
     )?;
-    let screen = Screen::agent(&world, "Do what has to be asked about.")?;
-    let (shown, text) = screen.wait_for("checkrein: awaiting_human", PATIENCE);
+    let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Do what has to be asked about.")?;
+    let (shown, text) = screen.wait_for_text("checkrein: awaiting_human", SCREEN_LIMIT);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
-    report.check(
+    report.report_probe_condition(
         "the screen shows the ending",
         shown,
-        &line_with(&text, "awaiting_human"),
+        &line_containing_text(&text, "awaiting_human"),
     );
-    report.equal("it did not run", &world.has("asked.txt"), &false);
-    let ids = waiting(&world)?;
-    report.equal("one question waits", &ids.len(), &1);
+    report.report_whether_as_expected("it did not run", &world.has_repo_file("asked.txt"), &false);
+    let ids = waiting_approval_ids(&world)?;
+    report.report_whether_as_expected("one question waits", &ids.len(), &1);
     let id = ids.into_iter().next().unwrap_or_default();
-    holds(
+    report_whether_text_contains(
         report,
         "the screen names it",
         &text,
         &format!("checkrein approve {id}"),
     );
-    approve(report, &world, &id)?;
+    probe_approve_in_terminal(report, &world, &id)?;
     // Typed in one go with its Enter it would be taken for a paste.
     const GO_ON: &str = "It is approved; go on.";
-    screen.press(GO_ON)?;
-    screen.wait_for(GO_ON, PATIENCE);
-    screen.press("Enter")?;
-    let (done, text) = screen.wait_for("Done.", PATIENCE);
-    report.check("the same session goes on", done, text.trim());
-    report.equal("it ran", &world.has("asked.txt"), &true);
-    stopped(&world)?;
+    screen.press_key(GO_ON)?;
+    screen.wait_for_text(GO_ON, SCREEN_LIMIT);
+    screen.press_key("Enter")?;
+    let (done, text) = screen.wait_for_text("Done.", SCREEN_LIMIT);
+    report.report_probe_condition("the same session goes on", done, text.trim());
+    report.report_whether_as_expected("it ran", &world.has_repo_file("asked.txt"), &true);
+    wait_until_agent_stop_answered(&world)?;
     drop(screen);
-    let endings: Vec<String> = world.tasks()?.iter().map(ending).collect();
-    report.equal(
+    let endings: Vec<String> = world
+        .list_recorded_probe_tasks()?
+        .iter()
+        .map(ending_text_from_task_json)
+        .collect();
+    report.report_whether_as_expected(
         "a task for each prompt, the second complete",
         &endings,
         &vec![
@@ -278,8 +309,8 @@ fn parked_in_sight(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             "task_complete".to_owned(),
         ],
     );
-    if let Some(task) = world.tasks()?.last() {
-        replays(report, &world, task)?;
+    if let Some(task) = world.list_recorded_probe_tasks()?.last() {
+        check_replay(report, &world, task)?;
     }
     Ok(())
 }

@@ -4,16 +4,19 @@ use std::io::Result;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, counted, ended_well, one_task, replays};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, number};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, check_single_task_ended_as,
+    counting_verifier,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "question",
     about: "ten read-only calls, nothing changed",
     agents: BOTH,
-    run,
+    run: probe_read_only_question,
 };
 
 const READING: [&str; 10] = [
@@ -29,7 +32,10 @@ const READING: [&str; 10] = [
     "git log --oneline",
 ];
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+fn probe_read_only_question(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
     let mut script: Vec<Vec<ScriptedModelAction>> = READING
         .iter()
         .map(|command| ScriptedModelAction::scripted_shell_response(command))
@@ -37,27 +43,31 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     script.push(ScriptedModelAction::scripted_text_response(
         "The README speaks of a fox.",
     ));
-    let world = stage.world(Setup {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a fox\nand a line\n")],
-        config: counted(&stage.beside("main", "runs.txt"), "false"),
-        hooks: &[Hooks::User],
+        config: counting_verifier(&stage.path_beside_probe_repo("main", "runs.txt"), "false"),
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(script),
     })?;
-    let ran = world.headless("What does the README speak of?")?;
-    ended_well(report, &world, &ran);
-    report.equal(
+    let ran = world.run_agent_headless("What does the README speak of?")?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    report.report_whether_as_expected(
         "the model was asked as often as scripted",
         &world.model.model_request_log().requests.len(),
         &11,
     );
-    report.equal("the verifier never ran", &world.lines("runs.txt"), &0);
-    let task = one_task(report, &world, "unverified no_change")?;
-    report.equal(
+    report.report_whether_as_expected(
+        "the verifier never ran",
+        &world.file_line_count("runs.txt"),
+        &0,
+    );
+    let task = check_single_task_ended_as(report, &world, "unverified no_change")?;
+    report.report_whether_as_expected(
         "ten calls were counted",
-        &number(&task, "tool_calls"),
+        &task_number_field(&task, "tool_calls"),
         &Some(10),
     );
-    report.equal("one stop", &number(&task, "stops"), &Some(1));
-    replays(report, &world, &task)
+    report.report_whether_as_expected("one stop", &task_number_field(&task, "stops"), &Some(1));
+    check_replay(report, &world, &task)
 }

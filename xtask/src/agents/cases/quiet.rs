@@ -6,23 +6,25 @@ use std::time::Duration;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{CLAUDE_CODE, Case, counted, one_task};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::screen::Screen;
-use crate::agents::world::{Setup, Stage, World, ending};
+use super::{AgentCase, CLAUDE_CODE, check_single_task_ended_as, counting_verifier};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::screen::AgentTmuxSession;
+use crate::agents::world::{
+    CaseEnvironment, CaseFixture, ProbeCaseSetup, ending_text_from_task_json,
+};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "quiet",
     about: "five plain questions, a false done and an honest one, as the terminal shows them",
     agents: CLAUDE_CODE,
-    run,
+    run: probe_what_terminal_shows,
 };
 
-const PATIENCE: Duration = Duration::from_secs(60);
+const SCREEN_LIMIT: Duration = Duration::from_secs(60);
 
 /// What only our texts say. The name alone may be part of a path.
-const OURS: &[&str] = &["checkrein:", "unverified", "no_change", "task_complete"];
+const OWN_WORDS: &[&str] = &["checkrein:", "unverified", "no_change", "task_complete"];
 
 /// Question, answer.
 const QUESTIONS: [(&str, &str); 5] = [
@@ -39,20 +41,26 @@ const QUESTIONS: [(&str, &str); 5] = [
     ("Thanks. What would you do next?", "I would write a test."),
 ];
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    questions(stage, report)?;
-    claims(stage, report, "", "silent")?;
-    claims(stage, report, "[ui]\nverified = \"line\"\n", "one-line")
+fn probe_what_terminal_shows(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    probe_plain_questions(stage, report)?;
+    run_false_then_true_claim(stage, report, "", "silent")?;
+    run_false_then_true_claim(stage, report, "[ui]\nverified = \"line\"\n", "one-line")
 }
 
-fn questions(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- five plain questions in one session");
+fn probe_plain_questions(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    report.print_case_note("-- five plain questions in one session");
     let say = |at: usize| QUESTIONS.get(at).map_or("", |(_, answer)| answer);
-    let world = stage.world(Setup {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "questions",
         files: &[("README.md", "a quick fox\nand a line\n")],
-        config: counted(&stage.beside("questions", "runs.txt"), "false"),
-        hooks: &[Hooks::User],
+        config: counting_verifier(
+            &stage.path_beside_probe_repo("questions", "runs.txt"),
+            "false",
+        ),
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("cat README.md"),
             ScriptedModelAction::scripted_text_response(say(0)),
@@ -69,42 +77,54 @@ fn questions(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let mut text = String::new();
     for (number, (asked, answer)) in QUESTIONS.into_iter().enumerate() {
         match &screen {
-            None => screen = Some(Screen::agent(&world, asked)?),
-            Some(screen) => typed(screen, asked)?,
+            None => screen = Some(AgentTmuxSession::start_agent_in_tmux(&world, asked)?),
+            Some(screen) => type_prompt(screen, asked)?,
         }
         let Some(screen) = &screen else { continue };
-        let (shown, now) = screen.wait_for(answer, PATIENCE);
-        report.check(&format!("answered: {asked}"), shown, now.trim());
-        ended(&world, number + 1)?;
+        let (shown, now) = screen.wait_for_text(answer, SCREEN_LIMIT);
+        report.report_probe_condition(&format!("answered: {asked}"), shown, now.trim());
+        wait_for_recorded_task_endings(&world, number + 1)?;
         // What a hook says appears after the answer.
         std::thread::sleep(Duration::from_secs(1));
-        text = screen.wait_for(answer, Duration::ZERO).1;
+        text = screen.wait_for_text(answer, Duration::ZERO).1;
     }
     drop(screen);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
-    quiet(report, &text);
+    check_screen_silent(report, &text);
     // The agent's own words, wherever a hook did not end in silence.
-    report.equal("and no word of hooks", &text.contains("hook"), &false);
-    let tasks = world.tasks()?;
-    let endings: Vec<String> = tasks.iter().map(ending).collect();
-    report.equal(
+    report.report_whether_as_expected("and no word of hooks", &text.contains("hook"), &false);
+    let tasks = world.list_recorded_probe_tasks()?;
+    let endings: Vec<String> = tasks.iter().map(ending_text_from_task_json).collect();
+    report.report_whether_as_expected(
         "the store knows all five",
         &endings,
         &vec!["unverified no_change".to_owned(); QUESTIONS.len()],
     );
-    report.equal("the verifier never ran", &world.lines("runs.txt"), &0);
+    report.report_whether_as_expected(
+        "the verifier never ran",
+        &world.file_line_count("runs.txt"),
+        &0,
+    );
     Ok(())
 }
 
 /// A claim that is false, sent back, and then true.
-fn claims(stage: &Stage<'_>, report: &mut Report, ui: &str, name: &str) -> Result<()> {
-    report.note(&format!("-- a false done, then an honest one: {name}"));
-    let runs = stage.beside(name, "runs.txt");
-    let world = stage.world(Setup {
+fn run_false_then_true_claim(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+    ui: &str,
+    name: &str,
+) -> Result<()> {
+    report.print_case_note(&format!("-- a false done, then an honest one: {name}"));
+    let runs = stage.path_beside_probe_repo(name, "runs.txt");
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name,
         files: &[("README.md", "a quick fox\n")],
-        config: format!("{}\n{ui}", counted(&runs, "grep -q hare README.md")),
-        hooks: &[Hooks::User],
+        config: format!(
+            "{}\n{ui}",
+            counting_verifier(&runs, "grep -q hare README.md")
+        ),
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo tortoise >> README.md"),
             ScriptedModelAction::scripted_text_response("Now it speaks of a hare. All done."),
@@ -112,37 +132,43 @@ fn claims(stage: &Stage<'_>, report: &mut Report, ui: &str, name: &str) -> Resul
             ScriptedModelAction::scripted_text_response("It really does now."),
         ]),
     })?;
-    let screen = Screen::agent(&world, "Make the README speak of a hare.")?;
-    let (back, text) = screen.wait_for("not done yet", PATIENCE);
-    report.check("the false claim is seen to be sent back", back, text.trim());
-    let (shown, text) = screen.wait_for("It really does now.", PATIENCE);
-    report.check("the honest one is there", shown, text.trim());
-    ended(&world, 1)?;
+    let screen = AgentTmuxSession::start_agent_in_tmux(&world, "Make the README speak of a hare.")?;
+    let (back, text) = screen.wait_for_text("not done yet", SCREEN_LIMIT);
+    report.report_probe_condition("the false claim is seen to be sent back", back, text.trim());
+    let (shown, text) = screen.wait_for_text("It really does now.", SCREEN_LIMIT);
+    report.report_probe_condition("the honest one is there", shown, text.trim());
+    wait_for_recorded_task_endings(&world, 1)?;
     std::thread::sleep(Duration::from_secs(1));
-    let text = screen.wait_for("It really does now.", Duration::ZERO).1;
+    let text = screen
+        .wait_for_text("It really does now.", Duration::ZERO)
+        .1;
     drop(screen);
     std::fs::write(world.folder.join("screen.txt"), &text)?;
     let after = text
         .rsplit_once("It really does now.")
         .map_or("", |(_, after)| after);
     if ui.is_empty() {
-        quiet(report, after);
+        check_screen_silent(report, after);
     } else {
         let line = after.lines().find(|line| line.contains("checkrein:"));
-        report.check("one line says that it is verified", line.is_some(), after);
-        report.equal("and only one", &after.matches("checkrein:").count(), &1);
+        report.report_probe_condition("one line says that it is verified", line.is_some(), after);
+        report.report_whether_as_expected("and only one", &after.matches("checkrein:").count(), &1);
     }
-    one_task(report, &world, "task_complete")?;
-    report.equal("the verifier ran twice", &world.lines("runs.txt"), &2);
+    check_single_task_ended_as(report, &world, "task_complete")?;
+    report.report_whether_as_expected(
+        "the verifier ran twice",
+        &world.file_line_count("runs.txt"),
+        &2,
+    );
     Ok(())
 }
 
-fn quiet(report: &mut Report, text: &str) {
+fn check_screen_silent(report: &mut ProbeCaseReport, text: &str) {
     let said: Vec<&str> = text
         .lines()
-        .filter(|line| OURS.iter().any(|ours| line.contains(ours)))
+        .filter(|line| OWN_WORDS.iter().any(|ours| line.contains(ours)))
         .collect();
-    report.check(
+    report.report_probe_condition(
         "nothing of ours is on the screen",
         said.is_empty(),
         &said.join("\n"),
@@ -150,18 +176,22 @@ fn quiet(report: &mut Report, text: &str) {
 }
 
 /// Typed in one go with its Enter it would be taken for a paste.
-fn typed(screen: &Screen, text: &str) -> Result<()> {
-    screen.press(text)?;
-    screen.wait_for(text, PATIENCE);
-    screen.press("Enter")
+fn type_prompt(screen: &AgentTmuxSession, text: &str) -> Result<()> {
+    screen.press_key(text)?;
+    screen.wait_for_text(text, SCREEN_LIMIT);
+    screen.press_key("Enter")
 }
 
 /// The answer is on the screen a moment before its stop is answered.
-fn ended(world: &World<'_>, tasks: usize) -> Result<()> {
-    let until = std::time::Instant::now() + PATIENCE;
+fn wait_for_recorded_task_endings(world: &CaseFixture<'_>, tasks: usize) -> Result<()> {
+    let until = std::time::Instant::now() + SCREEN_LIMIT;
     while std::time::Instant::now() < until {
-        let all = world.tasks()?;
-        if all.len() == tasks && all.iter().all(|task| ending(task) != "open") {
+        let all = world.list_recorded_probe_tasks()?;
+        if all.len() == tasks
+            && all
+                .iter()
+                .all(|task| ending_text_from_task_json(task) != "open")
+        {
             break;
         }
         std::thread::sleep(Duration::from_millis(200));

@@ -7,23 +7,25 @@ use std::time::Duration;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{Case, ended_well, one_task, verifier};
-use crate::agents::report::Report;
-use crate::agents::screen::Screen;
-use crate::agents::world::{Setup, Stage};
+use super::{
+    AgentCase, check_agent_ended_cleanly, check_single_task_ended_as, tests_verifier_config_text,
+};
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::screen::AgentTmuxSession;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "review",
     about: "init asks for Codex's review, and Codex takes it",
     agents: &["codex"],
-    run,
+    run: run_hook_review_case,
 };
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let world = stage.world(Setup {
+fn run_hook_review_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
-        config: verifier("test -f verified.txt"),
+        config: tests_verifier_config_text("test -f verified.txt"),
         hooks: &[],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("echo one > one.txt"),
@@ -37,29 +39,33 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     let checkrein = stage.programs.checkrein.clone().into_os_string();
     let words = ["init", "--agent", "codex"].map(Into::into);
     let words: Vec<_> = std::iter::once(checkrein).chain(words).collect();
-    let screen = Screen::start(&world, "init", &words)?;
-    let (asked, text) = screen.wait_for("[y/N]", Duration::from_secs(30));
-    report.check("a person is asked", asked, text.trim_end());
+    let screen = AgentTmuxSession::start_program_in_tmux(&world, "init", &words)?;
+    let (asked, text) = screen.wait_for_text("[y/N]", Duration::from_secs(30));
+    report.report_probe_condition("a person is asked", asked, text.trim_end());
     screen.type_line("y")?;
-    let (written, text) = screen.wait_for("your review of these hooks", Duration::from_secs(30));
-    report.check("and the review is written", written, text.trim_end());
+    let (written, text) =
+        screen.wait_for_text("your review of these hooks", Duration::from_secs(30));
+    report.report_probe_condition("and the review is written", written, text.trim_end());
     drop(screen);
 
-    let ran =
-        world.run(Command::new(&stage.program).args(["exec", "--json", "Make it verified."]))?;
-    ended_well(report, &world, &ran);
-    one_task(report, &world, "task_complete")?;
-    report.equal(
+    let ran = world.run_probe_command(Command::new(&stage.program).args([
+        "exec",
+        "--json",
+        "Make it verified.",
+    ]))?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    check_single_task_ended_as(report, &world, "task_complete")?;
+    report.report_whether_as_expected(
         "the first stop was refused",
         &world.model.model_request_log().requests.len(),
         &4,
     );
-    world.checkrein(&["init", "--undo"])?;
-    report.equal(
+    world.run_checkrein(&["init", "--undo"])?;
+    report.report_whether_as_expected(
         "undo leaves its config as it was",
         &(std::fs::read(&config)? == before),
         &true,
     );
-    report.equal("and the repo", &world.has(".codex"), &false);
+    report.report_whether_as_expected("and the repo", &world.has_repo_file(".codex"), &false);
     Ok(())
 }

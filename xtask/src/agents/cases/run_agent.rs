@@ -6,38 +6,44 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
-use super::{BOTH, Case, counted, holds, replays};
-use crate::agents::report::Report;
-use crate::agents::world::{Ran, Setup, Stage, World, ending, number, put};
+use super::{AgentCase, BOTH, check_replay, counting_verifier, report_whether_text_contains};
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{
+    CaseEnvironment, CaseFixture, ProbeCaseSetup, ProgramResult, ending_text_from_task_json,
+    task_number_field, write_file,
+};
 use checkrein_scripted::{ModelScript, ScriptedModelAction, model_script_from_rounds};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "run-agent",
     about: "run --agent: complete, gave up, wall clock, early exit, silent hooks, resume, usage",
     agents: BOTH,
-    run,
+    run: probe_checkrein_run,
 };
 
 const TASK: &str = "Make it verified.";
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    complete(stage, report)?;
-    gave_up(stage, report)?;
-    wall_clock(stage, report)?;
-    early(stage, report)?;
-    late(stage, report)?;
-    silent(stage, report)?;
-    cannot_start(stage, report)
+fn probe_checkrein_run(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    probe_completed_run(stage, report)?;
+    probe_given_up_task(stage, report)?;
+    probe_wall_clock_cap(stage, report)?;
+    probe_agent_killed_midwork(stage, report)?;
+    probe_change_after_accepted_stop(stage, report)?;
+    probe_hooks_switched_off(stage, report)?;
+    probe_unstartable_agent(stage, report)
 }
 
-fn world<'a>(
-    stage: &'a Stage<'a>,
+fn wrapper_run_fixture<'a>(
+    stage: &'a CaseEnvironment<'a>,
     name: &'a str,
     caps: &str,
     script: ModelScript,
-) -> Result<World<'a>> {
-    let check = counted(&stage.beside(name, "runs.txt"), "test -f verified.txt");
-    stage.world(Setup {
+) -> Result<CaseFixture<'a>> {
+    let check = counting_verifier(
+        &stage.path_beside_probe_repo(name, "runs.txt"),
+        "test -f verified.txt",
+    );
+    stage.create_probe_fixture(ProbeCaseSetup {
         name,
         files: &[("README.md", "a repo\n")],
         config: format!("{caps}{check}"),
@@ -47,7 +53,7 @@ fn world<'a>(
 }
 
 /// What `run --json` said.
-fn document(ran: &Ran) -> Result<Value> {
+fn parse_checkrein_run_json(ran: &ProgramResult) -> Result<Value> {
     let last = ran.stdout.lines().next_back().unwrap_or_default();
     serde_json::from_str(last).map_err(|error| {
         Error::other(format!(
@@ -57,54 +63,66 @@ fn document(ran: &Ran) -> Result<Value> {
     })
 }
 
-fn ended(
-    report: &mut Report,
-    world: &World<'_>,
-    ran: &Ran,
+fn expect_run_ending(
+    report: &mut ProbeCaseReport,
+    world: &CaseFixture<'_>,
+    ran: &ProgramResult,
     code: i32,
     wanted: &str,
 ) -> Result<Value> {
-    let said = document(ran)?;
+    let said = parse_checkrein_run_json(ran)?;
     let trouble = format!("status {:?}\n{}\n{said}", ran.status, ran.stderr);
     let seen = if ran.status == Some(code) {
         format!("status {code}")
     } else {
         trouble
     };
-    report.check(
+    report.report_probe_condition(
         &format!("run ends with status {code}"),
         ran.status == Some(code),
         &seen,
     );
-    report.equal("run --json says why", &ending(&said), &wanted.to_owned());
-    let task = world.tasks()?.pop().unwrap_or_default();
-    report.equal("and so does sessions", &ending(&task), &wanted.to_owned());
-    replays(report, world, &task)?;
+    report.report_whether_as_expected(
+        "run --json says why",
+        &ending_text_from_task_json(&said),
+        &wanted.to_owned(),
+    );
+    let task = world.list_recorded_probe_tasks()?.pop().unwrap_or_default();
+    report.report_whether_as_expected(
+        "and so does sessions",
+        &ending_text_from_task_json(&task),
+        &wanted.to_owned(),
+    );
+    check_replay(report, world, &task)?;
     Ok(said)
 }
 
 /// Input and output tokens as scripted, every request counted once.
-fn usage(report: &mut Report, said: &Value, requests: std::ops::Range<usize>) {
+fn check_reported_token_usage(
+    report: &mut ProbeCaseReport,
+    said: &Value,
+    requests: std::ops::Range<usize>,
+) {
     let wanted: u64 = requests
         .clone()
         .map(checkrein_scripted::scripted_output_tokens)
         .sum();
     let usage = said.get("usage").cloned().unwrap_or_default();
-    report.equal(
+    report.report_whether_as_expected(
         "output tokens are the scripted ones",
-        &number(&usage, "output_tokens"),
+        &task_number_field(&usage, "output_tokens"),
         &Some(wanted),
     );
-    report.equal(
+    report.report_whether_as_expected(
         "input tokens are the scripted ones",
-        &number(&usage, "input_tokens"),
+        &task_number_field(&usage, "input_tokens"),
         &Some(1000 * requests.len() as u64),
     );
 }
 
-fn complete(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- it is sent back once, and then done; then taken up again");
-    let world = world(
+fn probe_completed_run(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    report.print_case_note("-- it is sent back once, and then done; then taken up again");
+    let world = wrapper_run_fixture(
         stage,
         "complete",
         "",
@@ -117,23 +135,23 @@ fn complete(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Done again."),
         ]),
     )?;
-    let before = hook_settings(&world);
-    let ran = world.run_agent(&["--json", TASK])?;
-    let said = ended(report, &world, &ran, 0, "task_complete")?;
-    report.equal(
+    let before = hook_settings_files(&world);
+    let ran = world.run_under_checkrein(&["--json", TASK])?;
+    let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
+    report.report_whether_as_expected(
         "hooks fired",
         &said.get("hooks_fired"),
         &Some(&Value::Bool(true)),
     );
-    report.equal(
+    report.report_whether_as_expected(
         "the refusal was its hook's: one process did it all",
-        &number(&said, "attempts"),
+        &task_number_field(&said, "attempts"),
         &Some(1),
     );
-    usage(report, &said, 0..4);
-    report.equal(
+    check_reported_token_usage(report, &said, 0..4);
+    report.report_whether_as_expected(
         "no settings of the person were touched",
-        &hook_settings(&world),
+        &hook_settings_files(&world),
         &before,
     );
 
@@ -143,15 +161,19 @@ fn complete(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         .unwrap_or_default()
         .to_owned();
     let head: String = session.chars().take(8).collect();
-    let ran = world.run_agent(&["--json", "--resume", &head, "One more thing."])?;
-    let said = ended(report, &world, &ran, 0, "task_complete")?;
-    report.equal(
+    let ran = world.run_under_checkrein(&["--json", "--resume", &head, "One more thing."])?;
+    let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
+    report.report_whether_as_expected(
         "the same session",
         &said.get("session").and_then(Value::as_str),
         &Some(session.as_str()),
     );
-    report.equal("its second task", &number(&said, "task"), &Some(2));
-    usage(report, &said, 4..6);
+    report.report_whether_as_expected(
+        "its second task",
+        &task_number_field(&said, "task"),
+        &Some(2),
+    );
+    check_reported_token_usage(report, &said, 4..6);
     let asked = world
         .model
         .model_request_log()
@@ -159,7 +181,7 @@ fn complete(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         .last()
         .cloned()
         .unwrap_or_default();
-    holds(
+    report_whether_text_contains(
         report,
         "the model still knows the conversation",
         &asked.full_text,
@@ -168,9 +190,9 @@ fn complete(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn gave_up(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- it never does what it says");
-    let world = world(
+fn probe_given_up_task(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    report.print_case_note("-- it never does what it says");
+    let world = wrapper_run_fixture(
         stage,
         "gave-up",
         "",
@@ -179,18 +201,21 @@ fn gave_up(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Everything is done."),
         ]),
     )?;
-    let ran = world.run_agent(&["--json", TASK])?;
-    let said = ended(report, &world, &ran, 11, "gave_up same_failures")?;
+    let ran = world.run_under_checkrein(&["--json", TASK])?;
+    let said = expect_run_ending(report, &world, &ran, 11, "gave_up same_failures")?;
     let asked = world.model.model_request_log().requests.len();
-    report.equal("one change, three claims", &asked, &4);
-    usage(report, &said, 0..4);
+    report.report_whether_as_expected("one change, three claims", &asked, &4);
+    check_reported_token_usage(report, &said, 0..4);
     Ok(())
 }
 
 /// Somebody takes the work away between the accepted stop and the end of the agent's process.
-fn late(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- accepted, and changed before its process is gone");
-    let world = world(
+fn probe_change_after_accepted_stop(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    report.print_case_note("-- accepted, and changed before its process is gone");
+    let world = wrapper_run_fixture(
         stage,
         "late",
         "",
@@ -202,46 +227,46 @@ fn late(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         ]),
     )?;
     let mut neighbour = Command::new("sh");
-    world.clean(&mut neighbour);
+    world.isolate_environment(&mut neighbour);
     let program = world.stage.programs.checkrein.display();
     neighbour.arg("-c").arg(format!(
         "n=0; until '{program}' sessions --json | grep -q task_complete || [ $n -gt 3000 ]; do sleep 0.01; n=$((n + 1)); done; rm verified.txt"
     ));
     neighbour.stdout(Stdio::null()).stderr(Stdio::null());
     let mut neighbour = neighbour.spawn()?;
-    let ran = world.run_agent(&["--json", TASK])?;
+    let ran = world.run_under_checkrein(&["--json", TASK])?;
     neighbour.wait()?;
-    let said = ended(report, &world, &ran, 0, "task_complete")?;
-    report.check(
+    let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
+    report.report_probe_condition(
         "the work is there in the end",
-        world.has("verified.txt"),
+        world.has_repo_file("verified.txt"),
         &ran.stderr,
     );
-    report.equal(
+    report.report_whether_as_expected(
         "it was sent back by run itself",
-        &number(&said, "attempts"),
+        &task_number_field(&said, "attempts"),
         &Some(2),
     );
     Ok(())
 }
 
-fn wall_clock(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- it does not come back");
-    let pid = stage.beside("wall", "pid.txt");
+fn probe_wall_clock_cap(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    report.print_case_note("-- it does not come back");
+    let pid = stage.path_beside_probe_repo("wall", "pid.txt");
     let sleep = format!("echo $$ > '{}'; exec sleep 600", pid.display());
-    let world = world(
+    let world = wrapper_run_fixture(
         stage,
         "wall",
         "[caps]\nwall_clock = \"6s\"\n",
         model_script_from_rounds(vec![ScriptedModelAction::scripted_shell_response(&sleep)]),
     )?;
-    let ran = world.run_agent(&["--json", TASK])?;
-    let said = ended(report, &world, &ran, 12, "hard_cap wall_clock")?;
+    let ran = world.run_under_checkrein(&["--json", TASK])?;
+    let said = expect_run_ending(report, &world, &ran, 12, "hard_cap wall_clock")?;
     let text = std::fs::read_to_string(&pid)?;
     let alive = std::path::Path::new("/proc").join(text.trim()).exists();
-    report.check("its whole process tree is gone", !alive, text.trim());
+    report.report_probe_condition("its whole process tree is gone", !alive, text.trim());
     let told = said.get("usage").cloned().unwrap_or_default();
-    report.check(
+    report.report_probe_condition(
         "what it used is not known, and so said",
         told.is_null() || told.get("partial") == Some(&Value::Bool(true)),
         &told.to_string(),
@@ -249,9 +274,12 @@ fn wall_clock(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn early(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- its process dies in the middle of the work");
-    let world = world(
+fn probe_agent_killed_midwork(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    report.print_case_note("-- its process dies in the middle of the work");
+    let world = wrapper_run_fixture(
         stage,
         "early",
         "",
@@ -262,24 +290,31 @@ fn early(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Done after all."),
         ]),
     )?;
-    let ran = world.run_agent(&["--json", TASK])?;
-    let said = ended(report, &world, &ran, 0, "task_complete")?;
-    report.equal("started twice", &number(&said, "attempts"), &Some(2));
+    let ran = world.run_under_checkrein(&["--json", TASK])?;
+    let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
+    report.report_whether_as_expected(
+        "started twice",
+        &task_number_field(&said, "attempts"),
+        &Some(2),
+    );
     let asked = world.model.model_request_log().requests.clone();
     let third = asked.get(2).cloned().unwrap_or_default();
-    holds(
+    report_whether_text_contains(
         report,
         "the second process got our feedback",
         &third.full_text,
         "checkrein: not done yet",
     );
-    holds(report, "in the same conversation", &third.full_text, TASK);
+    report_whether_text_contains(report, "in the same conversation", &third.full_text, TASK);
     Ok(())
 }
 
-fn silent(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- the person's own settings switch hooks off");
-    let world = world(
+fn probe_hooks_switched_off(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    report.print_case_note("-- the person's own settings switch hooks off");
+    let world = wrapper_run_fixture(
         stage,
         "silent",
         "",
@@ -290,32 +325,35 @@ fn silent(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Done, I know."),
         ]),
     )?;
-    stage.agent.switch_hooks_off(&world)?;
-    let ran = world.run_agent(&["--json", TASK])?;
-    let said = ended(report, &world, &ran, 0, "task_complete")?;
-    report.equal(
+    stage.agent.disable_hooks_in_agent_settings(&world)?;
+    let ran = world.run_under_checkrein(&["--json", TASK])?;
+    let said = expect_run_ending(report, &world, &ran, 0, "task_complete")?;
+    report.report_whether_as_expected(
         "hooks never fired",
         &said.get("hooks_fired"),
         &Some(&Value::Bool(false)),
     );
-    holds(report, "which is said, loudly", &ran.stderr, "never fired");
-    report.equal(
+    report_whether_text_contains(report, "which is said, loudly", &ran.stderr, "never fired");
+    report.report_whether_as_expected(
         "run judged by itself and took the session up again",
-        &number(&said, "attempts"),
+        &task_number_field(&said, "attempts"),
         &Some(2),
     );
-    report.equal(
+    report.report_whether_as_expected(
         "the verifier ran once per claim",
-        &world.lines("runs.txt"),
+        &world.file_line_count("runs.txt"),
         &2,
     );
-    usage(report, &said, 0..4);
+    check_reported_token_usage(report, &said, 0..4);
     Ok(())
 }
 
-fn cannot_start(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- it fails before it has done anything");
-    let world = world(
+fn probe_unstartable_agent(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+) -> Result<()> {
+    report.print_case_note("-- it fails before it has done anything");
+    let world = wrapper_run_fixture(
         stage,
         "fails",
         "",
@@ -323,15 +361,15 @@ fn cannot_start(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             "never asked",
         )]),
     )?;
-    put(&world.repo.join("verified.txt"), "yes\n")?;
-    let ran = world.run_agent(&["--json", TASK, "--", "--no-such-flag"])?;
-    ended(report, &world, &ran, 1, "error agent")?;
-    holds(report, "with its own words", &ran.stderr, "no-such-flag");
+    write_file(&world.repo.join("verified.txt"), "yes\n")?;
+    let ran = world.run_under_checkrein(&["--json", TASK, "--", "--no-such-flag"])?;
+    expect_run_ending(report, &world, &ran, 1, "error agent")?;
+    report_whether_text_contains(report, "with its own words", &ran.stderr, "no-such-flag");
     Ok(())
 }
 
 /// Every settings file in which a hook could stand, as it is.
-fn hook_settings(world: &World<'_>) -> Vec<(std::path::PathBuf, Option<String>)> {
+fn hook_settings_files(world: &CaseFixture<'_>) -> Vec<(std::path::PathBuf, Option<String>)> {
     [
         world.home.join(".claude/settings.json"),
         world.repo.join(".claude/settings.json"),

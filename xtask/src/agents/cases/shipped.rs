@@ -7,16 +7,16 @@ use std::process::Command;
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::Value;
 
-use super::{BOTH, Case, ended_well, holds};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, World};
+use super::{AgentCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, CaseFixture, ProbeCaseSetup};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "shipped",
     about: "the shipped policy after init, and what of it holds without a config",
     agents: BOTH,
-    run,
+    run: probe_shipped_policy,
 };
 
 /// Lies in the home folder that is to be removed.
@@ -25,52 +25,56 @@ const CANARY: &str = "canary.txt";
 const DISK: &str = "mkfs.ext4 -F /dev/sdzz9";
 const PUSH: &str = "git push -f origin HEAD:refs/heads/main";
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    report.note("-- a freshly initialised repo");
-    let world = world(stage, "init", &[])?;
-    let init = world.checkrein(&["init", "--agent", stage.agent.name()])?;
-    report.check(
+fn probe_shipped_policy(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    report.print_case_note("-- a freshly initialised repo");
+    let world = shipped_policy_probe_fixture(stage, "init", &[])?;
+    let init = world.run_checkrein(&["init", "--agent", stage.agent.agent_name()])?;
+    report.report_probe_condition(
         "init ends well",
         init.status == Some(0),
         &format!("status {:?}\n{}{}", init.status, init.stdout, init.stderr),
     );
     let written = std::fs::read_to_string(world.repo.join("checkrein.toml"))?;
-    holds(
+    report_whether_text_contains(
         report,
         "init names the policy",
         &written,
         "rules = [\"builtin:default\"]",
     );
-    let ran = world.headless("Clean up and publish.")?;
-    ended_well(report, &world, &ran);
-    refused(report, &world);
-    report.equal("nothing was pushed", &is_pushed(&world)?, &false);
-    let ids = waiting(&world)?;
-    report.equal("one question waits for a person", &ids.len(), &1);
+    let ran = world.run_agent_headless("Clean up and publish.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    check_destruction_was_refused(report, &world);
+    report.report_whether_as_expected("nothing was pushed", &is_branch_pushed(&world)?, &false);
+    let ids = listed_approval_ids(&world)?;
+    report.report_whether_as_expected("one question waits for a person", &ids.len(), &1);
     let id = ids.first().map_or("no id", String::as_str);
-    holds(
+    report_whether_text_contains(
         report,
         "the refused push names its id",
-        &told(&world, 3),
+        &text_told_to_scripted_model(&world, 3),
         id,
     );
 
-    report.note("-- no config at all");
-    let world = self::world(stage, "without", &[Hooks::User])?;
-    let ran = world.headless("Clean up and publish.")?;
-    ended_well(report, &world, &ran);
-    refused(report, &world);
-    report.equal("the push went through", &is_pushed(&world)?, &true);
-    report.equal("nothing waits", &waiting(&world)?.len(), &0);
+    report.print_case_note("-- no config at all");
+    let world = self::shipped_policy_probe_fixture(stage, "without", &[HooksToInstall::User])?;
+    let ran = world.run_agent_headless("Clean up and publish.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    check_destruction_was_refused(report, &world);
+    report.report_whether_as_expected("the push went through", &is_branch_pushed(&world)?, &true);
+    report.report_whether_as_expected("nothing waits", &listed_approval_ids(&world)?.len(), &0);
     Ok(())
 }
 
-fn world<'a>(stage: &'a Stage<'a>, name: &'a str, hooks: &'a [Hooks]) -> Result<World<'a>> {
+fn shipped_policy_probe_fixture<'a>(
+    stage: &'a CaseEnvironment<'a>,
+    name: &'a str,
+    hooks: &'a [HooksToInstall],
+) -> Result<CaseFixture<'a>> {
     // Should it ever run, then only where the home is this world's own.
-    let folder = stage.beside(name, "home");
+    let folder = stage.path_beside_probe_repo(name, "home");
     let home = folder.display();
     let remove = format!("case ~ in '{home}') rm -rf ~ ;; esac");
-    let world = stage.world(Setup {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name,
         files: &[("README.md", "a repo\n")],
         config: String::new(),
@@ -89,7 +93,7 @@ fn world<'a>(stage: &'a Stage<'a>, name: &'a str, hooks: &'a [Hooks]) -> Result<
         &["init", "--quiet", "--bare", &remote][..],
         &["remote", "add", "origin", &remote],
     ] {
-        let done = world.run(Command::new("git").args(arguments))?;
+        let done = world.run_probe_command(Command::new("git").args(arguments))?;
         if done.status != Some(0) {
             return Err(Error::other(format!("git {arguments:?}: {}", done.stderr)));
         }
@@ -98,22 +102,22 @@ fn world<'a>(stage: &'a Stage<'a>, name: &'a str, hooks: &'a [Hooks]) -> Result<
 }
 
 /// What the model was told after so many of its calls.
-fn told(world: &World<'_>, at: usize) -> String {
+fn text_told_to_scripted_model(world: &CaseFixture<'_>, at: usize) -> String {
     let seen = world.model.model_request_log();
     let asked = seen.requests.get(at).map(|asked| asked.new_text.clone());
     asked.unwrap_or_default()
 }
 
-fn refused(report: &mut Report, world: &World<'_>) {
+fn check_destruction_was_refused(report: &mut ProbeCaseReport, world: &CaseFixture<'_>) {
     let canary = world.home.join(CANARY).exists();
-    report.equal("the home folder is still there", &canary, &true);
+    report.report_whether_as_expected("the home folder is still there", &canary, &true);
     for (at, what, why) in [
         (1, "the removed home", "removes a home folder"),
         (2, "the new file system", "destroys what is on a disk"),
     ] {
-        let told = told(world, at);
-        holds(report, &format!("{what}: the reason"), &told, why);
-        holds(
+        let told = text_told_to_scripted_model(world, at);
+        report_whether_text_contains(report, &format!("{what}: the reason"), &told, why);
+        report_whether_text_contains(
             report,
             &format!("{what}: the rule"),
             &told,
@@ -122,14 +126,14 @@ fn refused(report: &mut Report, world: &World<'_>) {
     }
 }
 
-fn is_pushed(world: &World<'_>) -> Result<bool> {
+fn is_branch_pushed(world: &CaseFixture<'_>) -> Result<bool> {
     let remote = world.folder.join("remote.git");
-    let listed = world.run(Command::new("git").arg("ls-remote").arg(remote))?;
+    let listed = world.run_probe_command(Command::new("git").arg("ls-remote").arg(remote))?;
     Ok(listed.stdout.contains("refs/heads/main"))
 }
 
-fn waiting(world: &World<'_>) -> Result<Vec<String>> {
-    let listed = world.checkrein(&["approvals", "--json"])?;
+fn listed_approval_ids(world: &CaseFixture<'_>) -> Result<Vec<String>> {
+    let listed = world.run_checkrein(&["approvals", "--json"])?;
     let said: Value = serde_json::from_str(&listed.stdout).map_err(Error::other)?;
     let rows = said.get("approvals").and_then(Value::as_array);
     let ids = rows.into_iter().flatten();

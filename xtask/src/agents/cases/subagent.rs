@@ -7,90 +7,103 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use checkrein_scripted::{ModelScript, ScriptedModelAction};
 
 use super::{
-    CLAUDE_CODE, Case, JUSTIFICATION, RULES, counted, ended_well, holds, one_task, replays,
-    tokens_add_up,
+    AgentCase, CLAUDE_CODE, JUSTIFICATION, RULES, check_agent_ended_cleanly,
+    check_recorded_token_counts, check_replay, check_single_task_ended_as, counting_verifier,
+    report_whether_text_contains,
 };
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, number};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, task_number_field};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "subagent",
     about: "the Agent tool",
     agents: CLAUDE_CODE,
-    run,
+    run: run_subagent_case,
 };
 
 /// By this the model knows that it is asked as the sub-agent.
-const ERRAND: &str = "ERRAND: try the marker, then write sub.txt.";
+const SUBAGENT_TASK: &str = "ERRAND: try the marker, then write sub.txt.";
 /// No count of runs was taken.
 const UNKNOWN: usize = usize::MAX;
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let runs = stage.beside("main", "runs.txt");
+fn run_subagent_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let runs = stage.path_beside_probe_repo("main", "runs.txt");
     let before = Arc::new(AtomicUsize::new(UNKNOWN));
-    let world = stage.world(Setup {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("rules/marker.rules", RULES)],
         config: format!(
             "[policy]\nrules = [\"rules/*.rules\"]\n\n{}",
-            counted(&runs, "test -f verified.txt")
+            counting_verifier(&runs, "test -f verified.txt")
         ),
-        hooks: &[Hooks::User],
-        script: script(runs, Arc::clone(&before)),
+        hooks: &[HooksToInstall::User],
+        script: subagent_delegation_script(runs, Arc::clone(&before)),
     })?;
-    let ran = world.headless("Delegate it.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Delegate it.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     {
         let seen = world.model.model_request_log();
         let offered = seen
             .requests
             .first()
             .is_some_and(|asked| asked.tools.iter().any(|tool| tool == "Agent"));
-        report.check("the agent offers its Agent tool", offered, "");
+        report.report_probe_condition("the agent offers its Agent tool", offered, "");
         let sub: Vec<_> = seen
             .requests
             .iter()
-            .filter(|asked| asked.opening_text.contains(ERRAND))
+            .filter(|asked| asked.opening_text.contains(SUBAGENT_TASK))
             .collect();
-        report.equal("the sub-agent asked the model three times", &sub.len(), &3);
+        report.report_whether_as_expected(
+            "the sub-agent asked the model three times",
+            &sub.len(),
+            &3,
+        );
         let fresh = sub
             .get(1)
             .map(|asked| asked.new_text.clone())
             .unwrap_or_default();
-        holds(
+        report_whether_text_contains(
             report,
             "the justification reaches the sub-agent",
             &fresh,
             JUSTIFICATION,
         );
     }
-    report.equal(
+    report.report_whether_as_expected(
         "its denied command was not executed",
-        &world.has("sub-denied.txt"),
+        &world.has_repo_file("sub-denied.txt"),
         &false,
     );
-    report.equal("its allowed command was", &world.has("sub.txt"), &true);
-    report.equal(
+    report.report_whether_as_expected(
+        "its allowed command was",
+        &world.has_repo_file("sub.txt"),
+        &true,
+    );
+    report.report_whether_as_expected(
         "no verifier had run when it was over",
         &before.load(Ordering::SeqCst),
         &0,
     );
-    report.equal("one ran at each main stop", &world.lines("runs.txt"), &2);
-    let task = one_task(report, &world, "task_complete")?;
-    report.equal(
+    report.report_whether_as_expected(
+        "one ran at each main stop",
+        &world.file_line_count("runs.txt"),
+        &2,
+    );
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    report.report_whether_as_expected(
         "the sub-agent's calls count: Agent, two of its own, one more",
-        &number(&task, "tool_calls"),
+        &task_number_field(&task, "tool_calls"),
         &Some(4),
     );
-    tokens_add_up(report, &world, &task);
-    replays(report, &world, &task)
+    check_recorded_token_counts(report, &world, &task);
+    check_replay(report, &world, &task)
 }
 
-fn script(runs: std::path::PathBuf, before: Arc<AtomicUsize>) -> ModelScript {
+fn subagent_delegation_script(runs: std::path::PathBuf, before: Arc<AtomicUsize>) -> ModelScript {
     let (mut main, mut sub) = (0, 0);
     Box::new(move |asked| {
-        if asked.opening_text.contains(ERRAND) {
+        if asked.opening_text.contains(SUBAGENT_TASK) {
             sub += 1;
             return match sub {
                 1 => ScriptedModelAction::scripted_shell_response(
@@ -102,7 +115,7 @@ fn script(runs: std::path::PathBuf, before: Arc<AtomicUsize>) -> ModelScript {
         }
         main += 1;
         match main {
-            1 => vec![ScriptedModelAction::Delegate(ERRAND.to_owned())],
+            1 => vec![ScriptedModelAction::Delegate(SUBAGENT_TASK.to_owned())],
             2 => {
                 let lines = std::fs::read_to_string(&runs).map_or(0, |text| text.lines().count());
                 before.store(lines, Ordering::SeqCst);

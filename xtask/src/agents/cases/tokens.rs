@@ -4,24 +4,27 @@ use std::io::Result;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use super::{BOTH, Case, ended_well, one_task, tokens_add_up, verifier};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, check_recorded_token_counts,
+    check_single_task_ended_as, tests_verifier_config_text,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "tokens",
     about: "output tokens against the script",
     agents: BOTH,
-    run,
+    run: probe_token_counting,
 };
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let world = stage.world(Setup {
+fn probe_token_counting(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: "main",
         files: &[("README.md", "a repo\n")],
-        config: verifier("test -f verified.txt"),
-        hooks: &[Hooks::User],
+        config: tests_verifier_config_text("test -f verified.txt"),
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
             // Two blocks of one response: counted once.
             vec![
@@ -37,11 +40,11 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
             ScriptedModelAction::scripted_text_response("Done, I know."),
         ]),
     })?;
-    let ran = world.headless("Make it verified.")?;
-    ended_well(report, &world, &ran);
+    let ran = world.run_agent_headless("Make it verified.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
     let asked = world.model.model_request_log().requests.len();
-    report.equal("the model was asked as often as scripted", &asked, &5);
-    let task = one_task(report, &world, "task_complete")?;
-    tokens_add_up(report, &world, &task);
+    report.report_whether_as_expected("the model was asked as often as scripted", &asked, &5);
+    let task = check_single_task_ended_as(report, &world, "task_complete")?;
+    check_recorded_token_counts(report, &world, &task);
     Ok(())
 }

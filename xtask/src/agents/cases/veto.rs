@@ -7,26 +7,28 @@ use checkrein_scripted::witness::{ScriptedReviewer, request_prompt_text, verdict
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::json;
 
-use super::{BOTH, Case, ended_well, holds, replays};
-use crate::agents::agent::Hooks;
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage};
+use super::{
+    AgentCase, BOTH, check_agent_ended_cleanly, check_replay, report_whether_text_contains,
+};
+use crate::agents::agent::HooksToInstall;
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "veto",
     about: "a second model vetoes a call and rewrites another",
     agents: BOTH,
-    run,
+    run: run_veto_case,
 };
 
 const REASON: &str = "the goal says draft only";
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
-    let setup = |name| Setup {
+fn run_veto_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
+    let setup = |name| ProbeCaseSetup {
         name,
         files: &[("README.md", "a fox\n")],
         config: "[veto]\nenabled = true\nmodel = \"ollama/second\"\nscope = \"all\"\n".to_owned(),
-        hooks: &[Hooks::User],
+        hooks: &[HooksToInstall::User],
         script: model_script_from_rounds(vec![
             ScriptedModelAction::scripted_shell_response("touch vetoed.txt"),
             ScriptedModelAction::scripted_shell_response("touch wrong.txt"),
@@ -50,28 +52,28 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         .to_string())
     })
     .map_err(Error::other)?;
-    let mut world = stage.world(setup("main"))?;
+    let mut world = stage.create_probe_fixture(setup("main"))?;
     world.env.push(("OLLAMA_HOST", second.base_url()));
-    let ran = world.headless("Draft the note.")?;
-    ended_well(report, &world, &ran);
-    report.equal(
+    let ran = world.run_agent_headless("Draft the note.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    report.report_whether_as_expected(
         "the second model was asked about each call",
         &second.received_request_bodies().len(),
         &3,
     );
-    report.check(
+    report.report_probe_condition(
         "the vetoed call did not run",
-        !world.has("vetoed.txt"),
+        !world.has_repo_file("vetoed.txt"),
         "no vetoed.txt",
     );
-    report.check(
+    report.report_probe_condition(
         "the rewritten one did not run as it was",
-        !world.has("wrong.txt"),
+        !world.has_repo_file("wrong.txt"),
         "no wrong.txt",
     );
-    report.check(
+    report.report_probe_condition(
         "the one it would have instead did",
-        world.has("right.txt"),
+        world.has_repo_file("right.txt"),
         "right.txt",
     );
     let heard = world
@@ -81,33 +83,33 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
         .last()
         .map(|asked| asked.full_text.clone());
     let heard = heard.unwrap_or_default();
-    holds(report, "the agent was told why", &heard, "[verifier-veto]");
-    holds(report, "and what instead", &heard, "touch right.txt");
-    for task in world.tasks()? {
-        replays(report, &world, &task)?;
+    report_whether_text_contains(report, "the agent was told why", &heard, "[verifier-veto]");
+    report_whether_text_contains(report, "and what instead", &heard, "touch right.txt");
+    for task in world.list_recorded_probe_tasks()? {
+        check_replay(report, &world, &task)?;
     }
 
     drop(second);
-    let mut world = stage.world(setup("gone"))?;
+    let mut world = stage.create_probe_fixture(setup("gone"))?;
     world
         .env
         .push(("OLLAMA_HOST", "http://127.0.0.1:9".to_owned()));
-    let ran = world.headless("Draft the note.")?;
-    ended_well(report, &world, &ran);
-    report.check(
+    let ran = world.run_agent_headless("Draft the note.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    report.report_probe_condition(
         "without it every call runs",
-        world.has("vetoed.txt"),
+        world.has_repo_file("vetoed.txt"),
         "vetoed.txt",
     );
-    let shown = world.checkrein(&["show"])?.stdout;
-    holds(
+    let shown = world.run_checkrein(&["show"])?.stdout;
+    report_whether_text_contains(
         report,
         "what happened is recorded",
         &shown,
         "said nothing that counts",
     );
-    for task in world.tasks()? {
-        replays(report, &world, &task)?;
+    for task in world.list_recorded_probe_tasks()? {
+        check_replay(report, &world, &task)?;
     }
     Ok(())
 }

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 
-use super::random::Random;
+use super::random::PatchRng;
 
 /// A tree and a patch for it.
-pub(super) struct Case {
+pub(super) struct PatchCase {
     pub(super) files: BTreeMap<String, String>,
     /// Links and what they name.
     pub(super) links: Vec<(String, String)>,
@@ -80,75 +80,75 @@ const JUNK: &[&str] = &[
     "***",
 ];
 
-pub(super) fn make(seed: u64) -> Case {
-    let mut random = Random::new(seed);
+pub(super) fn generate_patch_parity_case(seed: u64) -> PatchCase {
+    let mut random = PatchRng::new(seed);
     let mut files = BTreeMap::new();
-    for _ in 0..1 + random.below(4) {
-        if let Some(name) = random.pick(NAMES) {
-            files.insert((*name).to_owned(), content(&mut random));
+    for _ in 0..1 + random.random_below(4) {
+        if let Some(name) = random.pick_item(NAMES) {
+            files.insert((*name).to_owned(), random_file_text(&mut random));
         }
     }
     let mut links = Vec::new();
-    if random.percent(4) {
+    if random.random_bool_with_percent(4) {
         let targets = ["f.txt", "src", "../outside", "loop", "src/main.rs", "g"];
-        if let Some(target) = random.pick(&targets) {
+        if let Some(target) = random.pick_item(&targets) {
             links.push(("loop".to_owned(), (*target).to_owned()));
         }
     }
-    let patch = patch(&mut random, &files);
-    Case {
+    let patch = random_patch_text(&mut random, &files);
+    PatchCase {
         files,
         links,
         patch,
     }
 }
 
-fn content(random: &mut Random) -> String {
-    let ends: &[&str] = match random.below(20) {
+fn random_file_text(random: &mut PatchRng) -> String {
+    let ends: &[&str] = match random.random_below(20) {
         0 | 1 => &["\r\n"],
         2 => &["\n", "\r\n"],
         3 => &["\n", "\n", "\n", "\r", "\r\n"],
         _ => &["\n"],
     };
     let mut text = String::new();
-    let count = match random.below(10) {
+    let count = match random.random_below(10) {
         0 => 0,
         1 => 1,
-        _ => 2 + random.below(18),
+        _ => 2 + random.random_below(18),
     };
     for _ in 0..count {
-        text.push_str(random.pick(LINES).copied().unwrap_or_default());
-        text.push_str(random.pick(ends).copied().unwrap_or("\n"));
+        text.push_str(random.pick_item(LINES).copied().unwrap_or_default());
+        text.push_str(random.pick_item(ends).copied().unwrap_or("\n"));
     }
-    if random.percent(15) {
+    if random.random_bool_with_percent(15) {
         text = text.trim_end_matches(['\n', '\r']).to_owned();
     }
     text
 }
 
-fn patch(random: &mut Random, files: &BTreeMap<String, String>) -> String {
+fn random_patch_text(random: &mut PatchRng, files: &BTreeMap<String, String>) -> String {
     let mut lines = vec!["*** Begin Patch".to_owned()];
-    if random.percent(2) {
+    if random.random_bool_with_percent(2) {
         lines.push("*** Environment ID: e".to_owned());
     }
     let operations = [1, 1, 1, 1, 2, 3];
-    for _ in 0..random.pick(&operations).copied().unwrap_or(1) {
-        operation(random, files, &mut lines);
+    for _ in 0..random.pick_item(&operations).copied().unwrap_or(1) {
+        push_random_patch_operation(random, files, &mut lines);
     }
     lines.push("*** End Patch".to_owned());
-    if random.percent(12) {
-        damage(random, &mut lines);
+    if random.random_bool_with_percent(12) {
+        corrupt_random_patch_lines(random, &mut lines);
     }
-    if random.percent(4) {
+    if random.random_bool_with_percent(4) {
         for line in lines.iter_mut().filter(|line| line.starts_with("*** ")) {
-            match random.below(3) {
+            match random.random_below(3) {
                 0 => line.insert(0, ' '),
                 1 => line.push(' '),
                 _ => {}
             }
         }
     }
-    match random.below(60) {
+    match random.random_below(60) {
         0 => {
             lines.insert(0, "<<'EOF'".to_owned());
             lines.push("EOF".to_owned());
@@ -163,21 +163,25 @@ fn patch(random: &mut Random, files: &BTreeMap<String, String>) -> String {
         }
         _ => {}
     }
-    let end = if random.percent(3) { "\r\n" } else { "\n" };
+    let end = if random.random_bool_with_percent(3) {
+        "\r\n"
+    } else {
+        "\n"
+    };
     let mut text = lines.join(end);
-    if random.percent(50) {
+    if random.random_bool_with_percent(50) {
         text.push_str(end);
     }
-    if random.percent(2) {
+    if random.random_bool_with_percent(2) {
         text.insert_str(0, "\n  ");
     }
     text
 }
 
-fn damage(random: &mut Random, lines: &mut Vec<String>) {
-    for _ in 0..1 + random.below(2) {
-        let at = random.below(lines.len());
-        match random.below(4) {
+fn corrupt_random_patch_lines(random: &mut PatchRng, lines: &mut Vec<String>) {
+    for _ in 0..1 + random.random_below(2) {
+        let at = random.random_below(lines.len());
+        match random.random_below(4) {
             0 => {
                 lines.remove(at);
             }
@@ -186,11 +190,11 @@ fn damage(random: &mut Random, lines: &mut Vec<String>) {
                 lines.insert(at, again);
             }
             2 => {
-                let junk = random.pick(JUNK).copied().unwrap_or_default();
+                let junk = random.pick_item(JUNK).copied().unwrap_or_default();
                 lines.insert(at, junk.to_owned());
             }
             _ => {
-                let junk = random.pick(JUNK).copied().unwrap_or_default();
+                let junk = random.pick_item(JUNK).copied().unwrap_or_default();
                 if let Some(line) = lines.get_mut(at) {
                     *line = junk.to_owned();
                 }
@@ -202,54 +206,66 @@ fn damage(random: &mut Random, lines: &mut Vec<String>) {
     }
 }
 
-fn operation(random: &mut Random, files: &BTreeMap<String, String>, lines: &mut Vec<String>) {
+fn push_random_patch_operation(
+    random: &mut PatchRng,
+    files: &BTreeMap<String, String>,
+    lines: &mut Vec<String>,
+) {
     let known: Vec<&String> = files.keys().collect();
-    let mut name = match random.pick(&known) {
-        Some(name) if !random.percent(4) => (*name).clone(),
-        _ => random.pick(NAMES).copied().unwrap_or("f.txt").to_owned(),
+    let mut name = match random.pick_item(&known) {
+        Some(name) if !random.random_bool_with_percent(4) => (*name).clone(),
+        _ => random
+            .pick_item(NAMES)
+            .copied()
+            .unwrap_or("f.txt")
+            .to_owned(),
     };
-    if random.percent(2) {
+    if random.random_bool_with_percent(2) {
         name = "loop".to_owned();
     }
-    match random.below(10) {
+    match random.random_below(10) {
         0 | 1 => {
-            let path = target(random, &name);
+            let path = random_patch_target(random, &name);
             lines.push(format!("*** Add File: {path}"));
-            for _ in 0..random.below(4) {
-                let line = random.pick(LINES).copied().unwrap_or_default();
+            for _ in 0..random.random_below(4) {
+                let line = random.pick_item(LINES).copied().unwrap_or_default();
                 lines.push(format!("+{line}"));
             }
         }
-        2 => lines.push(format!("*** Delete File: {}", respelled(random, &name))),
+        2 => lines.push(format!("*** Delete File: {}", respell_path(random, &name))),
         _ => {
-            lines.push(format!("*** Update File: {}", respelled(random, &name)));
-            if random.percent(15) {
-                let path = target(random, &name);
+            lines.push(format!("*** Update File: {}", respell_path(random, &name)));
+            if random.random_bool_with_percent(15) {
+                let path = random_patch_target(random, &name);
                 lines.push(format!("*** Move to: {path}"));
             }
             let text = files.get(&name).map_or("", String::as_str);
-            update(random, text, lines);
+            push_random_patch_chunks(random, text, lines);
         }
     }
 }
 
 /// A path to write to: new, known, the same, somewhere else.
-fn target(random: &mut Random, name: &str) -> String {
-    match random.below(16) {
+fn random_patch_target(random: &mut PatchRng, name: &str) -> String {
+    match random.random_below(16) {
         0..=4 => "new.txt".to_owned(),
         5 | 6 => "new/folder/file.rs".to_owned(),
         7 => name.to_owned(),
-        8 => respelled(random, name),
+        8 => respell_path(random, name),
         9 => format!("{name}/below"),
         10 => "src".to_owned(),
-        11 if random.percent(30) => "../outside/x".to_owned(),
-        12 if random.percent(20) => ".git/hooks/x".to_owned(),
-        _ => random.pick(NAMES).copied().unwrap_or("f.txt").to_owned(),
+        11 if random.random_bool_with_percent(30) => "../outside/x".to_owned(),
+        12 if random.random_bool_with_percent(20) => ".git/hooks/x".to_owned(),
+        _ => random
+            .pick_item(NAMES)
+            .copied()
+            .unwrap_or("f.txt")
+            .to_owned(),
     }
 }
 
-fn respelled(random: &mut Random, name: &str) -> String {
-    match random.below(40) {
+fn respell_path(random: &mut PatchRng, name: &str) -> String {
+    match random.random_below(40) {
         0 => format!("./{name}"),
         1 => format!("src/../{name}"),
         2 => format!("{{root}}/{name}"),
@@ -264,84 +280,86 @@ fn respelled(random: &mut Random, name: &str) -> String {
     }
 }
 
-fn update(random: &mut Random, text: &str, out: &mut Vec<String>) {
+fn push_random_patch_chunks(random: &mut PatchRng, text: &str, out: &mut Vec<String>) {
     let file: Vec<&str> = text
         .split('\n')
         .map(|line| line.trim_end_matches('\r'))
         .collect();
     let mut from = 0;
     let chunks = [1, 1, 2, 2, 3, 4];
-    for chunk in 0..random.pick(&chunks).copied().unwrap_or(1) {
-        let length = 1 + random.below(4);
-        let mut start = from + random.below(6);
-        if random.percent(3) {
-            start = random.below(file.len());
+    for chunk in 0..random.pick_item(&chunks).copied().unwrap_or(1) {
+        let length = 1 + random.random_below(4);
+        let mut start = from + random.random_below(6);
+        if random.random_bool_with_percent(3) {
+            start = random.random_below(file.len());
         }
-        if random.percent(15) {
+        if random.random_bool_with_percent(15) {
             start = file
                 .len()
-                .saturating_sub(length + usize::from(random.percent(70)));
+                .saturating_sub(length + usize::from(random.random_bool_with_percent(70)));
         }
         let window = file
             .get(start..(start + length).min(file.len()))
             .unwrap_or_default();
         from = start + length;
         let context = start
-            .checked_sub(1 + random.below(3))
+            .checked_sub(1 + random.random_below(3))
             .and_then(|at| file.get(at));
         match context {
-            Some(context) if random.percent(20) => {
-                out.push(format!("@@ {}", spoiled(random, context)))
+            Some(context) if random.random_bool_with_percent(20) => {
+                out.push(format!("@@ {}", misremember_line(random, context)))
             }
-            _ if chunk == 0 && random.percent(15) => {}
+            _ if chunk == 0 && random.random_bool_with_percent(15) => {}
             _ => out.push("@@".to_owned()),
         }
-        if random.percent(6) {
+        if random.random_bool_with_percent(6) {
             // Only something new.
             out.push(format!(
                 "+{}",
-                random.pick(LINES).copied().unwrap_or_default()
+                random.pick_item(LINES).copied().unwrap_or_default()
             ));
         } else {
             for line in window {
-                lines(random, line, out);
+                push_random_patch_lines(random, line, out);
             }
             if window.is_empty() {
                 out.push("+appended".to_owned());
             }
         }
-        if random.percent(8) {
+        if random.random_bool_with_percent(8) {
             out.push(
                 ["", " ", "+", "-"]
-                    .get(random.below(4))
+                    .get(random.random_below(4))
                     .copied()
                     .unwrap_or("")
                     .to_owned(),
             );
         }
         let is_end = from + 1 >= file.len();
-        if (is_end && random.percent(30)) || random.percent(1) {
+        if (is_end && random.random_bool_with_percent(30)) || random.random_bool_with_percent(1) {
             out.push("*** End of File".to_owned());
-            if random.percent(10) {
+            if random.random_bool_with_percent(10) {
                 out.push(String::new());
             }
         }
     }
 }
 
-fn lines(random: &mut Random, line: &str, out: &mut Vec<String>) {
-    let spelled = spoiled(random, line);
-    match random.below(10) {
-        0..=4 if spelled.is_empty() && random.percent(40) => out.push(String::new()),
+fn push_random_patch_lines(random: &mut PatchRng, line: &str, out: &mut Vec<String>) {
+    let spelled = misremember_line(random, line);
+    match random.random_below(10) {
+        0..=4 if spelled.is_empty() && random.random_bool_with_percent(40) => {
+            out.push(String::new())
+        }
         0..=4 => out.push(format!(" {spelled}")),
         5 | 6 => {
             out.push(format!("-{spelled}"));
-            let line = random.pick(LINES).copied().unwrap_or_default();
+            let line = random.pick_item(LINES).copied().unwrap_or_default();
             out.push(format!("+{line}"));
         }
         7 => out.push(format!("-{spelled}")),
         8 => {
-            let line = random.pick(LINES).copied().unwrap_or_default();
+            let line = random.pick_item(LINES).copied().unwrap_or_default();
             out.push(format!("+{line}"));
             out.push(format!(" {spelled}"));
         }
@@ -353,8 +371,8 @@ fn lines(random: &mut Random, line: &str, out: &mut Vec<String>) {
 }
 
 /// A line as a model remembers it.
-fn spoiled(random: &mut Random, line: &str) -> String {
-    match random.below(60) {
+fn misremember_line(random: &mut PatchRng, line: &str) -> String {
+    match random.random_below(60) {
         0 => line.trim_end().to_owned(),
         1 => format!("{line} "),
         2 => line.trim().to_owned(),

@@ -10,33 +10,33 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use cases::Case;
+use cases::PatchCase;
 use checkrein_patch::{
     DiskTree, HunkMatchDialect, PatchPlan, PatchRefusal, PatchRefusalCause, PathBelowRoot,
     apply_patch_plan, check_patch, parse_patch, render_refusals,
 };
 
 /// What a tree holds: files with their bytes, folders, links with what they name.
-type Snapshot = BTreeMap<String, Vec<u8>>;
+type TreeContents = BTreeMap<String, Vec<u8>>;
 
-struct Options {
+struct PatchParityOptions {
     cases: u64,
     seed: u64,
     show: bool,
 }
 
 /// The command.
-pub(super) fn run(arguments: &[String]) -> Result<ExitCode, String> {
-    let options = options(arguments)?;
+pub(super) fn run_patch_parity(arguments: &[String]) -> Result<ExitCode, String> {
+    let options = parse_parity_options(arguments)?;
     let codex = std::env::var_os("CODEX_BIN")
         .map(PathBuf::from)
         .ok_or("CODEX_BIN must name the codex program")?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
     let tool = folder.path().join("apply_patch");
-    link(&codex, &tool)?;
+    create_symlink(&codex, &tool)?;
     println!(
         "apply_patch of {}; {} cases from seed {}",
-        version(&codex),
+        codex_version(&codex),
         options.cases,
         options.seed
     );
@@ -45,12 +45,13 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     for number in 0..options.cases {
         let seed = options.seed.wrapping_mul(1_000_003).wrapping_add(number);
         let place = folder.path().join(number.to_string());
-        let answer = one(&cases::make(seed), &place, &tool)?;
-        *counts.entry(answer.what).or_default() += 1;
-        if answer.what == UNEXPLAINED || (options.show && answer.differs) {
-            println!("--- case {seed}: {}\n{}", answer.what, answer.story);
+        let answer =
+            compare_patch_parity_case(&cases::generate_patch_parity_case(seed), &place, &tool)?;
+        *counts.entry(answer.category).or_default() += 1;
+        if answer.category == UNEXPLAINED || (options.show && answer.differs) {
+            println!("--- case {seed}: {}\n{}", answer.category, answer.story);
         }
-        unexplained += u64::from(answer.what == UNEXPLAINED);
+        unexplained += u64::from(answer.category == UNEXPLAINED);
         fs::remove_dir_all(&place).map_err(|error| error.to_string())?;
     }
     for (what, count) in &counts {
@@ -63,8 +64,8 @@ pub(super) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     })
 }
 
-fn options(arguments: &[String]) -> Result<Options, String> {
-    let mut options = Options {
+fn parse_parity_options(arguments: &[String]) -> Result<PatchParityOptions, String> {
+    let mut options = PatchParityOptions {
         cases: 3000,
         seed: 1,
         show: false,
@@ -85,7 +86,7 @@ fn options(arguments: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
-fn version(codex: &Path) -> String {
+fn codex_version(codex: &Path) -> String {
     let output = Command::new(codex).arg("--version").output();
     output.map_or_else(
         |error| error.to_string(),
@@ -94,12 +95,12 @@ fn version(codex: &Path) -> String {
 }
 
 #[cfg(unix)]
-fn link(target: &Path, link: &Path) -> Result<(), String> {
+fn create_symlink(target: &Path, link: &Path) -> Result<(), String> {
     std::os::unix::fs::symlink(target, link).map_err(|error| error.to_string())
 }
 
 #[cfg(not(unix))]
-fn link(_target: &Path, _link: &Path) -> Result<(), String> {
+fn create_symlink(_target: &Path, _link: &Path) -> Result<(), String> {
     Err("this comparison needs symbolic links".to_owned())
 }
 
@@ -107,17 +108,21 @@ const SAME: &str = "same tree";
 const BOTH_REFUSE: &str = "both refuse, nothing changed";
 const UNEXPLAINED: &str = "UNEXPLAINED";
 
-struct Answer {
-    what: &'static str,
+struct PatchComparison {
+    category: &'static str,
     differs: bool,
     story: String,
 }
 
-fn one(case: &Case, place: &Path, tool: &Path) -> Result<Answer, String> {
+fn compare_patch_parity_case(
+    case: &PatchCase,
+    place: &Path,
+    tool: &Path,
+) -> Result<PatchComparison, String> {
     let (theirs, ours) = (place.join("theirs/tree"), place.join("ours/tree"));
-    lay(case, &theirs)?;
-    lay(case, &ours)?;
-    let before = snapshot(place.join("theirs").as_path())?;
+    write_parity_case_tree(case, &theirs)?;
+    write_parity_case_tree(case, &ours)?;
+    let before = read_tree(place.join("theirs").as_path())?;
     let patch = |root: &Path| {
         let name = root.file_name().unwrap_or_default().to_string_lossy();
         case.patch
@@ -130,37 +135,37 @@ fn one(case: &Case, place: &Path, tool: &Path) -> Result<Answer, String> {
         .stdin(Stdio::null())
         .output()
         .map_err(|error| error.to_string())?;
-    let done = attempt(&patch(&ours), &ours, &place.join("memory"));
-    let after_theirs = snapshot(&place.join("theirs"))?;
-    let after_ours = snapshot(&place.join("ours"))?;
+    let done = parity_apply_with_checkrein(&patch(&ours), &ours, &place.join("memory"));
+    let after_theirs = read_tree(&place.join("theirs"))?;
+    let after_ours = read_tree(&place.join("ours"))?;
     let succeeded = output.status.success();
-    let what = judge(&before, succeeded, &after_theirs, &done, &after_ours);
+    let what = classify_difference(&before, succeeded, &after_theirs, &done, &after_ours);
     let differs = what != SAME && what != BOTH_REFUSE;
     let mut story = String::new();
     if differs {
         story = format!(
             "{}\nbefore: {}\ncodex: {} {}\n  {}\nours: {}\n  {}",
             case.patch,
-            shown(&before, &[&after_theirs, &after_ours]),
+            describe_tree_differences(&before, &[&after_theirs, &after_ours]),
             output.status,
             String::from_utf8_lossy(&output.stderr).trim(),
-            shown(&after_theirs, &[&before, &after_ours]),
+            describe_tree_differences(&after_theirs, &[&before, &after_ours]),
             match &done {
                 Ok(plan) => format!("{:?} {:?}", plan.listed_actions, plan.hazards),
                 Err(refusals) => render_refusals(refusals),
             },
-            shown(&after_ours, &[&before, &after_theirs]),
+            describe_tree_differences(&after_ours, &[&before, &after_theirs]),
         );
     }
-    Ok(Answer {
-        what,
+    Ok(PatchComparison {
+        category: what,
         differs,
         story,
     })
 }
 
 /// What differs from the others.
-fn shown(one: &Snapshot, others: &[&Snapshot]) -> String {
+fn describe_tree_differences(one: &TreeContents, others: &[&TreeContents]) -> String {
     let differs = |name: &String| others.iter().any(|other| other.get(name) != one.get(name));
     let lines: Vec<String> = one
         .iter()
@@ -170,7 +175,11 @@ fn shown(one: &Snapshot, others: &[&Snapshot]) -> String {
     lines.join("\n  ")
 }
 
-fn attempt(text: &str, root: &Path, memory: &Path) -> Result<PatchPlan, Vec<PatchRefusal>> {
+fn parity_apply_with_checkrein(
+    text: &str,
+    root: &Path,
+    memory: &Path,
+) -> Result<PatchPlan, Vec<PatchRefusal>> {
     let patch = parse_patch(text, None).map_err(|refusal| vec![refusal])?;
     let disk = DiskTree::open_file_tree(root, u64::MAX).map_err(|_| Vec::new())?;
     let plan = check_patch(
@@ -183,12 +192,12 @@ fn attempt(text: &str, root: &Path, memory: &Path) -> Result<PatchPlan, Vec<Patc
     Ok(plan)
 }
 
-fn judge(
-    before: &Snapshot,
+fn classify_difference(
+    before: &TreeContents,
     succeeded: bool,
-    theirs: &Snapshot,
+    theirs: &TreeContents,
     done: &Result<PatchPlan, Vec<PatchRefusal>>,
-    ours: &Snapshot,
+    ours: &TreeContents,
 ) -> &'static str {
     let self_move = match done {
         Ok(plan) => plan
@@ -226,7 +235,7 @@ fn judge(
     UNEXPLAINED
 }
 
-fn lay(case: &Case, root: &Path) -> Result<(), String> {
+fn write_parity_case_tree(case: &PatchCase, root: &Path) -> Result<(), String> {
     let write = || -> std::io::Result<()> {
         fs::create_dir_all(root)?;
         fs::create_dir_all(root.join("src"))?;
@@ -239,13 +248,13 @@ fn lay(case: &Case, root: &Path) -> Result<(), String> {
     };
     write().map_err(|error| error.to_string())?;
     for (name, target) in &case.links {
-        link(Path::new(target), &root.join(name))?;
+        create_symlink(Path::new(target), &root.join(name))?;
     }
     Ok(())
 }
 
-fn snapshot(root: &Path) -> Result<Snapshot, String> {
-    let mut found = Snapshot::new();
+fn read_tree(root: &Path) -> Result<TreeContents, String> {
+    let mut found = TreeContents::new();
     let mut folders = vec![root.to_owned()];
     let mut walk = || -> std::io::Result<()> {
         while let Some(folder) = folders.pop() {

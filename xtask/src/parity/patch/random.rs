@@ -1,14 +1,14 @@
 //! Numbers that look random and are the same for the same seed, on every machine.
 
 /// SplitMix64.
-pub(super) struct Random(u64);
+pub(super) struct PatchRng(u64);
 
-impl Random {
+impl PatchRng {
     pub(super) fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    fn next(&mut self) -> u64 {
+    fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,17 +17,17 @@ impl Random {
     }
 
     /// Below `end`; 0 if that is 0.
-    pub(super) fn below(&mut self, end: usize) -> usize {
+    pub(super) fn random_below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end).unwrap_or(u64::MAX).max(1);
-        usize::try_from(self.next() % end).unwrap_or(0)
+        usize::try_from(self.next_u64() % end).unwrap_or(0)
     }
 
     /// True so many times in a hundred.
-    pub(super) fn percent(&mut self, times: usize) -> bool {
-        self.below(100) < times
+    pub(super) fn random_bool_with_percent(&mut self, times: usize) -> bool {
+        self.random_below(100) < times
     }
 
-    pub(super) fn pick<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
-        of.get(self.below(of.len()))
+    pub(super) fn pick_item<'a, T>(&mut self, of: &'a [T]) -> Option<&'a T> {
+        of.get(self.random_below(of.len()))
     }
 }

@@ -1,7 +1,7 @@
 //! The known cases: one for each thing that is written about the language of Codex's rules, and one for
 //! each corner that was found by asking the real program.
 
-use super::Question;
+use super::ParityQuestion;
 
 /// Rules and a command.
 const PLAIN: &[(&str, &[&str])] = &[
@@ -464,9 +464,10 @@ const MANY: &[(&[&str], &[&str])] = &[
     ),
 ];
 
-pub(super) fn all() -> Vec<Question> {
-    let one =
-        |rules: &str, argv: &[&str], resolve| question(&[Some(rules.as_bytes())], argv, resolve);
+pub(super) fn parity_rule_questions() -> Vec<ParityQuestion> {
+    let one = |rules: &str, argv: &[&str], resolve| {
+        rules_parity_question(&[Some(rules.as_bytes())], argv, resolve)
+    };
     let mut all = Vec::new();
     for (rules, argv) in PLAIN {
         all.push(one(rules, argv, false));
@@ -476,23 +477,23 @@ pub(super) fn all() -> Vec<Question> {
     }
     for (files, argv) in MANY {
         let files: Vec<Option<&[u8]>> = files.iter().map(|text| Some(text.as_bytes())).collect();
-        all.push(question(&files, argv, true));
+        all.push(rules_parity_question(&files, argv, true));
     }
     let ok: Option<&[u8]> = Some(b"prefix_rule([\"a\"])");
     // What cannot be read, before and after what can.
-    all.push(question(&[None], &["a"], false));
-    all.push(question(&[ok, None], &["a"], false));
-    all.push(question(&[None, Some(b"nope")], &["a"], false));
-    all.push(question(&[Some(b"nope"), None], &["a"], false));
-    all.push(question(&[Some(b"\xff")], &["a"], false));
+    all.push(rules_parity_question(&[None], &["a"], false));
+    all.push(rules_parity_question(&[ok, None], &["a"], false));
+    all.push(rules_parity_question(&[None, Some(b"nope")], &["a"], false));
+    all.push(rules_parity_question(&[Some(b"nope"), None], &["a"], false));
+    all.push(rules_parity_question(&[Some(b"\xff")], &["a"], false));
     // Usage.
-    all.push(question(&[], &["a"], false));
-    all.push(question(&[ok], &[], false));
+    all.push(rules_parity_question(&[], &["a"], false));
+    all.push(rules_parity_question(&[ok], &[], false));
     all
 }
 
-fn question(files: &[Option<&[u8]>], argv: &[&str], resolve: bool) -> Question {
-    Question {
+fn rules_parity_question(files: &[Option<&[u8]>], argv: &[&str], resolve: bool) -> ParityQuestion {
+    ParityQuestion {
         files: files.iter().map(|file| file.map(<[u8]>::to_vec)).collect(),
         argv: argv.iter().map(|word| (*word).to_owned()).collect(),
         resolve,

@@ -1,7 +1,7 @@
 //! Rules and commands by chance, from one seed: alternatives, rules that overlap, names lent to
 //! paths, letter case, words that need quoting, and every kind of mistake.
 
-use super::Question;
+use super::ParityQuestion;
 
 /// First words. Codex has no fixed order among rules whose names differ in letter case only, but
 /// for the one that is spelt as the command is: so there are two spellings of each at most.
@@ -107,60 +107,64 @@ const BROKEN: &[&str] = &[
 ];
 
 /// The `number`th question of this seed.
-pub(super) fn question(seed: u64, number: u64) -> Question {
-    let mut dice =
-        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd134_2543_de82_ef95));
+pub(super) fn generate_policy_question(seed: u64, number: u64) -> ParityQuestion {
+    let mut dice = RuleRng(
+        seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ number.wrapping_mul(0xd134_2543_de82_ef95),
+    );
     let mut patterns = Vec::new();
-    let count = 1 + dice.below(3) / 2;
+    let count = 1 + dice.random_below(3) / 2;
     let files = (0..count)
-        .map(|_| Some(file(&mut dice, &mut patterns).into_bytes()))
+        .map(|_| Some(random_rules_file(&mut dice, &mut patterns).into_bytes()))
         .collect();
-    Question {
+    ParityQuestion {
         files,
-        argv: command(&mut dice, &patterns),
-        resolve: dice.chance(50),
+        argv: random_command_for_rules(&mut dice, &patterns),
+        resolve: dice.random_bool(50),
     }
 }
 
-type Pattern = Vec<Vec<String>>;
+type RulePattern = Vec<Vec<String>>;
 
-fn file(dice: &mut Dice, patterns: &mut Vec<Pattern>) -> String {
+fn random_rules_file(dice: &mut RuleRng, patterns: &mut Vec<RulePattern>) -> String {
     let mut text = String::new();
-    let broken = dice.chance(15);
-    let count = 1 + dice.below(6);
-    let place = dice.below(count);
+    let broken = dice.random_bool(15);
+    let count = 1 + dice.random_below(6);
+    let place = dice.random_below(count);
     for at in 0..count {
         if broken && at == place {
-            text.push_str(dice.pick(BROKEN));
+            text.push_str(dice.pick_random_text(BROKEN));
         } else {
-            text.push_str(&statement(dice, patterns));
+            text.push_str(&random_rule_file_statement(dice, patterns));
         }
-        text.push_str(dice.pick(&["\n", "\n", "\n", "\r\n", " # why\n", "\n\n"]));
+        text.push_str(dice.pick_random_text(&["\n", "\n", "\n", "\r\n", " # why\n", "\n\n"]));
     }
     text
 }
 
-fn statement(dice: &mut Dice, patterns: &mut Vec<Pattern>) -> String {
-    match dice.below(12) {
-        0 | 1 => host(dice),
-        2 => network(dice),
+fn random_rule_file_statement(dice: &mut RuleRng, patterns: &mut Vec<RulePattern>) -> String {
+    match dice.random_below(12) {
+        0 | 1 => random_host_executable_rule(dice),
+        2 => random_network_rule(dice),
         3 => {
-            let heads = [dice.word(HEADS), dice.word(HEADS)];
+            let heads = [dice.pick_word(HEADS), dice.pick_word(HEADS)];
             patterns.extend(heads.iter().map(|head| vec![vec![head.clone()]]));
-            let list = heads.map(|head| literal(&head)).join(", ");
+            let list = heads.map(|head| quote_as_starlark_string(&head)).join(", ");
             format!("for n in [{list}]:\n    prefix_rule([n], \"prompt\")")
         }
-        4 => computed(dice, patterns),
-        _ => prefix(dice, patterns),
+        4 => random_computed_rule(dice, patterns),
+        _ => random_prefix_rule_text(dice, patterns),
     }
 }
 
 /// A rule whose words are worked out.
-fn computed(dice: &mut Dice, patterns: &mut Vec<Pattern>) -> String {
-    let (head, word) = (dice.word(HEADS), dice.word(WORDS));
-    let (one, two) = (literal(&head), literal(&word));
+fn random_computed_rule(dice: &mut RuleRng, patterns: &mut Vec<RulePattern>) -> String {
+    let (head, word) = (dice.pick_word(HEADS), dice.pick_word(WORDS));
+    let (one, two) = (
+        quote_as_starlark_string(&head),
+        quote_as_starlark_string(&word),
+    );
     patterns.push(vec![vec![head], vec![word]]);
-    match dice.below(7) {
+    match dice.random_below(7) {
         0 => format!("prefix_rule([{one} + \"\", {two} * 1])"),
         1 => format!("words = [{one}]\nwords += [{two}]\nprefix_rule(words, \"prompt\")"),
         2 => format!("a, b = {one}, {two}\nprefix_rule([f\"{{a}}\", \"%s\" % b])"),
@@ -173,25 +177,29 @@ fn computed(dice: &mut Dice, patterns: &mut Vec<Pattern>) -> String {
     }
 }
 
-fn host(dice: &mut Dice) -> String {
-    let name = dice.pick(&["git", "GIT", "rm", "npm", "é"]);
-    let paths: Vec<String> = (0..dice.below(3))
+fn random_host_executable_rule(dice: &mut RuleRng) -> String {
+    let name = dice.pick_random_text(&["git", "GIT", "rm", "npm", "é"]);
+    let paths: Vec<String> = (0..dice.random_below(3))
         .map(|_| {
-            let folder = dice.pick(&[
+            let folder = dice.pick_random_text(&[
                 "/usr/bin",
                 "/bin",
                 "/usr//local/../bin/.",
                 "/home/dev",
                 "/opt",
             ]);
-            literal(&format!("{folder}/{name}"))
+            quote_as_starlark_string(&format!("{folder}/{name}"))
         })
         .collect();
-    format!("host_executable({}, [{}])", literal(name), paths.join(", "))
+    format!(
+        "host_executable({}, [{}])",
+        quote_as_starlark_string(name),
+        paths.join(", ")
+    )
 }
 
-fn network(dice: &mut Dice) -> String {
-    let host = dice.pick(&[
+fn random_network_rule(dice: &mut RuleRng) -> String {
+    let host = dice.pick_random_text(&[
         "example.com",
         "Example.com.:443",
         "[::1]:80",
@@ -199,7 +207,7 @@ fn network(dice: &mut Dice) -> String {
         " a.b ",
         "10.0.0.1",
     ]);
-    let protocol = dice.pick(&[
+    let protocol = dice.pick_random_text(&[
         "http",
         "https",
         "https_connect",
@@ -207,117 +215,136 @@ fn network(dice: &mut Dice) -> String {
         "socks5_tcp",
         "socks5_udp",
     ]);
-    let decision = dice.pick(&["allow", "prompt", "forbidden", "deny"]);
+    let decision = dice.pick_random_text(&["allow", "prompt", "forbidden", "deny"]);
     format!(
         "network_rule({}, \"{protocol}\", \"{decision}\")",
-        literal(host)
+        quote_as_starlark_string(host)
     )
 }
 
-fn prefix(dice: &mut Dice, patterns: &mut Vec<Pattern>) -> String {
-    let mut pattern = vec![alternatives(dice, HEADS)];
-    for _ in 0..dice.below(3) {
-        pattern.push(alternatives(dice, WORDS));
+fn random_prefix_rule_text(dice: &mut RuleRng, patterns: &mut Vec<RulePattern>) -> String {
+    let mut pattern = vec![random_word_alternatives(dice, HEADS)];
+    for _ in 0..dice.random_below(3) {
+        pattern.push(random_word_alternatives(dice, WORDS));
     }
     let positions: Vec<String> = pattern
         .iter()
-        .map(|options| position(dice, options))
+        .map(|options| render_rule_pattern_position(dice, options))
         .collect();
     let mut call = format!("prefix_rule(pattern=[{}]", positions.join(", "));
-    if dice.chance(80) {
-        call.push_str(&format!(", decision=\"{}\"", dice.pick(DECISIONS)));
+    if dice.random_bool(80) {
+        call.push_str(&format!(
+            ", decision=\"{}\"",
+            dice.pick_random_text(DECISIONS)
+        ));
     }
-    if dice.chance(25) {
-        let why = dice.pick(&["use trash", "wegen \"so\"\n", "é ✓ <b>", "a\\b"]);
-        call.push_str(&format!(", justification={}", literal(why)));
+    if dice.random_bool(25) {
+        let why = dice.pick_random_text(&["use trash", "wegen \"so\"\n", "é ✓ <b>", "a\\b"]);
+        call.push_str(&format!(
+            ", justification={}",
+            quote_as_starlark_string(why)
+        ));
     }
-    if dice.chance(15) {
-        call.push_str(dice.pick(&[", canonical_matching=True", ", canonical_matching=False"]));
+    if dice.random_bool(15) {
+        call.push_str(
+            dice.pick_random_text(&[", canonical_matching=True", ", canonical_matching=False"]),
+        );
     }
-    if dice.chance(25) {
-        let examples: Vec<String> = (0..1 + dice.below(2))
+    if dice.random_bool(25) {
+        let examples: Vec<String> = (0..1 + dice.random_below(2))
             .map(|_| {
-                let argv = match dice.chance(97) {
-                    true => spelt(dice, &pattern),
-                    false => random(dice),
+                let argv = match dice.random_bool(97) {
+                    true => generate_matching_command(dice, &pattern),
+                    false => random_command(dice),
                 };
-                example(dice, &argv)
+                random_rule_example(dice, &argv)
             })
             .collect();
         call.push_str(&format!(", match=[{}]", examples.join(", ")));
     }
-    if dice.chance(8) {
-        let argv = random(dice);
-        call.push_str(&format!(", not_match=[{}]", example(dice, &argv)));
+    if dice.random_bool(8) {
+        let argv = random_command(dice);
+        call.push_str(&format!(
+            ", not_match=[{}]",
+            random_rule_example(dice, &argv)
+        ));
     }
     call.push(')');
     patterns.push(pattern);
     call
 }
 
-fn alternatives(dice: &mut Dice, from: &[&str]) -> Vec<String> {
-    let count = if dice.chance(25) {
-        1 + dice.below(3)
+fn random_word_alternatives(dice: &mut RuleRng, from: &[&str]) -> Vec<String> {
+    let count = if dice.random_bool(25) {
+        1 + dice.random_below(3)
     } else {
         1
     };
-    (0..count).map(|_| dice.word(from)).collect()
+    (0..count).map(|_| dice.pick_word(from)).collect()
 }
 
-fn position(dice: &mut Dice, options: &[String]) -> String {
+fn render_rule_pattern_position(dice: &mut RuleRng, options: &[String]) -> String {
     match options {
-        [one] if dice.chance(90) => literal(one),
+        [one] if dice.random_bool(90) => quote_as_starlark_string(one),
         options => {
-            let options: Vec<String> = options.iter().map(|option| literal(option)).collect();
+            let options: Vec<String> = options
+                .iter()
+                .map(|option| quote_as_starlark_string(option))
+                .collect();
             format!("[{}]", options.join(", "))
         }
     }
 }
 
 /// A command that begins as the pattern says.
-fn spelt(dice: &mut Dice, pattern: &Pattern) -> Vec<String> {
+fn generate_matching_command(dice: &mut RuleRng, pattern: &RulePattern) -> Vec<String> {
     let mut argv: Vec<String> = pattern
         .iter()
         .map(|options| {
-            let at = dice.below(options.len());
+            let at = dice.random_below(options.len());
             options.get(at).cloned().unwrap_or_default()
         })
         .collect();
-    if dice.chance(50) {
-        argv.push(dice.word(WORDS));
+    if dice.random_bool(50) {
+        argv.push(dice.pick_word(WORDS));
     }
     argv
 }
 
-fn random(dice: &mut Dice) -> Vec<String> {
-    let mut argv = vec![dice.word(HEADS)];
-    for _ in 0..dice.below(3) {
-        argv.push(dice.word(WORDS));
+fn random_command(dice: &mut RuleRng) -> Vec<String> {
+    let mut argv = vec![dice.pick_word(HEADS)];
+    for _ in 0..dice.random_below(3) {
+        argv.push(dice.pick_word(WORDS));
     }
     argv
 }
 
 /// A command that mostly has to do with the rules.
-fn command(dice: &mut Dice, patterns: &[Pattern]) -> Vec<String> {
-    let chosen = dice.below(patterns.len().max(1));
+fn random_command_for_rules(dice: &mut RuleRng, patterns: &[RulePattern]) -> Vec<String> {
+    let chosen = dice.random_below(patterns.len().max(1));
     let mut argv = match patterns.get(chosen) {
-        Some(pattern) if dice.chance(80) => spelt(dice, pattern),
-        _ => random(dice),
+        Some(pattern) if dice.random_bool(80) => generate_matching_command(dice, pattern),
+        _ => random_command(dice),
     };
-    if dice.chance(15) {
+    if dice.random_bool(15) {
         argv.truncate(argv.len().saturating_sub(1).max(1));
     }
     let Some(head) = argv.first_mut() else {
         return argv;
     };
-    match dice.below(10) {
+    match dice.random_below(10) {
         0 | 1 => {
             *head = format!(
                 "{}/{head}",
-                dice.pick(&["/usr/bin", "/bin", "/opt/./x/..", "//usr//bin"])
+                dice.pick_random_text(&["/usr/bin", "/bin", "/opt/./x/..", "//usr//bin"])
             )
         }
-        2 => *head = format!("{}{head}", dice.pick(&["./", "~/", "../", "~/../", "~"])),
+        2 => {
+            *head = format!(
+                "{}{head}",
+                dice.pick_random_text(&["./", "~/", "../", "~/../", "~"])
+            )
+        }
         // Two spellings, both known: see `HEADS`.
         3 if head.is_ascii() => {
             *head = match head.as_str() {
@@ -332,20 +359,23 @@ fn command(dice: &mut Dice, patterns: &[Pattern]) -> Vec<String> {
     argv
 }
 
-fn example(dice: &mut Dice, argv: &[String]) -> String {
-    if dice.chance(50) {
-        let words: Vec<String> = argv.iter().map(|word| literal(word)).collect();
+fn random_rule_example(dice: &mut RuleRng, argv: &[String]) -> String {
+    if dice.random_bool(50) {
+        let words: Vec<String> = argv
+            .iter()
+            .map(|word| quote_as_starlark_string(word))
+            .collect();
         return format!("[{}]", words.join(", "));
     }
     let words: Vec<String> = argv
         .iter()
         .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
         .collect();
-    literal(&words.join(" "))
+    quote_as_starlark_string(&words.join(" "))
 }
 
 /// As a string of the rules language.
-fn literal(text: &str) -> String {
+fn quote_as_starlark_string(text: &str) -> String {
     let mut quoted = String::from("\"");
     for c in text.chars() {
         match c {
@@ -360,10 +390,10 @@ fn literal(text: &str) -> String {
 }
 
 /// SplitMix64.
-struct Dice(u64);
+struct RuleRng(u64);
 
-impl Dice {
-    fn next(&mut self) -> u64 {
+impl RuleRng {
+    fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -372,21 +402,21 @@ impl Dice {
     }
 
     /// Below `end`; 0 if that is 0.
-    fn below(&mut self, end: usize) -> usize {
+    fn random_below(&mut self, end: usize) -> usize {
         let end = u64::try_from(end.max(1)).unwrap_or(1);
-        usize::try_from(self.next() % end).unwrap_or(0)
+        usize::try_from(self.next_u64() % end).unwrap_or(0)
     }
 
-    fn chance(&mut self, percent: u64) -> bool {
-        self.next() % 100 < percent
+    fn random_bool(&mut self, percent: u64) -> bool {
+        self.next_u64() % 100 < percent
     }
 
-    fn pick<'a>(&mut self, from: &[&'a str]) -> &'a str {
-        let at = self.below(from.len());
+    fn pick_random_text<'a>(&mut self, from: &[&'a str]) -> &'a str {
+        let at = self.random_below(from.len());
         from.get(at).copied().unwrap_or_default()
     }
 
-    fn word(&mut self, from: &[&str]) -> String {
-        self.pick(from).to_owned()
+    fn pick_word(&mut self, from: &[&str]) -> String {
+        self.pick_random_text(from).to_owned()
     }
 }

@@ -9,11 +9,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
 
-use crate::build::{self, Profile};
+use crate::build::{self, BuildProfile};
 
 /// One question.
 #[derive(Debug)]
-pub(super) struct Question {
+pub(super) struct ParityQuestion {
     /// Rules files, as bytes: what is no text is a question too. `None` is a file that is not there.
     pub(super) files: Vec<Option<Vec<u8>>>,
     pub(super) argv: Vec<String>,
@@ -22,14 +22,14 @@ pub(super) struct Question {
 
 /// One answer.
 #[derive(Debug, PartialEq, Eq)]
-struct Said {
+struct ParityAnswer {
     status: Option<i32>,
     document: String,
     complaint: String,
 }
 
 /// The command.
-pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
+pub(crate) fn run_rules_parity(arguments: &[String]) -> Result<ExitCode, String> {
     let usage = "usage: cargo xtask parity rules [--pairs N] [--seed N]";
     let Some(("rules", rest)) = arguments
         .split_first()
@@ -47,26 +47,26 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
             _ => return Err(usage.to_owned()),
         }
     }
-    let codex = codex()?;
-    let ours = build::command(Profile::Dev)?;
+    let codex = find_codex()?;
+    let ours = build::build_checkrein_binary(BuildProfile::Dev)?;
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let contest = Contest {
+    let contest = ParityPrograms {
         codex,
         ours,
         folder: folder.path().to_owned(),
     };
-    let mut tally = Tally::default();
-    for question in cases::all() {
-        tally.take("known", &question, &contest)?;
+    let mut tally = ParityTotals::default();
+    for question in cases::parity_rule_questions() {
+        tally.compare_parity_answers("known", &question, &contest)?;
     }
     for number in 0..pairs {
-        let question = generate::question(seed, number);
-        tally.take("generated", &question, &contest)?;
+        let question = generate::generate_policy_question(seed, number);
+        tally.compare_parity_answers("generated", &question, &contest)?;
         if (number + 1) % 250 == 0 {
             eprintln!("{} of {pairs}", number + 1);
         }
     }
-    println!("{}", contest.version()?);
+    println!("{}", contest.codex_version()?);
     for (what, count) in &tally.kinds {
         println!("{count:>6}  {what}");
     }
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &[String]) -> Result<ExitCode, String> {
     })
 }
 
-fn codex() -> Result<PathBuf, String> {
+fn find_codex() -> Result<PathBuf, String> {
     let named = std::env::var_os("CODEX_BIN").map(PathBuf::from);
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut there = std::env::split_paths(&path).map(|folder| folder.join("codex"));
@@ -91,18 +91,23 @@ fn codex() -> Result<PathBuf, String> {
 
 /// What was asked, and what came of it.
 #[derive(Default)]
-struct Tally {
+struct ParityTotals {
     asked: usize,
     different: usize,
     /// How many of each kind of answer, so that many questions are not one question.
     kinds: BTreeMap<String, usize>,
 }
 
-impl Tally {
-    fn take(&mut self, from: &str, question: &Question, contest: &Contest) -> Result<(), String> {
-        let (codex, ours) = contest.ask(question)?;
+impl ParityTotals {
+    fn compare_parity_answers(
+        &mut self,
+        from: &str,
+        question: &ParityQuestion,
+        contest: &ParityPrograms,
+    ) -> Result<(), String> {
+        let (codex, ours) = contest.ask_codex_and_checkrein(question)?;
         self.asked += 1;
-        let kind = format!("{from}: {}", codex.kind(question));
+        let kind = format!("{from}: {}", codex.parity_answer_kind(question));
         *self.kinds.entry(kind).or_default() += 1;
         if codex == ours {
             return Ok(());
@@ -120,8 +125,8 @@ impl Tally {
     }
 }
 
-impl Said {
-    fn kind(&self, question: &Question) -> String {
+impl ParityAnswer {
+    fn parity_answer_kind(&self, question: &ParityQuestion) -> String {
         if self.status != Some(0) {
             let complaint = self.complaint.lines().map(str::trim).find_map(|line| {
                 let line = line.strip_prefix("starlark error: ").unwrap_or(line);
@@ -145,15 +150,18 @@ impl Said {
     }
 }
 
-struct Contest {
+struct ParityPrograms {
     codex: PathBuf,
     ours: PathBuf,
     folder: PathBuf,
 }
 
-impl Contest {
+impl ParityPrograms {
     /// Codex's answer and ours.
-    fn ask(&self, question: &Question) -> Result<(Said, Said), String> {
+    fn ask_codex_and_checkrein(
+        &self,
+        question: &ParityQuestion,
+    ) -> Result<(ParityAnswer, ParityAnswer), String> {
         let mut rules = Vec::new();
         for (number, file) in question.files.iter().enumerate() {
             let name = format!("r{number}.rules");
@@ -165,7 +173,7 @@ impl Contest {
             rules.extend(["--rules".to_owned(), name]);
         }
         let start = |program: &Path, words: &[&str]| {
-            let mut command = self.command(program);
+            let mut command = self.isolated_command(program);
             command.args(words).args(&rules);
             if question.resolve {
                 command.arg("--resolve-host-executables");
@@ -188,9 +196,9 @@ impl Contest {
             let complaint = match status {
                 // Usage is each program's own.
                 Some(2) => String::new(),
-                _ => complaint(&String::from_utf8_lossy(&output.stderr)),
+                _ => comparable_error_text(&String::from_utf8_lossy(&output.stderr)),
             };
-            Ok::<Said, String>(Said {
+            Ok::<ParityAnswer, String>(ParityAnswer {
                 status,
                 document: String::from_utf8_lossy(&output.stdout).into_owned(),
                 complaint,
@@ -199,7 +207,7 @@ impl Contest {
         Ok((end(codex)?, end(ours)?))
     }
 
-    fn command(&self, program: &Path) -> Command {
+    fn isolated_command(&self, program: &Path) -> Command {
         let mut command = Command::new(program);
         command
             .current_dir(&self.folder)
@@ -209,9 +217,9 @@ impl Contest {
         command
     }
 
-    fn version(&self) -> Result<String, String> {
+    fn codex_version(&self) -> Result<String, String> {
         let output = self
-            .command(&self.codex)
+            .isolated_command(&self.codex)
             .arg("--version")
             .output()
             .map_err(|error| error.to_string())?;
@@ -220,7 +228,7 @@ impl Contest {
 }
 
 /// What can be pinned of a complaint: all of it, but for the inner form of Codex's rules.
-fn complaint(stderr: &str) -> String {
+fn comparable_error_text(stderr: &str) -> String {
     let mut text = stderr.to_owned();
     if let Some((before, rest)) = text.split_once(". rules: [")
         && let Some((_, after)) = rest.rsplit_once("; unmatched examples: ")

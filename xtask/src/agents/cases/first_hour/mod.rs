@@ -9,33 +9,37 @@ use std::process::Command;
 
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
-use self::projects::{PROJECTS, Project};
-use super::{BOTH, Case, ended_well, holds};
-use crate::agents::report::Report;
-use crate::agents::world::{Setup, Stage, ending};
+use self::projects::{PROJECTS, SampleProject};
+use super::{AgentCase, BOTH, check_agent_ended_cleanly, report_whether_text_contains};
+use crate::agents::report::ProbeCaseReport;
+use crate::agents::world::{CaseEnvironment, ProbeCaseSetup, ending_text_from_task_json};
 
-pub(super) const CASE: Case = Case {
+pub(super) const CASE: AgentCase = AgentCase {
     name: "first-hour",
     about: "ten projects: init, then the agent; at least seven end task_complete",
     agents: BOTH,
-    run,
+    run: run_first_hour_case,
 };
 
-fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
+fn run_first_hour_case(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseReport) -> Result<()> {
     let (mut complete, mut played) = (0, 0);
     for project in PROJECTS {
-        if let Some(missing) = project.needs.iter().find(|program| !is_there(program)) {
-            report.note(&format!(
+        if let Some(missing) = project
+            .needs
+            .iter()
+            .find(|program| !command_succeeds(program))
+        {
+            report.print_case_note(&format!(
                 "-- {}: left out, {missing} is not here",
                 project.name
             ));
             continue;
         }
         played += 1;
-        let ended = play(stage, report, project)?;
+        let ended = probe_first_hour_on_project(stage, report, project)?;
         complete += usize::from(ended == "task_complete");
     }
-    report.check(
+    report.report_probe_condition(
         "at least 7 of 10 end task_complete",
         complete >= 7,
         &format!("{complete} of {played}"),
@@ -43,8 +47,12 @@ fn run(stage: &Stage<'_>, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<String> {
-    report.note(&format!("-- {}", project.name));
+fn probe_first_hour_on_project(
+    stage: &CaseEnvironment<'_>,
+    report: &mut ProbeCaseReport,
+    project: &SampleProject,
+) -> Result<String> {
+    report.print_case_note(&format!("-- {}", project.name));
     let edit = |old: &str, new: &str| {
         vec![ScriptedModelAction::Replace {
             path: project.source.to_owned(),
@@ -52,7 +60,7 @@ fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<Str
             new: new.to_owned(),
         }]
     };
-    let world = stage.world(Setup {
+    let world = stage.create_probe_fixture(ProbeCaseSetup {
         name: project.name,
         files: project.files,
         config: String::new(),
@@ -74,31 +82,33 @@ fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<Str
             .current_dir(&world.repo)
             .output()?;
         let said = String::from_utf8_lossy(&ran.stderr).into_owned();
-        report.check(line, ran.status.success(), &said);
+        report.report_probe_condition(line, ran.status.success(), &said);
     }
-    let init = world.checkrein(&["init", "--agent", stage.agent.name()])?;
+    let init = world.run_checkrein(&["init", "--agent", stage.agent.agent_name()])?;
     std::fs::write(
         world.folder.join("init.txt"),
         format!("{}{}", init.stdout, init.stderr),
     )?;
-    report.check(
+    report.report_probe_condition(
         "init ends well",
         init.status == Some(0),
         &format!("status {:?}\n{}{}", init.status, init.stdout, init.stderr),
     );
-    let ran = world.headless("Make the code clearer.")?;
-    ended_well(report, &world, &ran);
-    let tasks = world.tasks()?;
-    let ended = tasks.first().map_or("no task".to_owned(), ending);
+    let ran = world.run_agent_headless("Make the code clearer.")?;
+    check_agent_ended_cleanly(report, &world, &ran);
+    let tasks = world.list_recorded_probe_tasks()?;
+    let ended = tasks
+        .first()
+        .map_or("no task".to_owned(), ending_text_from_task_json);
     if project.red {
         let honest = ended.starts_with("unverified");
-        report.check("it was red before, and ends unverified", honest, &ended);
+        report.report_probe_condition("it was red before, and ends unverified", honest, &ended);
         return Ok(ended);
     }
-    report.check("it ends task_complete", ended == "task_complete", &ended);
+    report.report_probe_condition("it ends task_complete", ended == "task_complete", &ended);
     let seen = world.model.model_request_log();
     let after = seen.requests.get(3).cloned().unwrap_or_default();
-    holds(
+    report_whether_text_contains(
         report,
         "the project's own test sent it back",
         &after.new_text,
@@ -107,7 +117,7 @@ fn play(stage: &Stage<'_>, report: &mut Report, project: &Project) -> Result<Str
     Ok(ended)
 }
 
-fn is_there(program: &str) -> bool {
+fn command_succeeds(program: &str) -> bool {
     let words: Vec<&str> = program.split(' ').collect();
     let Some((program, arguments)) = words.split_first() else {
         return false;

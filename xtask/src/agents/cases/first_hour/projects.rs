@@ -1,7 +1,7 @@
 //! The ten projects. Each is green at its base, but for the last.
 
 /// One of them.
-pub(super) struct Project {
+pub(super) struct SampleProject {
     pub(super) name: &'static str,
     /// Commands that show that what it is made with is here.
     pub(super) needs: &'static [&'static str],
@@ -18,8 +18,8 @@ pub(super) struct Project {
     pub(super) red: bool,
 }
 
-pub(super) const PROJECTS: &[Project] = &[
-    Project {
+pub(super) const PROJECTS: &[SampleProject] = &[
+    SampleProject {
         name: "rust-library",
         needs: &["cargo --version"],
         prepare: &[],
@@ -44,7 +44,7 @@ pub(super) const PROJECTS: &[Project] = &[
         test: "water_boils",
         red: false,
     },
-    Project {
+    SampleProject {
         name: "rust-workspace",
         needs: &["cargo --version"],
         prepare: &[],
@@ -85,7 +85,7 @@ pub(super) const PROJECTS: &[Project] = &[
         test: "one_mark_a_word",
         red: false,
     },
-    Project {
+    SampleProject {
         name: "python-unittest",
         needs: &["python3 --version"],
         prepare: &[],
@@ -106,7 +106,7 @@ pub(super) const PROJECTS: &[Project] = &[
         test: "test_words_are_joined",
         red: false,
     },
-    Project {
+    SampleProject {
         name: "python-pytest",
         needs: &["python3 -m pytest --version"],
         prepare: &[],
@@ -131,7 +131,7 @@ pub(super) const PROJECTS: &[Project] = &[
         test: "test_price_times_count",
         red: false,
     },
-    Project {
+    SampleProject {
         name: "javascript",
         needs: &["node --version", "npm --version"],
         prepare: &[],
@@ -155,7 +155,7 @@ pub(super) const PROJECTS: &[Project] = &[
         test: "centuries are no leap years",
         red: false,
     },
-    Project {
+    SampleProject {
         name: "typescript",
         needs: &["node --version", "npm --version"],
         prepare: &["npm install --silent --no-audit --no-fund"],
@@ -184,7 +184,7 @@ pub(super) const PROJECTS: &[Project] = &[
         test: "last in, first out",
         red: false,
     },
-    Project {
+    SampleProject {
         name: "go-module",
         needs: &["go version"],
         prepare: &[],
@@ -205,7 +205,7 @@ pub(super) const PROJECTS: &[Project] = &[
         test: "TestOf",
         red: false,
     },
-    Project {
+    SampleProject {
         name: "go-command",
         needs: &["go version"],
         prepare: &[],
@@ -230,7 +230,7 @@ pub(super) const PROJECTS: &[Project] = &[
         test: "TestGreeting",
         red: false,
     },
-    Project {
+    SampleProject {
         name: "polyglot-monorepo",
         needs: &[
             "cargo --version",
@@ -280,7 +280,7 @@ pub(super) const PROJECTS: &[Project] = &[
         test: "test_name_and_value",
         red: false,
     },
-    Project {
+    SampleProject {
         name: "red-before",
         needs: &["python3 --version"],
         prepare: &[],
