@@ -2,7 +2,7 @@
 //! is read as what it is, and whatever is read lies within its bounds.
 #![no_main]
 
-use checkrein_models::reading::{
+use checkrein_models::answers::{
     MAX_TEXT, RequiredAnswerKeys, UnreadableAnswerCause, parse_model_answer,
 };
 use libfuzzer_sys::fuzz_target;

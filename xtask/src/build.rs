@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::tools::{CrossCompileTools, RequiredCCompiler};
+use crate::toolchain::{CrossCompileTools, RequiredCCompiler};
 
 /// How the command is built.
 #[derive(Clone, Copy, PartialEq, Eq)]

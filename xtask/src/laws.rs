@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use crate::copy::CheckoutCopy;
+use crate::checkout_copy::CheckoutCopy;
 use crate::refresh;
 
 /// The laws, in the order and words of the design.

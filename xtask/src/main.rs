@@ -7,8 +7,8 @@ mod agents;
 mod bench;
 mod build;
 mod calibration;
+mod checkout_copy;
 mod ci;
-mod copy;
 mod everyday;
 mod fuzz;
 mod install;
@@ -21,7 +21,7 @@ mod rows;
 mod simulate;
 mod targets;
 mod tokens;
-mod tools;
+mod toolchain;
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@ use std::process::{Child, Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::copy::CheckoutCopy;
+use crate::checkout_copy::CheckoutCopy;
 
 /// Seeds that one process runs: those of its threads that are killed stay.
 const BATCH_SIZE: u64 = 100;

@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
-use crate::tools::{CrossCompileTools, RequiredCCompiler};
+use crate::toolchain::{CrossCompileTools, RequiredCCompiler};
 
 /// One target, and what must hold there.
 struct CrossCompileTargetCheck {

@@ -1,6 +1,6 @@
 //! What an agent can be told. Other crates ask here instead of asking for a name.
 
-use crate::knock::AgentEventKind;
+use crate::agent_event::AgentEventKind;
 
 /// What an agent obeys and shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

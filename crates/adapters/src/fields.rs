@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::knock::{AgentEventError, AgentEventKind, ExpectedHookReplyKind};
-use crate::lenient;
+use crate::agent_event::{AgentEventError, AgentEventKind, ExpectedHookReplyKind};
+use crate::lenient_json;
 
 /// The fields of one message of one agent.
 #[derive(Debug)]
@@ -41,7 +41,7 @@ impl HookMessageFields {
                 reply_form: form,
             }
         };
-        let value = lenient::parse_json_leniently(bytes).map_err(|error| {
+        let value = lenient_json::parse_json_leniently(bytes).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             let (what, hint) = if bytes.iter().all(u8::is_ascii_whitespace) {
                 (

@@ -15,29 +15,29 @@
 //! 6. Add one line to [`ALL`]. `tests/conformance.rs` walks it: every event needs a fixture,
 //!    and every decision is rendered for every form.
 
-mod call;
+mod agent_event;
 mod capabilities;
 mod claude_code;
 mod codex;
 mod fields;
 pub mod generic;
 pub mod headless;
-mod knock;
-mod ledger;
-mod lenient;
+mod lenient_json;
 pub mod mcp;
-pub mod ours;
+pub mod own_hook;
 mod reply;
 pub mod settings;
+mod tool_call;
+mod usage_cursor;
 mod wording;
 
+pub use agent_event::{
+    AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
+};
 pub use capabilities::{AgentCapabilities, ReplyDeadlines};
 pub use claude_code::permissions as claude_permissions;
 pub use codex::trust as codex_trust;
 pub use headless::HeadlessAgent;
-pub use knock::{
-    AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
-};
 pub use reply::{HookDecisionWithTexts, HookReply};
 
 use checkrein_core::input::TokenUsage;
@@ -90,7 +90,7 @@ pub trait Adapter: Sync {
 
     /// Where in the transcript the next reading begins, in bytes.
     fn transcript_offset(&self, cursor: &str) -> u64 {
-        ledger::parse_transcript_read_offset(cursor)
+        usage_cursor::parse_transcript_read_offset(cursor)
     }
 
     /// Token use in `bytes`, which begin at [`Adapter::transcript_offset`] of `cursor` (empty at first).

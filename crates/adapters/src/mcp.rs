@@ -9,7 +9,7 @@ use checkrein_core::input::Input;
 use checkrein_core::tool_action::ToolAction;
 use serde_json::{Map, Value};
 
-use crate::call::{AgentToolCall, tool_outcome_digest};
+use crate::tool_call::{AgentToolCall, tool_outcome_digest};
 use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
 
 /// The agent's name of such sessions: who is behind the client is not told.

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use crate::ours::CheckreinHook;
+use crate::own_hook::CheckreinHook;
 
 /// What an agent makes of one settings file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -61,11 +61,11 @@ pub use verification::{
 pub use checkrein_core::decision::{StopDecision, ToolDecision};
 pub use checkrein_core::ids::UnixMillis;
 pub use checkrein_core::input::PersonAnswer;
-pub use checkrein_core::layers::MiddlewareStage;
+pub use checkrein_core::middleware::MiddlewareStage;
 pub use checkrein_core::transition::{Reason, Transition};
 pub use checkrein_models as models;
+pub use checkrein_runtime::reviewer::{ParseFractionError, UnitFraction, UnusableModelAnswer};
 pub use checkrein_runtime::veto::InvalidToolCallError;
-pub use checkrein_runtime::witness::{ParseFractionError, UnitFraction, UnusableModelAnswer};
 pub use checkrein_runtime::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
     MiddlewareLayer, MiddlewareRegistration, MiddlewareRegistry,

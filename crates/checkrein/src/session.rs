@@ -10,7 +10,7 @@ use checkrein_core::input::{
     AgentAnswerFlags, Input, PromptSubmitted, RoundEnded, SessionEnded, StopRequested, TokenUsage,
     ToolKind, ToolRequestFacts, ToolRequested, ToolReturned, TreeReadError,
 };
-use checkrein_core::layers::MiddlewareStage;
+use checkrein_core::middleware::MiddlewareStage;
 use checkrein_core::policy::Policy;
 use checkrein_core::state::SessionState;
 use checkrein_core::tool_action::{ToolAction, classify_call};

@@ -12,9 +12,11 @@ use checkrein_runtime::config::{
     self, CompiledPolicy, ConfigError, ConfigSource, PolicySources, ProfileChoice,
     RequestedConfigProfile, TaskDriver,
 };
-use checkrein_runtime::{ConfigHeldDespiteEdit, RealSystem, TreeAndStateFolder, held, whole};
+use checkrein_runtime::{
+    ConfigHeldDespiteEdit, RealSystem, TreeAndStateFolder, durable_file, held_config,
+};
 
-use crate::{guarded, sources};
+use crate::{guarded_files, policy_sources};
 
 /// The config's file name.
 pub(crate) const CONFIG: &str = "checkrein.toml";
@@ -61,14 +63,14 @@ pub(crate) struct StateAndProfileArgs<'a> {
 impl ProjectLocation {
     /// What goes on here although it was edited.
     pub(crate) fn config_held_despite_edit(&self) -> io::Result<Option<ConfigHeldDespiteEdit>> {
-        held::read_held_config(&self.place.state, &self.place.root)
+        held_config::read_held_config(&self.place.state, &self.place.root)
     }
 
     /// The same for who begins here, which may be in a folder whose config was taken away.
     pub(crate) fn nearest_config_held_despite_edit(
         &self,
     ) -> io::Result<Option<ConfigHeldDespiteEdit>> {
-        held::nearest_config_held_despite_edit(
+        held_config::nearest_config_held_despite_edit(
             &self.place.state,
             &self.start_folder,
             &self.place.root,
@@ -85,7 +87,7 @@ impl ProjectLocation {
 
     /// Lets go of it.
     pub(crate) fn drop_config_held_despite_edit(&self) -> io::Result<()> {
-        held::remove_configs_held_despite_edit(
+        held_config::remove_configs_held_despite_edit(
             &self.place.state,
             &self.start_folder,
             &self.place.root,
@@ -105,7 +107,7 @@ impl ProjectLocation {
 
     /// For who is judged in this folder.
     pub(crate) fn with_project_root(&self, root: &Path) -> Self {
-        let config = Some(root.join(CONFIG)).filter(|file| whole::is_path_present(file));
+        let config = Some(root.join(CONFIG)).filter(|file| durable_file::is_path_present(file));
         let mut place = self.place.clone();
         place.root = root.to_owned();
         Self {
@@ -131,7 +133,7 @@ impl ProjectLocation {
     /// Compiles the policy that a session beginning here is sealed with: from the texts that
     /// are held, if any are, and under `require_trust` from nothing that is not approved.
     pub(crate) fn compile_policy(&self, driver: TaskDriver) -> Result<CompiledPolicy, ConfigError> {
-        let sources = sources::effective_policy_sources(self)?;
+        let sources = policy_sources::effective_policy_sources(self)?;
         // A mistake in what was edited is told, although older texts go on.
         if let Some(edited) = &sources.edited {
             self.compile_policy_sans_local_paths(edited, driver)?;
@@ -150,7 +152,7 @@ impl ProjectLocation {
         let mut compiled = self.compile_policy_sans_local_paths(sources, driver)?;
         config::protect_paths_in_policy(
             &mut compiled.policy,
-            guarded::protected_paths(self, sources),
+            guarded_files::protected_paths(self, sources),
         );
         config::set_policy_root(&mut compiled.policy, &self.place.root);
         Ok(compiled)
@@ -203,7 +205,7 @@ impl ProjectLocation {
     /// What is held here, compiled, if it may count.
     pub(crate) fn compile_config_held_despite_edit(&self) -> Option<CompiledPolicy> {
         let held = self.config_held_despite_edit().ok().flatten()?;
-        if !sources::are_config_sources_trusted(self, &held.sources) {
+        if !policy_sources::are_config_sources_trusted(self, &held.sources) {
             return None;
         }
         self.compile_policy_from(&held.sources, TaskDriver::Hook)
@@ -271,7 +273,7 @@ fn locate_project_with_state(
         .map(|folder| folder.join(CONFIG))
         // Also what is no file: a pipe in its place, or a link that leads nowhere, is a mistake to tell
         // and no missing config.
-        .find(|file| whole::is_path_present(file));
+        .find(|file| durable_file::is_path_present(file));
     let root = config
         .as_deref()
         .and_then(Path::parent)
@@ -327,12 +329,12 @@ fn choose_profile(given: StateAndProfileArgs<'_>) -> ConfigProfileChoice {
 }
 
 pub(crate) fn read_config_source(file: &Path) -> Result<Option<ConfigSource>, ConfigError> {
-    let text = whole::read_limited_text_file(file, whole::MAX_CONFIG_BYTES).map_err(|source| {
-        ConfigError::Unreadable {
+    let text = durable_file::read_limited_text_file(file, durable_file::MAX_CONFIG_BYTES).map_err(
+        |source| ConfigError::Unreadable {
             name: file.to_owned(),
             source,
-        }
-    })?;
+        },
+    )?;
     Ok(text.map(|text| ConfigSource {
         name: file.to_owned(),
         text,
@@ -360,7 +362,7 @@ fn linked_git_dir(top: &Path) -> Option<PathBuf> {
 
 /// The text of a file of git's that names a folder.
 fn read_git_pointer(file: &Path) -> Option<String> {
-    whole::read_limited_text_file(file, whole::MAX_SMALL_BYTES).ok()?
+    durable_file::read_limited_text_file(file, durable_file::MAX_SMALL_BYTES).ok()?
 }
 
 /// Whether the repo that this linked worktree points to knows of it: anybody can point.

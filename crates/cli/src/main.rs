@@ -2,27 +2,27 @@
 //! skips the argument parser of the rest.
 
 #[cfg(target_os = "linux")]
-mod abandoned;
+mod agent_exit;
+mod agent_message;
 mod args;
+mod check_owner;
 mod commands;
 mod confine;
 mod detect;
 mod exit_code;
-mod guarded;
-mod home;
+mod guarded_files;
 mod locate;
 mod masked;
-mod message;
 mod notify;
 mod off;
-mod owner;
 mod person;
+mod policy_sources;
 mod programs;
 mod session_index;
+mod session_location;
 mod settings;
 mod shell;
 mod signals;
-mod sources;
 mod trust;
 mod ui;
 
@@ -40,7 +40,7 @@ fn main() -> ExitCode {
         .nth(1)
         .is_some_and(|word| word == confine::EXEC_ARGUMENT)
     {
-        return confine::enter::main(words.skip(1).collect());
+        return confine::namespace_exec::main(words.skip(1).collect());
     }
     if std::env::args_os()
         .nth(1)
@@ -51,9 +51,9 @@ fn main() -> ExitCode {
     }
     if std::env::args_os()
         .nth(1)
-        .is_some_and(|word| word == owner::OWNER_ARGUMENT)
+        .is_some_and(|word| word == check_owner::OWNER_ARGUMENT)
     {
-        return owner::main();
+        return check_owner::main();
     }
     if words.next().is_some_and(|word| word == "hook")
         && !std::env::args_os().any(|word| word == "--help" || word == "-h")

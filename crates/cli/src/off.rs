@@ -11,7 +11,7 @@ use std::time::Duration;
 use checkrein_core::ids::{ScopeId, UnixMillis};
 use checkrein_core::input::{Input, StancePoint, StanceUsed};
 use checkrein_core::policy::Stance;
-use checkrein_runtime::whole;
+use checkrein_runtime::durable_file;
 use serde::{Deserialize, Serialize};
 
 use crate::person::PersonCallerCheck;
@@ -93,7 +93,7 @@ pub(crate) fn read_off_period(state: &Path) -> Result<Option<OffPeriod>, String>
             off_file(state).display()
         )
     };
-    let bytes = whole::read_regular_file(&off_file(state), whole::MAX_SMALL_BYTES)
+    let bytes = durable_file::read_regular_file(&off_file(state), durable_file::MAX_SMALL_BYTES)
         .map_err(|error| wrong(error.to_string()))?;
     let Some(bytes) = bytes else { return Ok(None) };
     let off: OffPeriod =
@@ -125,12 +125,12 @@ pub(crate) fn cancelling_off_period() -> Option<&'static OffPeriod> {
 pub(crate) fn write_off_file(state: &Path, off: &OffPeriod) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(off)?;
     bytes.push(b'\n');
-    whole::write_atomically(&off_file(state), &bytes)
+    durable_file::write_atomically(&off_file(state), &bytes)
 }
 
 /// Switches on again; says whether it was off at all.
 pub(crate) fn remove_off_file(state: &Path) -> io::Result<bool> {
     let was = active_off_period(state).is_some();
-    whole::remove_file(&off_file(state))?;
+    durable_file::remove_file(&off_file(state))?;
     Ok(was)
 }

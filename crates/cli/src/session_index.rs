@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::SessionId;
-use checkrein_runtime::whole;
+use checkrein_runtime::durable_file;
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
 /// Beside the state folders; no repo's folder is named so, since those end with a digest.
@@ -28,9 +28,9 @@ pub(crate) fn add_session_index_entry(state: &Path, session: &SessionId) {
 
 /// The state folder that this session began in, if it is another than `state`.
 pub(crate) fn find_session_state_folder(state: &Path, session: &SessionId) -> Option<PathBuf> {
-    let name = whole::read_limited_text_file(
+    let name = durable_file::read_limited_text_file(
         &session_index_entry_path(state, session)?,
-        whole::MAX_SMALL_BYTES,
+        durable_file::MAX_SMALL_BYTES,
     )
     .ok()??;
     let is_plain = !name.is_empty() && !name.starts_with('.') && !name.contains(['/', '\\']);
@@ -44,7 +44,7 @@ pub(crate) fn remove_session_index_entry(state: &Path, session: &SessionId) {
     let Some(file) = session_index_entry_path(state, session) else {
         return;
     };
-    if whole::read_limited_text_file(&file, whole::MAX_SMALL_BYTES)
+    if durable_file::read_limited_text_file(&file, durable_file::MAX_SMALL_BYTES)
         .ok()
         .flatten()
         .is_some_and(ours)

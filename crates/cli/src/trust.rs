@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::UnixMillis;
-use checkrein_runtime::whole;
+use checkrein_runtime::durable_file;
 use serde::{Deserialize, Serialize};
 
 use crate::locate::{self, ProjectLocation};
@@ -45,7 +45,7 @@ fn read_trust_file_or_default(state: &Path) -> ApprovedConfigsFile {
 }
 
 fn read_trust_file(state: &Path) -> io::Result<ApprovedConfigsFile> {
-    match whole::read_regular_file(&trust_file(state), whole::MAX_CONFIG_BYTES)? {
+    match durable_file::read_regular_file(&trust_file(state), durable_file::MAX_CONFIG_BYTES)? {
         Some(bytes) => Ok(serde_json::from_slice(&bytes)?),
         None => Ok(ApprovedConfigsFile::default()),
     }
@@ -54,7 +54,7 @@ fn read_trust_file(state: &Path) -> io::Result<ApprovedConfigsFile> {
 fn write_trust_file(state: &Path, approvals: &ApprovedConfigsFile) -> io::Result<()> {
     let mut bytes = serde_json::to_vec_pretty(approvals)?;
     bytes.push(b'\n');
-    whole::write_atomically(&trust_file(state), &bytes)
+    durable_file::write_atomically(&trust_file(state), &bytes)
 }
 
 fn find_config_approval(located: &ProjectLocation) -> Option<TrustApproval> {
@@ -80,7 +80,7 @@ pub(crate) fn record_trust_approval(
     approval: TrustApproval,
 ) -> io::Result<()> {
     let state = &located.place.state;
-    let _lock = whole::lock_file(&trust_file(state))?;
+    let _lock = durable_file::lock_file(&trust_file(state))?;
     let mut approvals = read_trust_file_or_default(state);
     approvals
         .approved
@@ -91,7 +91,7 @@ pub(crate) fn record_trust_approval(
 /// Takes an approval back; says whether there was one.
 pub(crate) fn revoke_trust_approval(located: &ProjectLocation) -> io::Result<bool> {
     let state = &located.place.state;
-    let _lock = whole::lock_file(&trust_file(state))?;
+    let _lock = durable_file::lock_file(&trust_file(state))?;
     let mut approvals = read_trust_file_or_default(state);
     let was = approvals
         .approved

@@ -132,18 +132,18 @@ const PURE: &[(&str, &[&str])] = &[
 /// Files of shipped code that start programs. Each is a decision: what it starts must be what a
 /// person named, or a part of Checkrein, and never what a repository's own settings name.
 const STARTERS: &[&str] = &[
+    "crates/cli/src/check_owner.rs",
     "crates/cli/src/commands/demo.rs",
     "crates/cli/src/commands/doctor/binary.rs",
-    "crates/cli/src/commands/doctor/firing/mod.rs",
+    "crates/cli/src/commands/doctor/canary/mod.rs",
     "crates/cli/src/commands/doctor/mod.rs",
     "crates/cli/src/commands/doctor/shell.rs",
     "crates/cli/src/commands/mcp_proxy/mod.rs",
-    "crates/cli/src/confine/enter.rs",
     "crates/cli/src/confine/mod.rs",
+    "crates/cli/src/confine/namespace_exec.rs",
+    "crates/cli/src/notify/command_environment.rs",
     "crates/cli/src/notify/mod.rs",
-    "crates/cli/src/notify/surroundings.rs",
-    "crates/cli/src/owner.rs",
-    "crates/models/src/key.rs",
+    "crates/models/src/api_key.rs",
     "crates/verifiers/src/command/process/mod.rs",
     "crates/verifiers/src/command/process/windows.rs",
     "crates/verifiers/src/plugin.rs",
@@ -433,7 +433,7 @@ fn nothing_shipped_starts_git() {
 #[test]
 fn nothing_recorded_is_debug_text() {
     // The name of a temporary file.
-    const OTHERWISE: &[&str] = &["crates/verifiers/src/command/tools.rs"];
+    const OTHERWISE: &[&str] = &["crates/verifiers/src/command/tool_versions.rs"];
     const RECORDING: &[&str] = &[
         "crates/core/src",
         "crates/patch/src",

@@ -2,7 +2,7 @@
 //! rules say x whether the agent can put a question: the table of `docs/approvals.md`.
 
 use crate::input::{RuleDecision, ToolKind, ToolRequested};
-use crate::layers::{MiddlewareAnswerFact, approval_question};
+use crate::middleware::{MiddlewareAnswerFact, approval_question};
 use crate::policy::ApprovalMode;
 
 /// What becomes of a request, before anybody was asked.

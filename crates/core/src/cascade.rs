@@ -5,10 +5,10 @@
 //! but on gate verdicts for exactly the subjects being accepted, and the tree is read
 //! once more before the answer (law 1).
 
-mod judged;
-mod soft;
+mod evaluation;
+mod soft_tier;
 
-use self::judged::{
+use self::evaluation::{
     StopEvaluation, VerifierKindsAtStop, VerifierOutcome, build_check_feedback, evaluate_stop,
     explain_advisory_judge_verdicts, explain_stop, failure_set_digest,
     has_evidence_for_other_subject, subjects_digest,
@@ -25,7 +25,7 @@ use crate::explain::{DecisionExplanation, DecisionFactor};
 use crate::feedback;
 use crate::ids::{EventSeq, ScopeId, UnixMillis, VerifierName};
 use crate::input::{StanceUsed, StopRequested};
-use crate::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
+use crate::middleware::{MiddlewareAnswer, MiddlewareAnswerFact};
 use crate::policy::{
     Policy, Stance, SubagentStopVerification, VerdictSubjectKind, VerifierSpec, VerifierTier,
     VerifyOnChangeOrAlways,
@@ -110,9 +110,9 @@ fn refuse_stop_by_middleware(
     };
     let asks = select_verifiers_for_stop(draft.policy, task, scope, &pending);
     let judged = evaluate_stop(draft.policy, task, &pending, asks);
-    if let Some(transition) =
-        soft::transition_if_not_worth_continuing(draft, scope, &judged, &pending, met, &mut why)
-    {
+    if let Some(transition) = soft_tier::transition_if_not_worth_continuing(
+        draft, scope, &judged, &pending, met, &mut why,
+    ) {
         return accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
     }
     let told = RefusalCounters {
@@ -462,7 +462,7 @@ fn conclude_stop_evaluation(
         return accept_stop_and_end_task(draft, pending.stop, scope, transition, why);
     }
     match judged.accept_value {
-        TruthValue::True => match soft::unmet_token_target(draft, &judged, &pending) {
+        TruthValue::True => match soft_tier::unmet_token_target(draft, &judged, &pending) {
             Some(target) => continue_toward_token_target(draft, scope, &pending, target, why),
             None => {
                 let mut transition = accepted_transition(draft.policy, task, &judged);
@@ -526,7 +526,7 @@ fn judge_consequence<'a>(
         );
     }
     let (seen, attempts) = (
-        soft::count_answers_seen_by_judges(draft, scope),
+        soft_tier::count_answers_seen_by_judges(draft, scope),
         judge_attempt_limit(policy, &against),
     );
     if seen >= attempts {
@@ -536,7 +536,7 @@ fn judge_consequence<'a>(
         }]);
     }
     let mut why = DecisionExplanation::new();
-    if soft::transition_if_not_worth_continuing(draft, scope, judged, pending, 0, &mut why)
+    if soft_tier::transition_if_not_worth_continuing(draft, scope, judged, pending, 0, &mut why)
         .is_some()
     {
         return JudgeConsequence::NoConsequence(why);
@@ -611,7 +611,7 @@ fn continue_or_give_up(
         judged.subjects,
     );
     let is_last = task.failure_set_seen_count(set) + 1 >= policy.caps.attempts
-        || soft::reached_continuation_limit(draft, scope, pending).is_some();
+        || soft_tier::reached_continuation_limit(draft, scope, pending).is_some();
     if main && held_up.is_none() && is_last {
         let again = last_chance_rerun_effects(policy, task, pending, judged);
         if !again.is_empty() {
@@ -633,7 +633,7 @@ fn continue_or_give_up(
     let met = if held_up.is_some() { 0 } else { times };
 
     let verdict =
-        soft::transition_if_not_worth_continuing(draft, scope, judged, pending, met, &mut why);
+        soft_tier::transition_if_not_worth_continuing(draft, scope, judged, pending, met, &mut why);
     // Whatever writes there does not end while the agent waits for it.
     let stuck = held_up.filter(|held| held.detail == "tree_moving" && times >= MAX_HELD_UP_STOPS);
     let stuck = stuck.map(|held| Transition::new(Reason::Unverified, held.detail));
@@ -646,7 +646,7 @@ fn continue_or_give_up(
     let testimony = against.iter().all(|line| line.tier == VerifierTier::Judge);
     let told = RefusalCounters {
         met: match testimony {
-            true => soft::count_answers_seen_by_judges(draft, scope),
+            true => soft_tier::count_answers_seen_by_judges(draft, scope),
             false => met.max(1),
         },
         attempts: match testimony {
@@ -731,8 +731,8 @@ fn refuse_with_feedback(
         StopObjections::Layers(layers) => (Vec::new(), layers),
     };
     let main = scope.is_main_scope();
-    let limit = soft::continuation_limit(draft.policy, pending);
-    let given = soft::max_continuations_so_far(draft.policy, scope, pending);
+    let limit = soft_tier::continuation_limit(draft.policy, pending);
+    let given = soft_tier::max_continuations_so_far(draft.policy, scope, pending);
     let Some(task) = &draft.state.task else {
         return;
     };
@@ -799,8 +799,8 @@ fn continue_toward_token_target(
         used: target.used,
         threshold: target.threshold,
     });
-    let limit = soft::continuation_limit(draft.policy, pending);
-    let given = soft::max_continuations_so_far(draft.policy, scope, pending);
+    let limit = soft_tier::continuation_limit(draft.policy, pending);
+    let given = soft_tier::max_continuations_so_far(draft.policy, scope, pending);
     let feedback = StopFeedback {
         stop: task.stops,
         met: 0,

@@ -1,7 +1,7 @@
 //! Explanation as data: the chain of facts behind a decision. `show --why` turns it
 //! into sentences; here are no sentences.
 
-mod runs;
+mod check_runs;
 
 use serde::{Deserialize, Serialize};
 
@@ -9,10 +9,10 @@ use crate::event::CapKind;
 use crate::evidence::{InconclusiveCause, Verdict};
 use crate::ids::{DetectorName, UnixMillis, VerifierName};
 use crate::input::{JudgeTrigger, ModelVetoVerdict};
-use crate::layers::MiddlewareAnswerFact;
+use crate::middleware::MiddlewareAnswerFact;
 use crate::policy::Stance;
 
-pub use self::runs::{
+pub use self::check_runs::{
     CheckOutcomeAtStop, CheckRunExplanation, CheckRunReason, StopCheckRuns, StopHoldupCause,
     check_runs_at_each_stop, newest_stop_held_up_cause,
 };

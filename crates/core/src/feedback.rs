@@ -2,11 +2,11 @@
 //! reproduce each, what changed since the last attempt. Findings are sent once; the
 //! same failures on the same subjects get one line (law 7).
 
-mod section;
+mod check_section;
 
 use std::fmt::Write as _;
 
-use self::section::CheckFeedbackSection;
+use self::check_section::CheckFeedbackSection;
 use crate::decision::{FailedCheckFeedback, StopFeedback};
 use crate::digest::{Digest, EightByteDigest};
 use crate::evidence::{Evidence, Finding, FindingBaselineState, InconclusiveCause, Verdict};

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize, Serializer};
 use crate::digest::{Digest, EightByteDigest};
 use crate::evidence::EvidenceSummary;
 use crate::ids::{AgentName, EventSeq, ScopeId, SessionId, SourceName, UnixMillis, VerifierName};
-use crate::layers::MiddlewareAnswerFact;
+use crate::middleware::MiddlewareAnswerFact;
 use crate::policy::{Stance, VerifierSpec, VerifierTier};
 use crate::transition::Transition;
 

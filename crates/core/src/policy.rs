@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::accept::AcceptExpr;
 use crate::digest::Digest;
 use crate::ids::{DetectorName, LayerName, VerifierName};
-use crate::layers::MiddlewareStage;
+use crate::middleware::MiddlewareStage;
 
 /// Everything `step` may judge by. Two sessions with equal policies and equal inputs decide alike.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

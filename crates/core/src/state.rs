@@ -4,11 +4,11 @@
 //! cache stays small (16 KiB) however long a session runs. What came back for stops of many
 //! sub-agents that are judged at once may take half as much again; such a state is not cached.
 
-mod delivered;
+pub(crate) mod clock;
+mod deliveries;
 mod fold;
-mod recheck;
 mod task;
-pub(crate) mod time;
+mod tree_recheck;
 mod verdicts;
 
 use std::collections::VecDeque;
@@ -25,9 +25,9 @@ use crate::input::{
 };
 use crate::transition::Transition;
 
-use self::delivered::NewestPromptAndStop;
-pub use self::delivered::PromptOrStopDelivery;
-pub use self::recheck::TreeRecheckState;
+use self::deliveries::NewestPromptAndStop;
+pub use self::deliveries::PromptOrStopDelivery;
+pub use self::tree_recheck::TreeRecheckState;
 
 /// Calls a detector looks back at.
 pub const CALL_WINDOW_LEN: usize = 30;

@@ -12,9 +12,9 @@ use crate::input::{
     TreeDigests,
 };
 use crate::policy::{Policy, Stance};
-use crate::state::{SessionState, time};
+use crate::state::{SessionState, clock};
 use crate::transition::{Reason, Transition};
-use crate::{budget, tools};
+use crate::{budget, tool_request};
 
 /// What follows from an input.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub fn apply_input_and_decide(
         effects: Vec::new(),
         decision: None,
     };
-    let is_left = draft.state.session_idle_ms(input.at) > time::idle_task_limit_ms(input.in_call);
+    let is_left = draft.state.session_idle_ms(input.at) > clock::idle_task_limit_ms(input.in_call);
     let (news, layers) = (input.input.clone(), input.layers.clone());
     draft.apply_and_record_event(Event::Input(input));
     let seq = draft.state.last;
@@ -60,7 +60,7 @@ pub fn apply_input_and_decide(
         Input::PromptSubmitted(prompt) => draft.open_prompt_task(prompt),
         Input::ToolRequested(request) => {
             draft.ensure_open_task();
-            tools::evaluate_tool_request(&mut draft, seq, &request, &layers);
+            tool_request::evaluate_tool_request(&mut draft, seq, &request, &layers);
         }
         Input::StopRequested(stop) => {
             draft.ensure_open_task();

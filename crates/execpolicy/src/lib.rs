@@ -6,28 +6,28 @@
 //! [`evaluate_argv`] then find every command that a request can run and ask the rules.
 //! Nothing here reads a file, runs a process or looks at the environment.
 
-mod canonical;
-mod check;
+mod canonical_form;
+mod codex_check;
 mod compile;
+mod effect_policy;
 mod effects;
 mod exit_status;
-mod network;
-mod own;
-mod policy;
-mod readers;
-mod rules;
+mod network_rules;
+mod read_only_commands;
+mod rule_set;
+mod self_protection;
 mod shell;
 
-pub use check::{CodexFormatRuleMatch, ExecPolicyCheckResult, ProgramPathResolutionBase};
+pub use codex_check::{CodexFormatRuleMatch, ExecPolicyCheckResult, ProgramPathResolutionBase};
 pub use compile::{
     ListedRule, ListedRulesFile, RuleExample, RulesCompileError, RulesListingEntry,
     compile_and_list_rules, compile_execpolicy_rules_files, compile_rules_with_base_folder,
 };
+pub use effect_policy::{EffectPolicy, UnmatchedDecision};
 pub use exit_status::{ProjectEntry, ScriptProjectView, analyze_exit_statuses};
-pub use network::{NetworkProtocol, NetworkRule};
-pub use policy::{EffectPolicy, UnmatchedDecision};
-pub use readers::is_read_only_command;
-pub use rules::{MatchedRule, RuleSet, StoredRuleSetReadError};
+pub use network_rules::{NetworkProtocol, NetworkRule};
+pub use read_only_commands::is_read_only_command;
+pub use rule_set::{MatchedRule, RuleSet, StoredRuleSetReadError};
 pub use shell::{
     CommandStartFolders, FileChangedByCommand, FilesChangedByCommand, ParsedScripts,
     PatchApplyingCommand, PatchText, PatchTool, evaluate_argv, evaluate_argv_with_script_cache,

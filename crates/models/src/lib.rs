@@ -1,16 +1,16 @@
 //! Language models of several providers behind one trait. What a model says is testimony: whoever
 //! asks weighs it, bounds it and counts what it costs; nothing here decides anything.
 
+pub mod answers;
+mod api_key;
+mod backoff;
 mod connection;
 mod error;
 mod executor;
-mod key;
 mod limits;
-mod pauses;
 mod prices;
 mod providers;
 pub mod quoted;
-pub mod reading;
 mod remote;
 mod reply;
 mod request;

@@ -9,12 +9,12 @@ use serde_json::Value;
 use tokio::sync::OnceCell;
 use tokio::time::{Instant, timeout};
 
-use crate::key::{self, ApiKey};
+use crate::api_key::{self, ApiKey};
 use crate::providers::{self, EnvVarMap, ModelProvider};
 use crate::wires::{self, ModelAnswerDecodeError, StreamedReplyReader};
 use crate::{
     BoxFuture, ChatMessage, LanguageModel, ModelError, ModelReply, ModelRequest,
-    ModelRequestLimits, connection, executor, pauses,
+    ModelRequestLimits, backoff, connection, executor,
 };
 
 /// Most of an error's body that is read, in bytes.
@@ -162,7 +162,7 @@ impl RemoteModelInner {
             let RetryHint::After(asked) = failed.retry else {
                 return Err(failed.error);
             };
-            let wait = pauses::backoff_delay(tried, self.limits.first_backoff, asked);
+            let wait = backoff::backoff_delay(tried, self.limits.first_backoff, asked);
             let late = Instant::now()
                 .checked_add(wait)
                 .is_none_or(|end| until.is_some_and(|until| end >= until));
@@ -296,7 +296,7 @@ impl RemoteModelInner {
         key: Option<&ApiKey>,
     ) -> ModelRequestFailure {
         let status = response.status();
-        let asked = pauses::retry_after_from_headers(response.headers(), SystemTime::now());
+        let asked = backoff::retry_after_from_headers(response.headers(), SystemTime::now());
         let mut body = Vec::new();
         while body.len() < MOST_READ
             && let Ok(Ok(Some(piece))) = timeout(self.limits.idle_timeout, response.chunk()).await
@@ -310,7 +310,7 @@ impl RemoteModelInner {
             .as_ref()
             .and_then(wires::find_provider_error_text)
             .unwrap_or(&raw);
-        let asked = asked.or_else(|| pauses::retry_delay_from_body(parsed.as_ref()?));
+        let asked = asked.or_else(|| backoff::retry_delay_from_body(parsed.as_ref()?));
         // An account without money is not busy.
         let spent = parsed.as_ref().and_then(|body| body.pointer("/error/code"))
             == Some(&Value::from("insufficient_quota"));
@@ -426,7 +426,7 @@ impl RemoteModelInner {
         let look = || async {
             let (provider, environment) = (self.provider, self.environment.clone());
             let looked =
-                tokio::task::spawn_blocking(move || key::find_api_key(provider, &environment));
+                tokio::task::spawn_blocking(move || api_key::find_api_key(provider, &environment));
             looked.await.unwrap_or_else(|error| {
                 Err(ModelError::NoExecutor {
                     what: error.to_string(),

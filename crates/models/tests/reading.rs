@@ -1,7 +1,7 @@
 //! Replies as models give them, and as they should not be misread: what is known to go wrong elsewhere,
 //! each as a row, and a property over made-up ones.
 
-use checkrein_models::reading::{
+use checkrein_models::answers::{
     MAX_TEXT, RequiredAnswerKeys, UnreadableAnswerCause, parse_model_answer,
 };
 use proptest::prelude::*;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashMap};
 
 use checkrein_core::digest::Digest;
 
+use crate::file_tree::{FileTree, TreeNode};
 use crate::hunks::{self, HunkMatchDialect};
-use crate::model::{ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat};
-use crate::path::{self, PathBelowRoot};
+use crate::parsed_patch::{ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat};
 use crate::plan::{FileAction, ListedFileAction, PatchPlan, PlannedFile, PlannedFileContent};
 use crate::refusal::{PatchRefusal, PatchRefusalCause};
-use crate::tree::{FileTree, TreeNode};
-use crate::update;
+use crate::tree_path::{self, PathBelowRoot};
+use crate::update_chunks;
 
 /// Links that are followed on the way to one file.
 const MAX_LINKS: usize = 40;
@@ -169,7 +169,8 @@ impl PatchPlanner<'_> {
                     let what = format!("the file is not UTF-8 text (byte {at})");
                     vec![spot.build_patch_refusal(PatchRefusalCause::NotText, what)]
                 })?;
-                let updated = update::apply_chunks(&change.path, &text, chunks)?.into_bytes();
+                let updated =
+                    update_chunks::apply_chunks(&change.path, &text, chunks)?.into_bytes();
                 self.plan_file_write_or_move(&spot, path, to.as_deref(), updated, None, false)?;
             }
             PatchFileChange::Create {
@@ -406,7 +407,7 @@ impl PatchPlanner<'_> {
                     }
                     continue;
                 }
-                name if !path::is_portable_file_name(name) => {
+                name if !tree_path::is_portable_file_name(name) => {
                     return Err(bad("the path holds what no file name may hold"));
                 }
                 name => at.push_path_component(name),

@@ -3,11 +3,11 @@
 
 use std::borrow::Cow;
 
+use crate::line_search::LineContentIndex;
 use crate::lines;
-use crate::model::Hunk;
-use crate::nearest;
+use crate::nearest_match;
+use crate::parsed_patch::Hunk;
 use crate::refusal::{PatchRefusal, PatchRefusalCause};
-use crate::seek::LineContentIndex;
 
 /// Failures of one file that are looked into.
 const MAX_REFUSALS: usize = 3;
@@ -158,7 +158,7 @@ fn hunk_not_found_refusal(path: &str, file: &[&[u8]], hunk: &Hunk) -> PatchRefus
     PatchRefusal {
         nearest: match whole {
             true => None,
-            false => nearest::find_nearest_hunk_match(
+            false => nearest_match::find_nearest_hunk_match(
                 &theirs,
                 &ours,
                 hunk.old_start.saturating_sub(1),

@@ -8,17 +8,17 @@
 mod apply;
 mod check;
 mod disk;
+mod file_tree;
 mod hunks;
+mod line_search;
 mod lines;
-mod model;
-mod nearest;
-mod path;
+mod nearest_match;
+mod parsed_patch;
 mod plan;
 mod refusal;
-mod seek;
-mod tree;
-mod unified;
-mod update;
+mod tree_path;
+mod unified_diff;
+mod update_chunks;
 mod v4a;
 
 pub use apply::{
@@ -26,13 +26,13 @@ pub use apply::{
 };
 pub use check::check_patch;
 pub use disk::DiskTree;
+pub use file_tree::{FileTree, FileTreeError, MemoryTree, TreeNode};
 pub use hunks::HunkMatchDialect;
-pub use model::{ParsedPatch, PatchFormat};
-pub use nearest::{LineComparisonRow, NearestMatch};
-pub use path::PathBelowRoot;
+pub use nearest_match::{LineComparisonRow, NearestMatch};
+pub use parsed_patch::{ParsedPatch, PatchFormat};
 pub use plan::{FileAction, ListedFileAction, PatchPlan, PlannedFile, PlannedFileContent};
 pub use refusal::{PatchRefusal, PatchRefusalCause, render_refusals};
-pub use tree::{FileTree, FileTreeError, MemoryTree, TreeNode};
+pub use tree_path::PathBelowRoot;
 
 /// Reads a patch, whichever way it is spelled. `strip`: names taken off the front of a diff's
 /// paths, as by `-p`; without it what git puts there.
@@ -40,8 +40,8 @@ pub use tree::{FileTree, FileTreeError, MemoryTree, TreeNode};
 /// # Errors
 /// If it is no patch, or holds what is not applied here.
 pub fn parse_patch(text: &str, strip: Option<usize>) -> Result<ParsedPatch, PatchRefusal> {
-    if !v4a::starts_v4a(text) && unified::looks_like_diff(text) {
-        return unified::parse_unified(text, strip);
+    if !v4a::starts_v4a(text) && unified_diff::looks_like_diff(text) {
+        return unified_diff::parse_unified(text, strip);
     }
     v4a::parse_v4a(text)
 }
@@ -52,5 +52,5 @@ pub fn parse_patch(text: &str, strip: Option<usize>) -> Result<ParsedPatch, Patc
 /// # Errors
 /// As those of [`parse_patch`].
 pub fn parse_diff(text: &str, strip: Option<usize>) -> Result<ParsedPatch, PatchRefusal> {
-    unified::parse_unified(text, strip)
+    unified_diff::parse_unified(text, strip)
 }

@@ -3,9 +3,9 @@
 
 use checkrein_core::digest::Digest;
 
-use crate::model::PatchFormat;
-use crate::path::PathBelowRoot;
+use crate::parsed_patch::PatchFormat;
 use crate::refusal::PatchRefusal;
+use crate::tree_path::PathBelowRoot;
 
 /// A patch that applies, file by file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::Serialize;
 
-use crate::nearest::NearestMatch;
+use crate::nearest_match::NearestMatch;
 
 /// Bytes of one refusal as text, and of several together.
 const MAX_TEXT_BYTES: usize = 1500;

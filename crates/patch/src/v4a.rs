@@ -1,7 +1,7 @@
 //! The V4A language, read as Codex reads it: what it takes is taken, what it refuses is
 //! refused with the line.
 
-use crate::model::{
+use crate::parsed_patch::{
     ChunkLine, ParsedPatch, PatchFileChange, PatchFileSection, PatchFormat, UpdateChunk,
 };
 use crate::refusal::{PatchRefusal, PatchRefusalCause};

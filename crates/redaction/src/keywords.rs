@@ -2,8 +2,8 @@
 //! One pass over the text finds them, by a map of three bytes, so that text without a keyword
 //! costs a few instructions a byte and compiles nothing.
 
-use crate::command_lines::{self, programs::ProgramSecretOption};
-use crate::marks;
+use crate::command_lines::{self, program_secrets::ProgramSecretOption};
+use crate::redaction_marks;
 use crate::rules::{KEYWORDS, MAP, PROGRAM_NAMES};
 use crate::trigram;
 
@@ -33,7 +33,7 @@ impl RedactionKeywordHits {
     /// Of this text, but not of the marks in it: their kinds are words of the rules.
     pub(crate) fn keyword_hits_in_text(text: &[u8]) -> Self {
         let mut hits = Self::default();
-        for part in marks::text_outside_redaction_marks(text) {
+        for part in redaction_marks::text_outside_redaction_marks(text) {
             hits.scan_for_keywords(part);
         }
         hits.rules.sort_unstable();

@@ -9,7 +9,7 @@
 mod command_lines;
 mod escapes;
 mod keywords;
-mod marks;
+mod redaction_marks;
 mod rules;
 mod trigram;
 mod variables;
@@ -204,7 +204,7 @@ fn redact_known_value(
     told: &mut SecretFoundCallback<'_>,
 ) -> Option<Vec<u8>> {
     let found = memmem::find_iter(text, value).map(|at| (at..at + value.len(), name));
-    marks::replace_with_marks(text, found, told)
+    redaction_marks::replace_with_marks(text, found, told)
 }
 
 fn lossy_text_from_bytes(bytes: Vec<u8>) -> String {

@@ -4,9 +4,9 @@ use std::sync::OnceLock;
 
 use regex::bytes::{Captures, Match, Regex, RegexBuilder};
 
-use crate::command_lines::programs::{ProgramSecretOption, SecretArgumentPlace};
+use crate::command_lines::program_secrets::{ProgramSecretOption, SecretArgumentPlace};
 use crate::keywords::SecretMatchKeyword;
-use crate::marks;
+use crate::redaction_marks;
 
 include!(concat!(env!("OUT_DIR"), "/tables.rs"));
 
@@ -72,7 +72,7 @@ impl SecretRule {
             self.is_rule_match_secret(compiled, secret.as_bytes())
                 .then(|| secret.range())
         });
-        marks::replace_with_marks(text, secrets.map(|range| (range, self.id)), told)
+        redaction_marks::replace_with_marks(text, secrets.map(|range| (range, self.id)), told)
     }
 
     fn compile_rule(&self) -> Option<CompiledSecretRule> {

@@ -11,11 +11,11 @@ use checkrein_core::state::SessionState;
 use checkrein_store::{ActNumbersForRoot, SessionView, StoreError, ToolAct};
 use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
-use crate::delivery::RequiredCheckAndRunKey;
-use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::kept;
-use crate::looks::TreeSnapshot;
+use crate::event_delivery::RequiredCheckAndRunKey;
+use crate::evidence_codec;
+use crate::runtime::Runtime;
+use crate::tree_snapshots::TreeSnapshot;
 use crate::workspace::TrackedFiles;
 
 impl Runtime {
@@ -122,7 +122,9 @@ pub(crate) fn newest_check_runs(
         let kept = tail.read_evidence(&required.key)?;
         Ok(NewestCheckRun {
             verifier: required.verifier.clone(),
-            run: kept.map(|kept| kept::newest_check_run_id(&required.key, &kept).to_short_digest()),
+            run: kept.map(|kept| {
+                evidence_codec::newest_check_run_id(&required.key, &kept).to_short_digest()
+            }),
         })
     };
     required.iter().map(newest).collect()

@@ -13,7 +13,7 @@ use checkrein_core::ids::{ScopeId, SessionId, TaskId, UnixMillis};
 use checkrein_core::input::{
     ApprovalStatusFact, Input, PersonAnswer, PersonAnswered, RuleDecision, ToolRequested,
 };
-use checkrein_core::layers::approval_question;
+use checkrein_core::middleware::approval_question;
 use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec};
 use checkrein_core::state::SessionState;
 use checkrein_core::step::StateMachineStep;
@@ -25,12 +25,12 @@ use checkrein_store::{
 };
 use checkrein_verifiers::VerifierReport;
 
-use crate::delivery::{Deadline, EventDelivery};
-use crate::driver::Runtime;
+use crate::approval_preview::{self, UnredactedCall};
+use crate::await_decision::internal_delivery;
 use crate::error::RuntimeError;
-use crate::settle::internal_delivery;
-use crate::shown::{self, UnredactedCall};
-use crate::{clock, fit, load};
+use crate::event_delivery::{Deadline, EventDelivery};
+use crate::runtime::Runtime;
+use crate::{bound, clock, log_reader};
 
 /// What a transaction needs to know of approvals beside the news itself.
 #[derive(Debug, Clone, Copy)]
@@ -251,7 +251,8 @@ impl Runtime {
                     .and_then(ToolAction::shell_script_of_call),
                 folder: folder.as_deref(),
             };
-            let (text, beside) = shown::call_to_display_text(&self.redactor, &request.facts, call);
+            let (text, beside) =
+                approval_preview::call_to_display_text(&self.redactor, &request.facts, call);
             ApprovalSubject::Call {
                 tool: request.tool.clone(),
                 text,
@@ -353,7 +354,7 @@ impl Runtime {
         };
         let mut found = Ok(WorkApproval::default());
         self.store.transact_on_session(session, &mut |tail| {
-            let state = match load::load_session_state(session, tail) {
+            let state = match log_reader::load_session_state(session, tail) {
                 Ok(loaded) => loaded.state,
                 Err(error) => {
                     found = Err(error);
@@ -374,7 +375,10 @@ impl Runtime {
             }
             let human = HumanVerifierDefinition::parse_human_definition(spec);
             let message = tree.map(|tree| {
-                let one = shown::redacted_display_text(&self.redactor, message.unwrap_or_default());
+                let one = approval_preview::redacted_display_text(
+                    &self.redactor,
+                    message.unwrap_or_default(),
+                );
                 Box::new(FinalMessage {
                     text: one.text,
                     tree,
@@ -432,7 +436,7 @@ impl Runtime {
             });
         }
         // It is kept in more places than the event.
-        fit::redact_and_limit_person_answer(&self.redactor, &mut answer);
+        bound::redact_and_limit_person_answer(&self.redactor, &mut answer);
         let now = clock::now_millis();
         let span = question.until.millis_since(question.at);
         let answered = StoredApprovalRequest {

@@ -11,7 +11,7 @@ use checkrein_core::exit_status::ExitStatusAnalysis;
 use checkrein_core::ids::VerifierName;
 use checkrein_core::policy::{Policy, VerifierSpec};
 use checkrein_execpolicy::{ProjectEntry, ScriptProjectView, analyze_exit_statuses};
-use checkrein_verifiers::{find_in_path, program_exists, regular};
+use checkrein_verifiers::{find_in_path, program_exists, regular_file};
 
 use crate::workspace::TreeAndStateFolder;
 
@@ -50,7 +50,7 @@ pub fn analyse_exit_statuses(
     let script = kind.definition_shell_command(&spec.definition)?;
     let file = |path: &str| {
         let mut text = Vec::new();
-        let file = regular::open_regular_file(&root.join(path)).ok()?;
+        let file = regular_file::open_regular_file(&root.join(path)).ok()?;
         file.take(MAX_SCRIPT_BYTES).read_to_end(&mut text).ok()?;
         String::from_utf8(text).ok()
     };

@@ -9,97 +9,98 @@
 //! Events and effects are committed before an effect runs and before an answer is given
 //! (law 9). Nothing here knows an agent's protocol or prints.
 
+mod accepted_tree;
 mod acts;
+mod approval_preview;
 mod approvals;
-mod check;
+mod await_decision;
+mod bound;
+mod check_logs;
 mod clock;
 pub mod config;
-mod delivery;
-mod driver;
-mod echo;
+pub mod durable_file;
 mod environment;
 mod error;
+mod event_delivery;
+mod evidence_codec;
 pub mod exit_statuses;
-mod facts;
-mod fit;
-mod guard;
-mod hands;
-mod hosts;
-mod judging;
-mod kept;
+mod external_writes;
+mod feedback_echo;
+mod freshness;
+mod guarded_files;
+mod host_verifiers;
+mod idempotency;
+mod judge_case;
 mod known_scope;
-mod last_good;
-mod layers;
-mod lies;
-mod links;
-mod load;
-mod logs;
-mod looks;
-mod neighbours;
+mod log_reader;
+mod manual_check;
+mod middleware;
+mod notifications;
+pub mod output_files;
 #[cfg(unix)]
 mod owner;
 #[cfg(not(unix))]
 #[path = "owner/nowhere.rs"]
 mod owner;
-mod patches;
-mod perform;
-pub mod printed;
-mod reading;
-mod repeats;
+mod patch_gate;
+mod policy_fallback;
+mod read_only;
 pub mod replay;
-mod retain;
+mod retention;
 mod run_environment;
+mod runtime;
+mod second_model;
 #[cfg(unix)]
 #[cfg(test)]
 #[path = "tests/set_clock.rs"]
 mod set_clock;
-mod settle;
-mod shown;
-mod standing;
-mod start;
-mod summary;
+mod start_folders;
+mod symlinks;
 mod system;
 mod task_list;
-mod telling;
+mod task_summary;
+mod tool_facts;
 mod transaction;
-mod watching;
-pub mod whole;
+mod tree_snapshots;
+mod verification;
 mod workspace;
-mod writers;
+mod workspace_tools;
+mod writing_checks;
 
-pub use check::{CheckReport, CheckResult};
-pub use checkrein_verifiers::{progress, veto, witness};
+pub use checkrein_verifiers::{progress, reviewer, veto};
 pub use clock::now_millis;
-pub use delivery::{
+pub use error::RuntimeError;
+pub use event_delivery::{
     Deadline, DeliveryOutcome, EventDelivery, PolicyCompiler, RewrittenResult, TokenUsageReader,
     ToolResponse, VerificationProgress,
 };
-pub use driver::Runtime;
-pub use error::RuntimeError;
-pub use facts::ToolFactsBuilder;
-pub use guard::{
-    ConfigHeldDespiteEdit, GuardedFileDigests, GuardedFilesReader, SealedRootAndProfile, held,
+pub use evidence_codec::decode_evidence;
+pub use freshness::ApprovalSubjectFreshness;
+pub use guarded_files::{
+    ConfigHeldDespiteEdit, GuardedFileDigests, GuardedFilesReader, SealedRootAndProfile,
+    held_config,
 };
-pub use hands::WorkspaceTools;
-pub use hosts::{HostFunctionVerdict, HostVerifiers};
-pub use kept::decode_evidence;
-pub use last_good::UnusableConfigFallback;
-pub use layers::{
+pub use host_verifiers::{HostFunctionVerdict, HostVerifiers};
+pub use manual_check::{CheckReport, CheckResult};
+pub use middleware::{
     BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, FrontEndMiddlewareStages, Middleware,
     MiddlewareLayer, MiddlewareRegistration, MiddlewareRegistry, MiddlewareSessionContext,
     MiddlewareToolCallAnswer, MiddlewareToolResultAnswer, RoundEndForMiddleware,
     SessionEndForMiddleware, SessionStart, ToolResult, tool_result_text,
 };
-pub use lies::ApprovalSubjectFreshness;
+pub use notifications::{
+    approvals_awaiting_notification, mark_approvals_not_notified, mark_approvals_notified,
+};
 #[cfg(unix)]
 pub use owner::{
     ReceivedLine, UniqueProcessId, WorkerCheckBatch, WorkerLauncher, WorkerLink, WorkerTransport,
     WorkerTransportWriter, cancel_all_workers, cancel_session_workers,
 };
-pub use reading::is_call_read_only;
-pub use retain::{RemovedSession, RetentionReport, apply_retention};
+pub use policy_fallback::UnusableConfigFallback;
+pub use read_only::is_call_read_only;
+pub use retention::{RemovedSession, RetentionReport, apply_retention};
+pub use runtime::Runtime;
 pub use system::{RealSystem, System, ThreadBlockingPermission};
-pub use telling::{
-    approvals_awaiting_notification, mark_approvals_not_notified, mark_approvals_notified,
-};
+pub use tool_facts::ToolFactsBuilder;
 pub use workspace::TreeAndStateFolder;
+pub use workspace_tools::WorkspaceTools;

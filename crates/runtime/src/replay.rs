@@ -10,7 +10,7 @@ use checkrein_core::step::{StateMachineStep, apply_input_and_decide};
 use checkrein_store::{RawEvent, Store};
 
 use crate::error::RuntimeError;
-use crate::load;
+use crate::log_reader;
 
 /// What became of a replay.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,7 +54,7 @@ pub fn replay_session(
     };
     let mut rest: &[RawEvent] = &rows;
     while let Some((row, after)) = rest.split_first() {
-        let Some(event) = load::decode_event(session, row)? else {
+        let Some(event) = log_reader::decode_event(session, row)? else {
             state.last = state.last.next_seq();
             rest = after;
             continue;
@@ -81,9 +81,11 @@ pub fn replay_session(
         };
         let sealed = match &policy {
             Some(policy) => policy,
-            None => policy.insert(load::load_recorded_policy(session, &state, |digest| {
-                store.read_blob(digest)
-            })?),
+            None => policy.insert(log_reader::load_recorded_policy(
+                session,
+                &state,
+                |digest| store.read_blob(digest),
+            )?),
         };
         if through_cache {
             state = round_trip_state_through_cache(&state)?;
@@ -112,7 +114,7 @@ fn next_recorded_input(
     rows: &[RawEvent],
 ) -> Result<Option<StampedInput>, RuntimeError> {
     for row in rows {
-        if let Some(Event::Input(stamped)) = load::decode_event(session, row)? {
+        if let Some(Event::Input(stamped)) = log_reader::decode_event(session, row)? {
             return Ok(Some(stamped));
         }
     }
@@ -120,7 +122,7 @@ fn next_recorded_input(
 }
 
 fn round_trip_state_through_cache(state: &SessionState) -> Result<SessionState, RuntimeError> {
-    Ok(load::encode_state_cache(state)
+    Ok(log_reader::encode_state_cache(state)
         .and_then(|cache| postcard::from_bytes(&cache.bytes).ok())
         .unwrap_or_else(|| state.clone()))
 }

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use checkrein_core::digest::{Digest, EightByteDigest};
 use checkrein_core::policy::{Policy, VerifierSpec};
-use checkrein_verifiers::{find_in_path, regular};
+use checkrein_verifiers::{find_in_path, regular_file};
 
 use crate::workspace::TreeAndStateFolder;
 
@@ -105,7 +105,7 @@ fn fingerprint_program_file(file: &Path, root: &Path) -> Vec<u8> {
         true => MAX_HASHED_TREE_BYTES,
         false => MAX_HASHED_BYTES,
     };
-    if let Ok(opened) = regular::open_regular_file(file) {
+    if let Ok(opened) = regular_file::open_regular_file(file) {
         let mut bytes = Vec::new();
         if opened
             .take(largest)
@@ -141,7 +141,7 @@ fn metadata_stamp(metadata: &std::fs::Metadata) -> Vec<u8> {
 /// The program that a script's first line names.
 fn shebang_program(file: &Path, env: &BTreeMap<OsString, OsString>) -> Option<PathBuf> {
     let mut line = Vec::new();
-    regular::open_regular_file(file)
+    regular_file::open_regular_file(file)
         .ok()?
         .take(MAX_LINE_BYTES)
         .read_to_end(&mut line)

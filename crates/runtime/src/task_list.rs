@@ -7,7 +7,7 @@ use checkrein_core::digest::Digest;
 use checkrein_core::input::StandingTaskListSnapshot;
 use checkrein_core::policy::{Policy, VerifierTier};
 
-use crate::whole;
+use crate::durable_file;
 use checkrein_redaction::Redactor;
 
 /// Its name, beside the config.
@@ -36,7 +36,7 @@ pub(crate) fn read_task_list(
     if !judged || is_link() {
         return None;
     }
-    let text = whole::read_limited_text_file(&path, MAX_BYTES)
+    let text = durable_file::read_limited_text_file(&path, MAX_BYTES)
         .ok()
         .flatten()?;
     let mut kept = redactor.redact_text(&text).into_owned();

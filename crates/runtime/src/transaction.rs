@@ -22,20 +22,22 @@ use checkrein_store::{
 use checkrein_verifiers::tree::{TreeReadLimits, TreeReaderError};
 
 use crate::approvals::{ApprovalRequestOrAnswer, find_open_approval};
-use crate::delivery::{Deadline, EventDelivery, RewrittenResult};
-use crate::driver::Runtime;
 use crate::error::RuntimeError;
-use crate::facts::{PossibleToolCallChange, ToolCallFoldersAndPatch};
-use crate::guard::PolicyToSeal;
-use crate::known_scope::PriorScope;
-use crate::layers::UnredactedEventTexts;
-use crate::looks::TreeSnapshot;
-use crate::repeats::{
+use crate::event_delivery::{Deadline, EventDelivery, RewrittenResult};
+use crate::guarded_files::PolicyToSeal;
+use crate::idempotency::{
     KnownDelivery, event_for_repeated_input, find_known_delivery, input_scope,
     recorded_decision_on_input,
 };
+use crate::known_scope::PriorScope;
+use crate::middleware::UnredactedEventTexts;
+use crate::runtime::Runtime;
+use crate::tool_facts::{PossibleToolCallChange, ToolCallFoldersAndPatch};
+use crate::tree_snapshots::TreeSnapshot;
 use crate::workspace::PROMPT_LIMIT;
-use crate::{acts, fit, judging, load, neighbours, patches, summary, task_list};
+use crate::{
+    acts, bound, external_writes, judge_case, log_reader, patch_gate, task_list, task_summary,
+};
 
 /// The state is cached this often, and at each stop decision.
 const CACHE_EVERY: u64 = 16;
@@ -119,8 +121,8 @@ impl Runtime {
             Input::StopRequested(stop) => stop.message.clone(),
             _ => String::new(),
         };
-        fit::redact_and_limit_input(&self.redactor, &mut delivery.input);
-        if let Some(short) = delivery.key.as_deref().and_then(fit::hash_overlong_id) {
+        bound::redact_and_limit_input(&self.redactor, &mut delivery.input);
+        if let Some(short) = delivery.key.as_deref().and_then(bound::hash_overlong_id) {
             delivery.key = Some(short);
         }
         let mut compiled: Option<PolicyToSeal> = None;
@@ -256,10 +258,10 @@ impl Runtime {
                 prompt.tree = reading.ok().map(|reading| reading.fact);
             }
             Input::StopRequested(stop) => {
-                let longest = neighbours::max_external_write_wait(&self.place, patience);
+                let longest = external_writes::max_external_write_wait(&self.place, patience);
                 let until = self.place.system.monotonic_now() + longest;
-                let known = neighbours::externally_written_files(&self.place);
-                neighbours::wait_until_files_unchanged(&self.place, &known, until, patience);
+                let known = external_writes::externally_written_files(&self.place);
+                external_writes::wait_until_files_unchanged(&self.place, &known, until, patience);
                 let tracked = self
                     .place
                     .session_tracked_files(Some(&delivery.session), patience);
@@ -275,7 +277,7 @@ impl Runtime {
                 stop.tree = tree_fact_from_reading(
                     known.map(|look| snapshot_tree_fact(&stop.scope, &look)),
                 )?;
-                stop.judges = judging::judge_trigger_facts(&policy, stop, message);
+                stop.judges = judge_case::judge_trigger_facts(&policy, stop, message);
                 return Ok((unread.unwrap_or_default(), look));
             }
             _ => {}
@@ -286,7 +288,7 @@ impl Runtime {
     /// The patch that a request applies, against the tree as it is now. Outside the transaction
     /// like the tree, and for the same reason.
     fn fill_patch_fact_from_tree(&self, delivery: &mut EventDelivery<'_>, patience: Deadline<'_>) {
-        let fact = patches::dry_run_requested_patch(delivery, &self.place.root, patience);
+        let fact = patch_gate::dry_run_requested_patch(delivery, &self.place.root, patience);
         if let Input::ToolRequested(request) = &mut delivery.input {
             request.facts.patch = fact;
         }
@@ -303,12 +305,14 @@ impl Runtime {
         watched: bool,
     ) -> Result<TransactionAttemptResult, RuntimeError> {
         let session = &delivery.session;
-        let loaded = load::load_session_state(session, tail)?;
+        let loaded = log_reader::load_session_state(session, tail)?;
         let mut state = loaded.state;
         let mut batch = AppendBatch::default();
         let mut warnings = Vec::new();
         let policy = if state.policy.is_some() {
-            load::load_recorded_policy(session, &state, |digest| tail.read_stored_blob(digest))?
+            log_reader::load_recorded_policy(session, &state, |digest| {
+                tail.read_stored_blob(digest)
+            })?
         } else {
             let Some(PolicyToSeal {
                 compiled,
@@ -477,18 +481,18 @@ impl Runtime {
             || !batch.approvals.is_empty()
             || matches!(delivery.input, Input::EvidenceArrived(_));
         if stop_decided || state.last.0.saturating_sub(loaded.cached_at.0) >= CACHE_EVERY {
-            batch.cache = load::encode_state_cache(&state);
+            batch.cache = log_reader::encode_state_cache(&state);
         }
         if events.iter().any(event_changes_task_listing) {
             let root = self.place.workspace_root_path_text();
             if let Some(left) = superseded_task_state(session, tail, &events, &state)? {
                 batch
                     .tasks
-                    .extend(summary::task_row(session, &policy, &left, &root, self));
+                    .extend(task_summary::task_row(session, &policy, &left, &root, self));
             }
-            batch
-                .tasks
-                .extend(summary::task_row(session, &policy, &state, &root, self));
+            batch.tasks.extend(task_summary::task_row(
+                session, &policy, &state, &root, self,
+            ));
         }
         let answer = decision.map(|decision| (decision, why));
         let handled = TransactionResult {
@@ -585,7 +589,7 @@ impl Runtime {
                     .task_if_open()
                     .is_some_and(|t| t.acts_at_start.is_some());
                 request.facts.counted = is_asked && extent == PossibleToolCallChange::Counted;
-                fit::redact_and_limit_tool_facts(&self.redactor, &mut request.facts);
+                bound::redact_and_limit_tool_facts(&self.redactor, &mut request.facts);
             }
             Input::ToolReturned(returned) => returned.tokens = tokens.or(returned.tokens.take()),
             Input::RoundEnded(round) => round.tokens = tokens.or(round.tokens.take()),
@@ -750,7 +754,7 @@ fn superseded_task_state(
         .position(|event| matches!(event, Event::TaskEnded { task, .. } if Some(*task) != newest));
     let Some(ended) = ended else { return Ok(None) };
     // Rare enough to fold anew, so that no other step pays for a copy of the state.
-    let mut state = load::load_session_state(session, tail)?.state;
+    let mut state = log_reader::load_session_state(session, tail)?.state;
     for event in events.iter().take(ended + 1) {
         state.apply_event(event);
     }

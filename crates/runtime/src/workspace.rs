@@ -20,10 +20,10 @@ use checkrein_verifiers::tree::{
     VerifierGlobs, git_tracked_files,
 };
 
-use crate::delivery::Deadline;
-use crate::printed::own_output_file_ids;
+use crate::event_delivery::Deadline;
+use crate::output_files::own_output_file_ids;
 use crate::system::{RealSystem, System};
-use crate::{environment, run_environment, whole};
+use crate::{durable_file, environment, run_environment};
 
 /// At a prompt the tree is read only as long as nobody notices.
 pub(crate) const PROMPT_LIMIT: Duration = Duration::from_secs(2);
@@ -89,7 +89,7 @@ impl TreeAndStateFolder {
     ) -> TrackedFiles {
         let tracked = self.list_tracked_files(limit);
         let file = self.tracked_files_path(session);
-        let before = whole::read_regular_file(&file, MAX_LIST_BYTES)
+        let before = durable_file::read_regular_file(&file, MAX_LIST_BYTES)
             .ok()
             .flatten();
         // Nearly always nothing has changed, and there may be hundreds of thousands.
@@ -143,7 +143,8 @@ impl TreeAndStateFolder {
     }
 
     fn recorded_tracked_files(&self, session: &SessionId) -> Option<TrackedFiles> {
-        let bytes = whole::read_regular_file(&self.tracked_files_path(session), MAX_LIST_BYTES);
+        let bytes =
+            durable_file::read_regular_file(&self.tracked_files_path(session), MAX_LIST_BYTES);
         let bytes = bytes.ok()??;
         let unknown = bytes.starts_with(&[INCOMPLETE_MARK]);
         Some(TrackedFiles {
@@ -249,7 +250,10 @@ impl TreeAndStateFolder {
 
     /// Files that were too large to be read when the tree was read last.
     pub fn files_too_large_to_read(&self) -> Vec<String> {
-        let listed = whole::read_regular_file(&self.large_files_path(), whole::MAX_SMALL_BYTES);
+        let listed = durable_file::read_regular_file(
+            &self.large_files_path(),
+            durable_file::MAX_SMALL_BYTES,
+        );
         let names = listed.ok().flatten().map(name_list_from_stored_bytes);
         names
             .unwrap_or_default()

@@ -8,13 +8,13 @@ pub mod coder;
 mod http;
 mod model;
 mod responses;
+pub mod reviewer;
 mod script;
-pub mod witness;
 
 pub use coder::{CoderTurn, ScriptedCoderServer};
 pub use model::{RequestLog, ScriptedModel, ScriptedModelApi};
+pub use reviewer::ScriptedReviewer;
 pub use script::{
     ModelScript, ScriptedModelAction, ScriptedModelRequest, model_script_from_rounds,
     scripted_output_tokens,
 };
-pub use witness::ScriptedReviewer;

@@ -15,7 +15,7 @@ use checkrein_runtime::RuntimeError;
 use crate::plan::{SimulatedAgentAction, SimulatedCheckInput};
 use crate::run::{MAX_OUTLIVING, SimulationContext, simulated_session_id};
 use crate::scheduler::{SimulatedProcessId, VirtualTime};
-use crate::world::SimulatedOperatingSystem;
+use crate::simulated_machine::SimulatedOperatingSystem;
 
 /// Oftener no agent is sent back in one task.
 const MAX_STOPS: u32 = 40;

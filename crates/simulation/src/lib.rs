@@ -3,16 +3,16 @@
 //! happen is looked for; a seed that shows it is made smaller and told as a story. Never shipped.
 
 mod agent;
-mod link;
 #[cfg(target_os = "linux")]
-mod one_processor;
+mod cpu_pin;
+mod link;
 mod plan;
 mod run;
 mod scheduler;
 mod shrink;
+mod simulated_machine;
 mod store;
 mod system;
-mod world;
 
 pub use plan::SimulationPlan;
 pub use run::{SimulationOutcome, run_simulation_plan};

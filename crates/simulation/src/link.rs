@@ -8,7 +8,7 @@ use std::time::Duration;
 use checkrein_runtime::{ReceivedLine, WorkerTransport, WorkerTransportWriter};
 
 use crate::scheduler::SimulatedProcessId;
-use crate::world::SimulatedOperatingSystem;
+use crate::simulated_machine::SimulatedOperatingSystem;
 
 /// How long a reader waits at a time.
 const POLL_INTERVAL: Duration = Duration::from_millis(50);

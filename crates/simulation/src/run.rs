@@ -22,9 +22,9 @@ use crate::plan::{
     PlannedIncident, SimulatedCheck, SimulatedCheckInput, SimulatedCheckTreeEffect, SimulationPlan,
 };
 use crate::scheduler::{Scheduler, SimulatedProcessId, VirtualTime};
+use crate::simulated_machine::SimulatedOperatingSystem;
 use crate::store::SimulatedStore;
 use crate::system::{SimulatedFileLocks, SimulatedSystem};
-use crate::world::SimulatedOperatingSystem;
 
 /// A stamp of this age is believed.
 const STAMP_SETTLED: Duration = Duration::from_secs(70);
@@ -53,7 +53,7 @@ pub struct SimulationOutcome {
 /// If this machine cannot run it.
 pub fn run_simulation_plan(plan: &SimulationPlan) -> std::io::Result<SimulationOutcome> {
     #[cfg(target_os = "linux")]
-    let _stays = crate::one_processor::CpuPin::pin_current_thread();
+    let _stays = crate::cpu_pin::CpuPin::pin_current_thread();
     let folder = tempfile::tempdir()?;
     let root = folder.path().join("tree");
     std::fs::create_dir(&root)?;

@@ -13,7 +13,7 @@ use checkrein_store::{
 };
 
 use crate::scheduler::SimulatedProcessId;
-use crate::world::SimulatedOperatingSystem;
+use crate::simulated_machine::SimulatedOperatingSystem;
 
 /// A call takes so many microseconds at most.
 const SLOWEST_CALL: u32 = 400;

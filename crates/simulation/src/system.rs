@@ -20,7 +20,7 @@ use checkrein_verifiers::{VerifierJob, VerifierKind, VerifierReport};
 
 use crate::plan::{SimulatedCheck, SimulatedCheckInput, SimulatedCheckTreeEffect};
 use crate::scheduler::{SimulatedProcessId, VirtualTime};
-use crate::world::SimulatedOperatingSystem;
+use crate::simulated_machine::SimulatedOperatingSystem;
 
 /// How often a running check looks whether it is to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(20);

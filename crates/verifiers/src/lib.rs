@@ -26,13 +26,13 @@ mod patterns;
 pub mod plugin;
 pub mod private_file;
 pub mod progress;
-pub mod regular;
+pub mod regular_file;
+pub mod reviewer;
 mod run_report;
 mod schema;
-pub mod second;
+pub mod sync_reviewer;
 pub mod tree;
 pub mod veto;
-pub mod witness;
 
 pub use checkrein_models::{ChatMessage, without_endpoint_variables};
 pub use command::withheld;

@@ -3,12 +3,12 @@
 
 use std::sync::{Arc, LazyLock};
 
+use checkrein_models::answers::ParsedModelJson;
 use checkrein_models::quoted::{KeptTextPart, clip_text};
-use checkrein_models::reading::ParsedModelJson;
 use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply, OutputSchema};
 use serde_json::json;
 
-use crate::witness::{
+use crate::reviewer::{
     ConversationExcerptLimits, ModelQuestionOutcome, PreparedModelQuestion, ReviewTemplate,
     UnitFraction, UnusableModelAnswer,
 };

@@ -15,9 +15,9 @@ use std::sync::{Arc, Mutex};
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
 use checkrein_models::{AnswerTokenUsage, ChatMessage, FinishReason, ModelReply};
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness::{self, request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::{self, request_prompt_text, verdict_request_number};
 use checkrein_verifiers::judge::{ConversationTurn, JudgeInput};
-use checkrein_verifiers::witness::{PreparedModelQuestion, UnitFraction};
+use checkrein_verifiers::reviewer::{PreparedModelQuestion, UnitFraction};
 use checkrein_verifiers::{progress, veto};
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -212,7 +212,7 @@ impl JudgeFixture {
         let script = Arc::clone(&says);
         let model = ScriptedReviewer::start_scripted_model_server(move |body, _| {
             let own =
-                witness::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "run the tests");
+                reviewer::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "run the tests");
             Ok(script.lock().unwrap().replace("OWN", &own))
         })
         .unwrap();

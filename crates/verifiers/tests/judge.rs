@@ -10,7 +10,7 @@ mod world;
 use std::time::{Duration, Instant};
 
 use checkrein_core::evidence::{InconclusiveCause, Verdict};
-use checkrein_scripted::witness::request_prompt_text;
+use checkrein_scripted::reviewer::request_prompt_text;
 use checkrein_verifiers::VerifierReport;
 use checkrein_verifiers::judge::{ConversationTurn, JudgeInput};
 use serde_json::{Value, json};

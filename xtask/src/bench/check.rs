@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::bench_repo::BenchRepo;
+use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
 use super::hook::BenchError;
-use super::scene::BenchRepo;
 use super::{
     BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, no_slower_target,
 };

@@ -7,8 +7,8 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use super::contest::{BenchContestant, TimingSamples, time_interleaved};
-use super::scene::BenchRepo;
+use super::bench_repo::BenchRepo;
+use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
 use super::{
     BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile,
     no_slower_target,

@@ -1,13 +1,13 @@
 //! `bench hook | replay | check | patch | policy | tree | witness`: how good is good, measured side by side in one run and
 //! printed as ratios. Figures go into `docs/benchmarks.md` with the command that printed them.
 
+mod bench_repo;
 mod check;
-mod contest;
+mod comparison;
 mod hook;
 mod patch;
 mod policy;
 mod replay;
-mod scene;
 mod tree;
 mod witness;
 
@@ -136,7 +136,7 @@ const BASELINE_SUFFIX: &str = ", beside";
 
 /// A row against the same of the program that `--beside` names.
 fn no_slower_target(
-    times: &contest::TimingSamples,
+    times: &comparison::TimingSamples,
     before: f64,
 ) -> Option<BenchMeasurementWithGoal> {
     (before > 0.0).then(|| {

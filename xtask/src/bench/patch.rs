@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
 use super::hook::{BenchError, find_codex};
 use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
 

@@ -4,7 +4,7 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
 use super::hook::{BenchError, find_codex};
 use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound};
 

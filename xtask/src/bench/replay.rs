@@ -5,9 +5,9 @@ use std::io::{BufWriter, Write as _};
 use std::path::Path;
 use std::process::Stdio;
 
-use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::bench_repo::BenchRepo;
+use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
 use super::hook::BenchError;
-use super::scene::BenchRepo;
 use super::{BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, BuildProfile};
 use crate::build::cargo_command;
 

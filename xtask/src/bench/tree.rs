@@ -6,9 +6,9 @@ use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use super::contest::{BenchContestant, TimingSamples, time_interleaved};
+use super::bench_repo::BenchRepo;
+use super::comparison::{BenchContestant, TimingSamples, time_interleaved};
 use super::hook::BenchError;
-use super::scene::BenchRepo;
 use super::{
     BASELINE_SUFFIX, BenchMeasurementWithGoal, BenchOptions, BenchTargetBound, no_slower_target,
 };

@@ -15,12 +15,12 @@ use checkrein_core::ids::{ScopeId, SessionId};
 use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
+use crate::agent_event::{
+    AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
+};
 use crate::capabilities::{AgentCapabilities, ReplyDeadlines};
 use crate::fields::HookMessageFields;
 use crate::headless::HeadlessAgent;
-use crate::knock::{
-    AgentEvent, AgentEventError, AgentEventKind, ExpectedHookReplyKind, TranscriptFile,
-};
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::settings::ParsedHookSettings;
 use crate::wording::text_or_cannot_judge_line;

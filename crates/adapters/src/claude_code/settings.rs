@@ -6,8 +6,8 @@ use serde_json::{Map, Value};
 
 use super::ClaudeCodeAdapter;
 use crate::Adapter as _;
-use crate::knock::AgentEventKind;
-use crate::lenient;
+use crate::agent_event::AgentEventKind;
+use crate::lenient_json;
 use crate::settings::{
     HookHandler, HookHandlerAction, HookSettingsCollector, ParsedHookSettings, SettingsFaultKind,
     SettingsLostByFault, exact_matcher_names, json_kind,
@@ -113,7 +113,7 @@ pub(super) fn parse_claude_settings(bytes: &[u8]) -> ParsedHookSettings {
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return found.settings;
     }
-    match lenient::parse_json_leniently(bytes) {
+    match lenient_json::parse_json_leniently(bytes) {
         Ok(Value::Object(top)) => {
             check_settings_beside_hooks(&top, &mut found);
             collect_hooks(&top, &mut found);

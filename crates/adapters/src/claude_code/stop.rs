@@ -7,8 +7,8 @@ use checkrein_core::input::{AgentAnswerFlags, Input, StopFailed, StopRequested, 
 use serde_json::{Value, json};
 
 use crate::EnvLookup;
+use crate::agent_event::{AgentEvent, TranscriptFile};
 use crate::fields::HookMessageFields;
-use crate::knock::{AgentEvent, TranscriptFile};
 use crate::reply::HookReply;
 use crate::wording::{ending_line, unmet_checks_line};
 

@@ -9,7 +9,7 @@ use crate::headless::{
     AgentOutputItem, AgentOutputReader, AgentOutputSummary, AgentTokensAndCost,
     ReportedAgentEnding, RunOrConversationUsage, parse_billionths, transition_with_vendor_word,
 };
-use crate::lenient;
+use crate::lenient_json;
 
 /// How Claude Code says, in the user's name, that it was interrupted.
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -22,7 +22,7 @@ pub(super) struct ClaudeOutputReader {
 
 impl AgentOutputReader for ClaudeOutputReader {
     fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
-        let row = lenient::parse_json_leniently(line).ok()?;
+        let row = lenient_json::parse_json_leniently(line).ok()?;
         match text_at_pointer(&row, "/type")? {
             "system" => {
                 self.read_stream_row_session_id(&row);

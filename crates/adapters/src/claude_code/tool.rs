@@ -6,10 +6,10 @@ use checkrein_core::input::{Input, RoundEnded};
 use serde_json::{Value, json};
 
 use crate::Adapter as _;
-use crate::call::{AgentToolCall, tool_outcome_digest};
+use crate::agent_event::{AgentEvent, AgentEventError};
 use crate::fields::HookMessageFields;
-use crate::knock::{AgentEvent, AgentEventError};
 use crate::reply::HookReply;
+use crate::tool_call::{AgentToolCall, tool_outcome_digest};
 use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
 
 fn parse_hook_tool_call(fields: &HookMessageFields) -> Result<AgentToolCall<'_>, AgentEventError> {

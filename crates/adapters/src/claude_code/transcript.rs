@@ -5,7 +5,7 @@ use checkrein_core::ids::ScopeId;
 use checkrein_core::input::TokenUsage;
 use serde::Deserialize;
 
-use crate::ledger::UsageCursor;
+use crate::usage_cursor::UsageCursor;
 
 #[derive(Deserialize)]
 struct TranscriptRowWire<'a> {
@@ -123,7 +123,8 @@ mod tests {
         for split in 0..bytes.len() {
             let first = transcript_usage(&bytes[..split], "");
             let cursor = first.as_ref().map_or("", |used| used.cursor.as_str());
-            let at = usize::try_from(crate::ledger::parse_transcript_read_offset(cursor)).unwrap();
+            let at =
+                usize::try_from(crate::usage_cursor::parse_transcript_read_offset(cursor)).unwrap();
             let (rest, other, last) = read(&bytes[at..], cursor);
             let (before, before_in) = first
                 .as_ref()

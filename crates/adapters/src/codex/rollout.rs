@@ -4,7 +4,7 @@
 use checkrein_core::input::TokenUsage;
 use serde::Deserialize;
 
-use crate::ledger::UsageCursor;
+use crate::usage_cursor::UsageCursor;
 
 /// The total so far is kept in the ledger under this name.
 const TOTAL_ID: &str = "total";
@@ -94,7 +94,8 @@ mod tests {
         for split in 0..bytes.len() {
             let first = rollout_usage(&bytes[..split], "");
             let cursor = first.as_ref().map_or("", |used| used.cursor.as_str());
-            let at = usize::try_from(crate::ledger::parse_transcript_read_offset(cursor)).unwrap();
+            let at =
+                usize::try_from(crate::usage_cursor::parse_transcript_read_offset(cursor)).unwrap();
             let rest = rollout_usage(&bytes[at..], cursor).unwrap();
             let before = first.as_ref().map_or(0, |used| used.output);
             assert_eq!(before + rest.output, 150, "split at {split}");

@@ -6,8 +6,8 @@ use checkrein_core::input::{
 };
 
 use crate::Adapter as _;
+use crate::agent_event::AgentEvent;
 use crate::fields::HookMessageFields;
-use crate::knock::AgentEvent;
 
 pub(super) fn parse_session_start_hook(fields: &HookMessageFields, knock: &mut AgentEvent) {
     let how = match fields.text_field("source") {

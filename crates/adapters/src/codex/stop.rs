@@ -6,8 +6,8 @@ use checkrein_core::digest::Digest;
 use checkrein_core::input::{AgentAnswerFlags, Input, StopRequested, TreeReadError};
 use serde_json::json;
 
+use crate::agent_event::{AgentEvent, TranscriptFile};
 use crate::fields::HookMessageFields;
-use crate::knock::{AgentEvent, TranscriptFile};
 use crate::reply::HookReply;
 use crate::wording::{ending_line, unmet_checks_line};
 

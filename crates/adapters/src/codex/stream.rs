@@ -8,7 +8,7 @@ use crate::headless::{
     AgentOutputItem, AgentOutputReader, AgentOutputSummary, AgentTokensAndCost,
     ReportedAgentEnding, RunOrConversationUsage, transition_with_vendor_word,
 };
-use crate::lenient;
+use crate::lenient_json;
 
 /// How Codex says that its own token budget for the whole of a rollout is used.
 const BUDGET_REACHED: &str = "budget reached";
@@ -21,7 +21,7 @@ pub(super) struct CodexOutputReader {
 
 impl AgentOutputReader for CodexOutputReader {
     fn read_agent_output_line(&mut self, line: &[u8]) -> Option<AgentOutputItem> {
-        let row = lenient::parse_json_leniently(line).ok()?;
+        let row = lenient_json::parse_json_leniently(line).ok()?;
         match text_at_pointer(&row, "/type")? {
             "thread.started" => {
                 self.facts.session = text_at_pointer(&row, "/thread_id").map(str::to_owned);

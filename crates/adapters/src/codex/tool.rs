@@ -4,10 +4,10 @@
 use checkrein_core::decision::ToolDecision;
 use serde_json::{Value, json};
 
-use crate::call::{AgentToolCall, tool_outcome_digest};
+use crate::agent_event::{AgentEvent, AgentEventError};
 use crate::fields::HookMessageFields;
-use crate::knock::{AgentEvent, AgentEventError};
 use crate::reply::HookReply;
+use crate::tool_call::{AgentToolCall, tool_outcome_digest};
 use crate::wording::{awaiting_approval_text, refusal_with_rewritten_call};
 
 /// Codex cannot be halted. This goes with the reason of the halt, once; the core answers every

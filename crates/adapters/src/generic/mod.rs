@@ -1,15 +1,15 @@
 //! Our own protocol, for agents without one that we know: one line of the trace format plus
 //! `session` on stdin, one JSON object on stdout. [`trace`] reads whole files of it.
 
-mod read;
+mod message;
 mod render;
 pub mod trace;
 
 use checkrein_core::input::TokenUsage;
 use checkrein_core::policy::Stance;
 
+use crate::agent_event::{AgentEvent, AgentEventError, ExpectedHookReplyKind};
 use crate::capabilities::{AgentCapabilities, ReplyDeadlines};
-use crate::knock::{AgentEvent, AgentEventError, ExpectedHookReplyKind};
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::wording::text_or_cannot_judge_line;
 use crate::{Adapter, EnvLookup};
@@ -70,7 +70,7 @@ impl Adapter for GenericAdapter {
         bytes: &[u8],
         _env: EnvLookup<'_>,
     ) -> Result<AgentEvent, AgentEventError> {
-        read::parse_generic_agent_event(bytes)
+        message::parse_generic_agent_event(bytes)
     }
 
     fn render_decision_reply(

@@ -7,7 +7,7 @@ use checkrein_core::policy::Stance;
 use checkrein_core::transition::Transition;
 use serde::Serialize;
 
-use crate::knock::ExpectedHookReplyKind;
+use crate::agent_event::ExpectedHookReplyKind;
 use crate::reply::{HookDecisionWithTexts, HookReply};
 use crate::wording::{ending_line, unmet_checks_line};
 

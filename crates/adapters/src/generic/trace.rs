@@ -19,7 +19,7 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::call::{tool_call_digest, tool_outcome_digest};
+use crate::tool_call::{tool_call_digest, tool_outcome_digest};
 
 /// At most this many calls wait for their result; an older one never had one.
 const MAX_OPEN_CALLS: usize = 256;

@@ -2,9 +2,9 @@
 
 use checkrein_models::{AnswerTokenUsage, ChatMessage, ModelRequest};
 
-use super::fading::PendingResultReplacements;
 use super::journal::{AgentLoopJournalEntry, ModelAnswer, ReflectionEntry, ToolCallOutcome};
-use super::reflect::AnswerSelfRating;
+use super::reflection::AnswerSelfRating;
+use super::result_replacement::PendingResultReplacements;
 
 /// A conversation, as the model is asked to go on with it.
 pub(super) struct AgentLoopConversation {

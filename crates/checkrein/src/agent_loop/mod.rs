@@ -1,14 +1,14 @@
 //! An agent loop of our own: a model, tools, and the engine between them. Every call is gated, every
 //! claim of done is judged, every run ends with a typed reason.
 
+mod builtin_tools;
 mod conversation;
-mod desk;
-mod fading;
-mod hands;
 mod interrupt;
 mod journal;
-mod reflect;
-mod rounds;
+mod loop_run;
+mod reflection;
+mod result_replacement;
+mod session_thread;
 mod settings;
 mod verifier;
 
@@ -31,15 +31,15 @@ use checkrein_store::{MemoryStore, Store};
 
 use crate::tool::model_tool_definition;
 use crate::{Engine, Tool};
-use desk::{AgentLoopRunStart, SessionThreadHandle};
 use interrupt::LoopRunEndSignal;
+use session_thread::{AgentLoopRunStart, SessionThreadHandle};
 use settings::AgentLoopSettings;
 use verifier::SharedLoopState;
 
-pub use desk::{ConversationModelAndPurpose, conversation_model_and_errand};
-pub use hands::{ApplyPatchTool, ShellTool};
+pub use builtin_tools::{ApplyPatchTool, ShellTool};
 pub use interrupt::AgentLoopInterruptHandle;
-pub use reflect::{AnswerSelfRating, SelfReflectionConfig};
+pub use reflection::{AnswerSelfRating, SelfReflectionConfig};
+pub use session_thread::{ConversationModelAndPurpose, conversation_model_and_errand};
 pub use settings::HardCaps;
 pub use verifier::{DoneClaimContext, HardVerifier};
 
@@ -161,7 +161,7 @@ pub struct LoopResult {
     pub task: TaskId,
     /// How often the model said in that task that it is done.
     pub stops: u32,
-    /// What the agent thought of its answers, if it was asked ([`AgentLoop::with_reflection`]).
+    /// What the agent thought of its answers, if it was asked ([`AgentLoop::reflect`]).
     pub reflections: Vec<AnswerSelfRating>,
     /// What should be said of the config.
     pub warnings: Vec<String>,
@@ -449,7 +449,7 @@ impl AgentLoop {
             output_schema: None,
             max_tokens: self.max_tokens,
         };
-        let run = rounds::AgentLoopRun::new(self, desk, stop, view, request);
+        let run = loop_run::AgentLoopRun::new(self, desk, stop, view, request);
         Ok(run.run_agent_loop_to_end(opened).await)
     }
 

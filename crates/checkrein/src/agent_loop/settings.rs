@@ -9,7 +9,7 @@ use checkrein_core::policy::{Policy, TokenBudgetSettings};
 use checkrein_runtime::HostVerifiers;
 use checkrein_runtime::config::{self, CompiledPolicy, ConfigError, ConfigSource, TaskDriver};
 
-use super::reflect::SelfReflectionConfig;
+use super::reflection::SelfReflectionConfig;
 
 /// What ends a run in any case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

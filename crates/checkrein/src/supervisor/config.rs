@@ -1,6 +1,6 @@
 //! The supervisor's knobs.
 
-use checkrein_runtime::witness::UnitFraction;
+use checkrein_runtime::reviewer::UnitFraction;
 
 /// What it does, and how often.
 ///

@@ -1,8 +1,8 @@
 //! What the supervisor says, and on what ground. What nobody judged is not an `Allow`.
 
 use checkrein_models::ChatMessage;
+use checkrein_runtime::reviewer::{UnitFraction, UnusableModelAnswer};
 use checkrein_runtime::veto::InvalidToolCallError;
-use checkrein_runtime::witness::{UnitFraction, UnusableModelAnswer};
 use serde_json::{Map, Value};
 
 use super::SupervisionNotWorthReason;

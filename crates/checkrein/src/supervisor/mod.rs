@@ -1,16 +1,16 @@
 //! A second, cheap model beside an agent: should this call run, and is this getting anywhere? Both only when
 //! asked for, both with hard caps, and whatever it does not say is told from what it says.
 
-mod book;
 mod config;
+mod current_run;
 mod decision;
+mod decision_cache;
 mod network;
 mod pre_tool;
 mod progress;
-mod shapes;
 mod stats;
-mod worth;
-mod wrapped;
+mod verified_tool;
+mod worthwhile;
 
 pub use config::{CallsReviewedByModel, VerifierConfig, VerifierConfigError};
 pub use decision::{
@@ -20,5 +20,5 @@ pub use network::VerifierNetwork;
 pub use pre_tool::{HostToolCallPolicy, PreToolVerifier};
 pub use progress::ProgressVerifier;
 pub use stats::VerifierStats;
-pub use worth::{ExpectedRunCostAndDelay, SupervisionNotWorthReason};
-pub use wrapped::{ToolWrappedWithVerifier, wrap_tool_with_verifier};
+pub use verified_tool::{ToolWrappedWithVerifier, wrap_tool_with_verifier};
+pub use worthwhile::{ExpectedRunCostAndDelay, SupervisionNotWorthReason};

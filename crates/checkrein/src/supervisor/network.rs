@@ -5,7 +5,7 @@ use std::sync::Arc;
 use checkrein_models::{ChatMessage, LanguageModel};
 use serde_json::Value;
 
-use super::book::SharedSupervisorRunState;
+use super::current_run::SharedSupervisorRunState;
 use super::{
     ExpectedRunCostAndDelay, PreToolDecision, PreToolVerifier, ProgressVerifier,
     StepProgressRating, ToolWrappedWithVerifier, VerifierConfig, VerifierConfigError,

@@ -6,15 +6,15 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply};
+use checkrein_runtime::reviewer::{PreparedModelQuestion, UnusableModelAnswer};
 use checkrein_runtime::veto::{
     self, InvalidToolCallError, ModelOpinionOnToolCall, ToolCallForVeto, ToolCallVetoVerdict,
     ToolWithCompiledSchema, ToolsPreparedForVeto,
 };
-use checkrein_runtime::witness::{PreparedModelQuestion, UnusableModelAnswer};
 use serde_json::Value;
 
-use super::book::{SharedSupervisorRunState, SupervisorRunState, lock_unpoisoned};
-use super::shapes::{CallDecisionCacheKey, canonical_json};
+use super::current_run::{SharedSupervisorRunState, SupervisorRunState, lock_unpoisoned};
+use super::decision_cache::{CallDecisionCacheKey, canonical_json};
 use super::{
     CallsReviewedByModel, ExpectedRunCostAndDelay, PreToolDecision, SupervisionNotWorthReason,
     ToolCallVerdict, ToolCallVerdictBasis, UnjudgedReason, VerifierConfig, VerifierConfigError,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use checkrein_models::{ChatMessage, LanguageModel};
 use checkrein_runtime::progress::{self, AgentStepToRate};
 
-use super::book::{SharedSupervisorRunState, lock_unpoisoned};
+use super::current_run::{SharedSupervisorRunState, lock_unpoisoned};
 use super::decision::nudge_message;
 use super::{
     ExpectedRunCostAndDelay, StepProgressRating, UnjudgedReason, VerifierConfig,

@@ -1,7 +1,7 @@
 //! What the supervisor did in a run, counted where it decides.
 
 use checkrein_models::AnswerTokenUsage;
-use checkrein_runtime::witness::UnitFraction;
+use checkrein_runtime::reviewer::UnitFraction;
 
 use super::{
     PreToolDecision, StepProgressRating, SupervisionNotWorthReason, ToolCallVerdict,

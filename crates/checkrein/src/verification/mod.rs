@@ -3,13 +3,13 @@
 
 mod agent;
 mod feedback;
-mod together;
+mod join_all;
 mod verifier;
 
 pub use agent::{Agent, AgentRun};
 pub use verifier::{VerificationResult, Verifier};
 
-use together::await_all_verifications;
+use join_all::await_all_verifications;
 
 /// Runs verifiers after an agent, and sends it back with what failed.
 ///

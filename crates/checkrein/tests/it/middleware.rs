@@ -20,7 +20,7 @@ use checkrein::{
 };
 use checkrein_core::event::Event;
 use checkrein_core::ids::EventSeq;
-use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
+use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact};
 use checkrein_runtime::replay;
 use checkrein_store::{MemoryStore, Store};
 use serde_json::json;

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use checkrein::models::LanguageModel;
-use checkrein::models::reading::UnreadableAnswerCause;
+use checkrein::models::answers::UnreadableAnswerCause;
 use checkrein::supervisor::{ToolCallVerdictBasis, UnjudgedReason};
 use checkrein::{
     PreToolVerifier, ProgressVerifier, ToolCallVerdict, UnitFraction, UnusableModelAnswer,

@@ -10,8 +10,8 @@ use checkrein::models::{
 };
 use checkrein::{Tool, ToolInvocation, ToolOutput};
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness::ScriptedReviewExchange;
-pub(crate) use checkrein_scripted::witness::{request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::ScriptedReviewExchange;
+pub(crate) use checkrein_scripted::reviewer::{request_prompt_text, verdict_request_number};
 use serde_json::{Value, json};
 
 /// Waits for a future.

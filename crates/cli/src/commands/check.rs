@@ -20,10 +20,10 @@ use crate::commands::engine;
 use crate::locate::{self, CONFIG, ProjectLocation};
 use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
 use crate::ui::errors::CommandError;
+use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
-use crate::ui::words;
 use crate::{exit_code, signals, ui};
 
 /// So much is shown of the end of an output that nothing was found in.
@@ -48,7 +48,7 @@ pub(crate) fn run_check_command(args: &CheckArgs) -> Result<ExitCode, CommandErr
         ));
     }
     if !report.large_files.is_empty() {
-        ui::print_wrapped_to_stderr(&words::large_files_text(&report.large_files));
+        ui::print_wrapped_to_stderr(&explanations::large_files_text(&report.large_files));
     }
     if args.json {
         ui::print_json(&check_report_json(&report));
@@ -80,7 +80,7 @@ impl ChecksSelectedToRun {
         let located = locate::locate_project_with_profile(&std::env::current_dir()?, profile);
         let located = located.for_new_session()?;
         if let (None, Some(above)) = (&located.repo_config, located.ignored_config_folder()) {
-            ui::print_wrapped_to_stderr(&words::ignored_parent_config_text(&above));
+            ui::print_wrapped_to_stderr(&explanations::ignored_parent_config_text(&above));
         }
         let compiled = located.compile_policy(TaskDriver::Hook)?;
         for warning in &compiled.warnings {
@@ -199,7 +199,7 @@ fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
     let mut lines: Vec<String> = evidence
         .findings
         .iter()
-        .map(|finding| format!("{name}: {}", words::finding_text(finding)))
+        .map(|finding| format!("{name}: {}", explanations::finding_text(finding)))
         .collect();
     if evidence.verdict == Verdict::Pass {
         return lines;
@@ -228,7 +228,7 @@ fn evidence_complaint_lines(evidence: &Evidence) -> Vec<String> {
         }
         let what = match (noted, evidence.cause, evidence.exit_code) {
             (Some(noted), ..) => noted.to_owned(),
-            (None, Some(cause), _) => words::inconclusive_cause_text(cause).to_owned(),
+            (None, Some(cause), _) => explanations::inconclusive_cause_text(cause).to_owned(),
             (None, None, Some(code)) => format!("exit code {code}"),
             (None, None, None) => "it failed".to_owned(),
         };
@@ -255,7 +255,7 @@ pub(super) fn changing_files_hint_lines(evidence: &Evidence) -> Vec<String> {
         return vec![
             format!(
                 "{name}: {}: {}",
-                words::inconclusive_cause_text(InconclusiveCause::CheckRestores),
+                explanations::inconclusive_cause_text(InconclusiveCause::CheckRestores),
                 join_first_paths(&evidence.moved)
             ),
             format!("{name}: let it work on a copy of the tree: git worktree add, or cp -r"),
@@ -267,7 +267,7 @@ pub(super) fn changing_files_hint_lines(evidence: &Evidence) -> Vec<String> {
     vec![
         format!(
             "{name}: {}: {}",
-            words::inconclusive_cause_text(InconclusiveCause::TreeMoving),
+            explanations::inconclusive_cause_text(InconclusiveCause::TreeMoving),
             join_first_paths(&evidence.moved)
         ),
         format!(
@@ -306,7 +306,7 @@ fn advisory_checks_remark(report: &CheckReport) -> Option<String> {
             .checks
             .iter()
             .map(|check| {
-                let verdict = words::verdict_text(check.evidence.verdict);
+                let verdict = explanations::verdict_text(check.evidence.verdict);
                 format!("{} (advisory) {verdict}", check.evidence.verifier)
             })
             .collect();

@@ -21,7 +21,7 @@ use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::progress::CheckProgressView;
 use crate::ui::style::Paint;
-use crate::ui::{self, timeline, words};
+use crate::ui::{self, explanations, timeline};
 use crate::{exit_code, signals};
 
 /// Says which part of the demo this process plays.
@@ -129,7 +129,10 @@ fn print_run_timeline(outcome: &run::AgentRunResult) -> Result<(), CommandError>
         ui::print_output_line(line);
     }
     ui::print_output_line("");
-    ui::print_output_wrapped(&words::ending_meaning(&outcome.transition, &why, None), 0);
+    ui::print_output_wrapped(
+        &explanations::ending_meaning(&outcome.transition, &why, None),
+        0,
+    );
     if outcome.transition.reason == Reason::TaskComplete {
         ui::print_output_wrapped(
             "In your own repo: checkrein init. For an agent without hooks: checkrein run -- YOUR-AGENT.",

@@ -12,7 +12,7 @@ use checkrein_runtime::{
 use checkrein_store::{SqliteStore, SqliteStoreOptions, StoreError};
 
 use crate::locate::ProjectLocation;
-use crate::{guarded, signals, sources};
+use crate::{guarded_files, policy_sources, signals};
 
 /// The store of this place, made when missing.
 pub(crate) fn open_store(place: &TreeAndStateFolder) -> Result<Arc<SqliteStore>, StoreError> {
@@ -57,13 +57,13 @@ fn config_failure_fallback(located: &ProjectLocation) -> UnusableConfigFallback 
         profile: located.profile_for_new_session(),
         require_trust: located.require_trust,
         held: Box::new(move || held.compile_config_held_despite_edit()),
-        may_use: Box::new(move |texts| sources::are_config_sources_trusted(&counts, texts)),
+        may_use: Box::new(move |texts| policy_sources::are_config_sources_trusted(&counts, texts)),
     }
 }
 
 fn guarded_files_reader(located: &ProjectLocation) -> Box<GuardedFilesReader> {
     let located = located.clone();
-    Box::new(move |root| guarded::read_guarded_files(&located, root))
+    Box::new(move |root| guarded_files::read_guarded_files(&located, root))
 }
 
 /// A runtime for a hook of an agent that `run` has started: sealed as `run` would.

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use checkrein_core::digest::Digest;
 use checkrein_runtime::config::TaskDriver;
-use checkrein_runtime::{RetentionReport, apply_retention, held, whole};
+use checkrein_runtime::{RetentionReport, apply_retention, durable_file, held_config};
 use checkrein_store::{SqliteStore, StoreError};
 
 use crate::args::GcArgs;
@@ -81,7 +81,7 @@ fn digests_in_state_files(state: &Path) -> BTreeSet<Digest> {
     };
     let files = entries.flatten().map(|entry| entry.path());
     for file in files.filter(|file| file.extension().is_some_and(|end| end == "json")) {
-        let text = whole::read_limited_text_file(&file, held::MAX_HELD_BYTES);
+        let text = durable_file::read_limited_text_file(&file, held_config::MAX_HELD_BYTES);
         let text = text.ok().flatten().unwrap_or_default();
         let words = text.split(|c: char| !c.is_ascii_hexdigit());
         named.extend(words.filter_map(Digest::from_hex));

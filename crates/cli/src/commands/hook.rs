@@ -19,23 +19,23 @@ use checkrein_core::decision::{Decision, StopDecision, ToolDecision};
 use checkrein_core::ids::SourceName;
 use checkrein_core::input::{Input, StancePoint, StanceUsed, TokenUsage};
 use checkrein_core::policy::{Stance, StancePolicy};
-use checkrein_core::tools::{HALTED_MESSAGE, SUBAGENT_HALTED_MESSAGE};
+use checkrein_core::tool_request::{HALTED_MESSAGE, SUBAGENT_HALTED_MESSAGE};
 use checkrein_runtime::config::TaskDriver;
 use checkrein_runtime::{
     Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder,
-    VerificationProgress, is_call_read_only, whole,
+    VerificationProgress, durable_file, is_call_read_only,
 };
 
+use crate::agent_message::{self, HookMessageReadError};
 use crate::args::HookArgs;
 use crate::commands::{engine, lookup};
-use crate::confine::desk::RelayServer;
-use crate::confine::post::RelayClient;
-use crate::home::{self, LocatedProjectWithStore};
+use crate::confine::relay_client::RelayClient;
+use crate::confine::relay_server::RelayServer;
 use crate::locate::{self, ProjectLocation, StateAndProfileArgs};
-use crate::message::{self, HookMessageReadError};
 use crate::off::{self, OffPeriod};
-use crate::ui::{self, words};
-use crate::{exit_code, notify, signals, sources, trust};
+use crate::session_location::{self, LocatedProjectWithStore};
+use crate::ui::{self, explanations};
+use crate::{exit_code, notify, policy_sources, signals, trust};
 
 /// Of a transcript at most this much is read at a tool event.
 const MAX_TRANSCRIPT: u64 = 256 * 1024;
@@ -220,7 +220,7 @@ fn reply_to_hook_on_stdin(
     let due = args.as_ref().ok().and_then(|args| args.deadline);
     let due = due.map_or(DEFAULT_MESSAGE_WAIT, Duration::from_secs);
     let due = due.saturating_sub(reply_time_margin(due));
-    let bytes = match message::read_hook_stdin_message(started.checked_add(due)) {
+    let bytes = match agent_message::read_hook_stdin_message(started.checked_add(due)) {
         Ok(bytes) => bytes,
         Err(HookMessageReadError { head, why }) => {
             // Its beginning mostly tells the kind of event: size is no way around the gate.
@@ -400,7 +400,7 @@ fn answer_hook_event(
         signals::install_signal_handlers();
         #[cfg(target_os = "linux")]
         if desk.is_none() {
-            crate::abandoned::cancel_when_agent_exits();
+            crate::agent_exit::cancel_when_agent_exits();
         }
     }
     let looked_in = located.place.state.clone();
@@ -488,7 +488,7 @@ fn answer_hook_event(
         if let Err(RuntimeError::Config(error)) = &taken
             && error.is_mistake_in_config()
         {
-            let why = words::no_sealable_policy_text(&error.to_string());
+            let why = explanations::no_sealable_policy_text(&error.to_string());
             // Without any policy a person's work goes on as far as it only reads.
             if is_call && is_call_read_only(&knock.action, &located.place.root) {
                 ui::print_wrapped_to_stderr(&format!("checkrein: {why}"));
@@ -565,15 +565,21 @@ fn runtime_for_hook_event(
     let by_id = adapters::find_adapter(&args.agent)
         .is_some_and(|adapter| adapter.agent_capabilities().own_session_ids);
     let known = (quick, by_id);
-    let LocatedProjectWithStore { located, store } =
-        home::locate_session_store(located.clone(), &knock.session, known, busy, patience)?;
+    let LocatedProjectWithStore { located, store } = session_location::locate_session_store(
+        located.clone(),
+        &knock.session,
+        known,
+        busy,
+        patience,
+    )?;
     // Also a hook of another entry: `run` has exactly one task.
     let runtime = if from_run || std::env::var_os(RUN_VARIABLE).is_some() {
         engine::build_hook_runtime_under_run(&located, store, args.attempts)
     } else {
         let runtime = engine::build_runtime(&located, store, TaskDriver::Hook);
         #[cfg(target_os = "linux")]
-        let runtime = runtime.with_worker_launcher(Box::new(crate::owner::start_worker_process));
+        let runtime =
+            runtime.with_worker_launcher(Box::new(crate::check_owner::start_worker_process));
         runtime
     };
     Ok((runtime.with_agent_name(&args.agent), located))
@@ -708,7 +714,7 @@ fn accept_stop_while_off(
         .and_then(|(runtime, _)| runtime.deliver_event(delivery, patience, &|_| {}));
     let said = match &recorded {
         Ok(decided) => match (decided.task_transition(), &decided.state.task) {
-            (Some(transition), Some(task)) => words::task_ending_line(
+            (Some(transition), Some(task)) => explanations::task_ending_line(
                 &transition,
                 &decided.why,
                 decided.held_up_by,
@@ -746,7 +752,7 @@ fn render_hook_reply(
                 .task
                 .as_ref()
                 .map_or(checkrein_core::ids::TaskId(1), |task| task.id);
-            words::accepted_stop_notice(
+            explanations::accepted_stop_notice(
                 &transition,
                 &decided.why,
                 decided.held_up_by,
@@ -801,20 +807,20 @@ fn ending_notices(located: &ProjectLocation, decided: &DeliveryOutcome) -> Vec<S
     if let Some(mistake) = &decided.config_error {
         said.push(format!(
             "checkrein: {}",
-            words::unusable_session_config_notice(mistake)
+            explanations::unusable_session_config_notice(mistake)
         ));
     }
     if let Some(edited @ [_, ..]) = edited {
         let held = matches!(located.config_held_despite_edit(), Ok(Some(_)));
-        said.push(words::edited_guarded_files_line(edited, held));
+        said.push(explanations::edited_guarded_files_line(edited, held));
     }
     let ending = decided.task_transition();
     let is_no_change = ending.is_some_and(|ending| ending.detail.as_deref() == Some("no_change"));
     if !decided.large_files.is_empty() && !is_no_change {
-        said.push(words::large_files_text(&decided.large_files));
+        said.push(explanations::large_files_text(&decided.large_files));
     }
     let repo = located.require_trust && located.repo_config.is_some();
-    if repo && sources::is_repo_approved(located) == Some(false) {
+    if repo && policy_sources::is_repo_approved(located) == Some(false) {
         said.push(format!(
             "checkrein: {}",
             trust::config_not_approved_notice(located)
@@ -962,7 +968,7 @@ fn read_transcript_token_usage(
     cursor: &str,
     limit: u64,
 ) -> Option<TokenUsage> {
-    let mut file = whole::open_regular_file(Path::new(&transcript.path)).ok()?;
+    let mut file = durable_file::open_regular_file(Path::new(&transcript.path)).ok()?;
     file.seek(SeekFrom::Start(adapter.transcript_offset(cursor)))
         .ok()?;
     let mut bytes = Vec::new();
@@ -996,10 +1002,11 @@ fn wait_for_transcript_message(
     let until = Instant::now() + TRANSCRIPT_LAG;
     while Instant::now() < until {
         let mut bytes = Vec::new();
-        let read = whole::open_regular_file(Path::new(&transcript.path)).and_then(|mut file| {
-            file.seek(SeekFrom::Start(adapter.transcript_offset(&cursor)))?;
-            file.take(MAX_TRANSCRIPT_AT_STOP).read_to_end(&mut bytes)
-        });
+        let read =
+            durable_file::open_regular_file(Path::new(&transcript.path)).and_then(|mut file| {
+                file.seek(SeekFrom::Start(adapter.transcript_offset(&cursor)))?;
+                file.take(MAX_TRANSCRIPT_AT_STOP).read_to_end(&mut bytes)
+            });
         // A transcript that is not there at all will not come for waiting.
         if read.is_err()
             || bytes

@@ -1,8 +1,9 @@
 //! One command, one file.
 
-mod answer;
+mod answer_approval;
 pub(crate) mod approvals;
 mod check;
+mod check_runs;
 mod demo;
 mod doctor;
 pub(crate) mod engine;
@@ -10,16 +11,15 @@ mod gc;
 pub(crate) mod hook;
 mod init;
 mod judge;
-mod layers;
 pub(crate) mod lookup;
 mod mcp;
 mod mcp_proxy;
+mod middleware_layers;
 mod off;
 mod patch;
 mod policy;
 mod replay;
 mod run;
-mod runs;
 mod seal;
 mod sessions;
 mod show;
@@ -53,8 +53,8 @@ pub(crate) fn run_cli_command(command: CliCommand) -> Result<ExitCode, CommandEr
         CliCommand::Mcp(args) => mcp::run_mcp_server_command(&args),
         CliCommand::McpProxy(args) => mcp_proxy::run_mcp_proxy_command(&args),
         CliCommand::Approvals(args) => approvals::run_approvals_command(&args),
-        CliCommand::Approve(args) => answer::run_approve_command(&args),
-        CliCommand::Deny(args) => answer::run_deny_command(&args),
+        CliCommand::Approve(args) => answer_approval::run_approve_command(&args),
+        CliCommand::Deny(args) => answer_approval::run_deny_command(&args),
         CliCommand::Judge(args) => judge::run_judge_command(&args),
     }
 }

@@ -19,7 +19,7 @@ use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::Paint;
-use crate::{exit_code, guarded, locate, person, ui};
+use crate::{exit_code, guarded_files, locate, person, ui};
 
 /// A longer patch is not read.
 const LONGEST: u64 = 256 << 20;
@@ -110,7 +110,7 @@ fn ensure_patch_permitted(
             "git commands change what is in there",
         ));
     }
-    let kept = guarded::hook_settings_files(located).into_iter();
+    let kept = guarded_files::hook_settings_files(located).into_iter();
     let kept = kept.chain(located.place.state.parent().map(Path::to_owned));
     let kept = kept.flat_map(|path| [path.canonicalize().ok(), Some(path)]);
     let text = |path: PathBuf| path.into_os_string().into_string().ok();

@@ -21,9 +21,9 @@ use serde_json::json;
 use crate::args::ReplayArgs;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
+use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::style::{Paint, count_with_noun};
-use crate::ui::words;
 use crate::{exit_code, locate, ui};
 
 pub(crate) fn run_replay_command(args: &ReplayArgs) -> Result<ExitCode, CommandError> {
@@ -320,7 +320,7 @@ impl<'a> TrajectoryReplay<'a> {
             |at| format!("halted at call {at}"),
         );
         let ending = self.transition.as_ref().map_or_else(String::new, |ended| {
-            format!(", {}", words::transition_text(ended))
+            format!(", {}", explanations::transition_text(ended))
         });
         let id = self
             .id

@@ -11,7 +11,7 @@ use checkrein_store::{SqliteStore, Store as _, StoreError};
 use crate::commands::{engine, trust};
 use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;
-use crate::{exit_code, locate, person, sources, ui};
+use crate::{exit_code, locate, person, policy_sources, ui};
 
 /// Tasks that are looked through for sessions under way.
 const LOOK_BACK: usize = 500;
@@ -19,7 +19,7 @@ const LOOK_BACK: usize = 500;
 pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
     let by = person::require_person("seal")?;
     let located = locate::locate_project(&std::env::current_dir()?, None);
-    let now = sources::policy_sources_on_disk(&located)?;
+    let now = policy_sources::policy_sources_on_disk(&located)?;
     // A config with a mistake is said before anything is asked.
     let compiled = located.compile_policy_from(&now, TaskDriver::Hook)?;
     for warning in &compiled.warnings {
@@ -45,7 +45,7 @@ pub(crate) fn run_seal_command() -> Result<ExitCode, CommandError> {
         ui::print_output_line("not sealed: everything stays as it was");
         return Ok(exit_code::to_exit_code(exit_code::NO));
     }
-    if sources::policy_sources_on_disk(&located)? != now {
+    if policy_sources::policy_sources_on_disk(&located)? != now {
         return Err(CommandError::command_failed_error(
             "what would be sealed was edited while you looked at it: nothing is sealed",
         ));

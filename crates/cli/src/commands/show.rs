@@ -12,13 +12,13 @@ use checkrein_store::{SqliteStore, Store as _, TaskRow};
 use serde_json::json;
 
 use crate::args::ShowArgs;
-use crate::commands::{check, hook, layers, lookup, runs, sessions};
+use crate::commands::{check, check_runs, hook, lookup, middleware_layers, sessions};
 use crate::ui::errors::CommandError;
+use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::listing::ListedTask;
 use crate::ui::style::{count_with_noun, format_clock, format_duration, reason_paint};
 use crate::ui::timeline::{self, EventTimelineRenderer};
-use crate::ui::words;
 use crate::{exit_code, locate, off, ui};
 
 /// Findings shown of one check.
@@ -48,7 +48,7 @@ pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError
         ));
     }
     if let Some(mistake) = &one.config_error {
-        ui::print_wrapped_to_stderr(&words::unusable_session_config_notice(mistake));
+        ui::print_wrapped_to_stderr(&explanations::unusable_session_config_notice(mistake));
     }
     if args.json {
         let mut document = task_detail_json(&one, &events);
@@ -60,7 +60,7 @@ pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError
             object.insert("events".to_owned(), json!(rows));
             object.insert(
                 "layers".to_owned(),
-                layers::middleware_answers_json(&events),
+                middleware_layers::middleware_answers_json(&events),
             );
         }
         ui::print_json(&document);
@@ -68,13 +68,13 @@ pub(crate) fn run_show_command(args: &ShowArgs) -> Result<ExitCode, CommandError
         for line in ending_explanation_lines(row, ending.as_ref(), &events) {
             ui::print_output_wrapped(line.into_single_line(), 2);
         }
-        for line in runs::stop_check_summary_lines(&store, row)? {
+        for line in check_runs::stop_check_summary_lines(&store, row)? {
             ui::print_output_wrapped(&line, 4);
         }
-        if let Some(line) = runs::excluded_files_line(&located.place, &store, row) {
+        if let Some(line) = check_runs::excluded_files_line(&located.place, &store, row) {
             ui::print_output_wrapped(&line, 2);
         }
-        for line in layers::middleware_lines(&events) {
+        for line in middleware_layers::middleware_lines(&events) {
             ui::print_output_wrapped(&line, 6);
         }
     } else {
@@ -148,7 +148,10 @@ fn failed_evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
     let Some(found) = kept.and_then(|kept| checkrein_runtime::decode_evidence(&kept.bytes)) else {
         return Vec::new();
     };
-    let asked = found.judge_usage.as_ref().map(words::judge_usage_text);
+    let asked = found
+        .judge_usage
+        .as_ref()
+        .map(explanations::judge_usage_text);
     if arrived.evidence.verdict == Verdict::Pass {
         return asked.into_iter().collect();
     }
@@ -162,7 +165,10 @@ fn failed_evidence_lines(store: &SqliteStore, event: &Event) -> Vec<String> {
                 Some(_) if finding.file.is_none() => format!("{}: ", finding.id),
                 _ => String::new(),
             };
-            timeline::short_quote(&format!("{category}{}", words::finding_text(finding)))
+            timeline::short_quote(&format!(
+                "{category}{}",
+                explanations::finding_text(finding)
+            ))
         })
         .collect();
     lines.extend(check::changing_files_hint_lines(&found));
@@ -214,16 +220,16 @@ pub(super) fn ending_explanation_lines(
     let held_up_by = lookup::held_up_cause(events);
     let head = StyledLine::line_from_styled_text(
         reason_paint(ending.reason),
-        &words::transition_text(ending),
+        &explanations::transition_text(ending),
     );
     let mut lines = vec![
         head.append_plain_text(": ")
-            .append_plain_text(&words::ending_meaning(ending, behind, held_up_by)),
+            .append_plain_text(&explanations::ending_meaning(ending, behind, held_up_by)),
     ];
     let facts: Vec<String> = behind
         .iter()
-        .filter(|because| !words::ending_states_decision_factor(because, ending))
-        .map(|because| words::stop_decision_fact_text(because, held_up_by))
+        .filter(|because| !explanations::ending_states_decision_factor(because, ending))
+        .map(|because| explanations::stop_decision_fact_text(because, held_up_by))
         .collect();
     if !facts.is_empty() {
         lines.push(StyledLine::from(&format!("because: {}", facts.join("; "))));
@@ -264,7 +270,7 @@ fn next_step_advice(
     let detail = ending.detail.as_deref().unwrap_or_default();
     Some(match ending.reason {
         Reason::TaskComplete | Reason::Abandoned | Reason::UserInterrupt => return None,
-        Reason::Error if why.iter().any(words::is_agent_start_failure) => {
+        Reason::Error if why.iter().any(explanations::is_agent_start_failure) => {
             "put it on PATH, or write its path; run it again".to_owned()
         }
         Reason::Error => "look at the agent's own output; run it again".to_owned(),
@@ -278,13 +284,13 @@ fn next_step_advice(
             }
             "no_checks" => "write a [[verifier]] into checkrein.toml".to_owned(),
             "no_change" => return None,
-            "advisory_only" if why.iter().any(words::is_required_verdict) => {
+            "advisory_only" if why.iter().any(explanations::is_required_verdict) => {
                 "let accept name a check beside the judges".to_owned()
             }
             "advisory_only" => {
                 "let accept name a check, or take its advisory = true out".to_owned()
             }
-            _ if why.iter().any(words::was_let_through_because_off) => "checkrein on".to_owned(),
+            _ if why.iter().any(explanations::was_let_through_because_off) => "checkrein on".to_owned(),
             _ => "checkrein check runs the checks now".to_owned(),
         },
         Reason::GaveUp if by_run => {
@@ -309,7 +315,7 @@ fn next_step_advice(
             "checkrein show tells which call was repeated; say in the next {} what to do instead",
             if by_run { "task" } else { "prompt" }
         ),
-        Reason::VerifierFailedUnrecoverable if why.iter().any(words::is_approval_timeout) => {
+        Reason::VerifierFailedUnrecoverable if why.iter().any(explanations::is_approval_timeout) => {
             "go on with it, and a person is asked anew".to_owned()
         }
         Reason::VerifierFailedUnrecoverable => {

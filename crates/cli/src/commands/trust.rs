@@ -17,7 +17,7 @@ use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::Paint;
-use crate::{exit_code, locate, sources, ui};
+use crate::{exit_code, locate, policy_sources, ui};
 
 pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandError> {
     let by = person::require_person("trust")?;
@@ -31,7 +31,7 @@ pub(crate) fn run_trust_command(args: &TrustArgs) -> Result<ExitCode, CommandErr
         });
         return Ok(exit_code::to_exit_code(exit_code::YES));
     }
-    let mut now = sources::policy_sources_on_disk(&located)?;
+    let mut now = policy_sources::policy_sources_on_disk(&located)?;
     if now.repo.is_none() {
         now.repo = config_from_detected_checks(&located)?;
     }

@@ -19,9 +19,9 @@ use serde::Deserialize;
 use crate::args::WatchArgs;
 use crate::commands::lookup;
 use crate::ui::errors::CommandError;
+use crate::ui::explanations;
 use crate::ui::style::count_with_noun;
 use crate::ui::timeline::{self, EventTimelineRenderer};
-use crate::ui::words;
 use crate::{exit_code, locate, off, signals, ui};
 
 /// How often it looks.
@@ -214,7 +214,7 @@ fn status_line(typed: Option<&str>) -> Result<String, CommandError> {
         return Ok("no task yet".to_owned());
     };
     let standing = match lookup::task_row_transition(&row) {
-        Some(ending) => words::transition_text(&ending),
+        Some(ending) => explanations::transition_text(&ending),
         None => "open".to_owned(),
     };
     let mut line = format!("{standing} · {}", count_with_noun(row.tool_calls, "call"));
@@ -264,7 +264,7 @@ fn worst_verdict_text(why: &[DecisionFactor]) -> Option<String> {
     let shown = worst.or_else(|| counts().next())?;
     Some(match (worst, counts().count()) {
         (None, many @ 2..) => format!("{many} checks pass"),
-        _ => format!("{} {}", shown.0, words::verdict_text(shown.1)),
+        _ => format!("{} {}", shown.0, explanations::verdict_text(shown.1)),
     })
 }
 

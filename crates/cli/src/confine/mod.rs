@@ -4,21 +4,21 @@
 //! started. The same user's other helpers (a tmux server, systemd, a container daemon) are
 //! outside, and an agent that can talk to them can ask them: `docs/threat-model.md` says so.
 
-#[cfg_attr(
-    not(unix),
-    expect(dead_code, unused_imports, reason = "there are no confinements there")
-)]
-pub(crate) mod desk;
+mod guarded_paths;
+mod mount_plan;
 #[cfg(target_os = "linux")]
-pub(crate) mod enter;
-mod guard;
-mod loans;
-mod plan;
+pub(crate) mod namespace_exec;
+mod placeholders;
 #[cfg_attr(
     not(unix),
     expect(dead_code, unused_imports, reason = "there are no confinements there")
 )]
-pub(crate) mod post;
+pub(crate) mod relay_client;
+#[cfg_attr(
+    not(unix),
+    expect(dead_code, unused_imports, reason = "there are no confinements there")
+)]
+pub(crate) mod relay_server;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -26,8 +26,8 @@ use std::process::{Command, Stdio};
 
 use checkrein_verifiers::private_file::{create_private_folder, write_private_file};
 
-use self::loans::SandboxPlaceholderFiles;
-use self::plan::MountPlan;
+use self::mount_plan::MountPlan;
+use self::placeholders::SandboxPlaceholderFiles;
 use crate::locate::ProjectLocation;
 use crate::programs;
 use crate::ui;
@@ -68,8 +68,8 @@ impl AgentConfinement {
         create_private_folder(&inside)?;
         let mut loans =
             SandboxPlaceholderFiles::create_confined_run_folder(&state.join(RUNS_FOLDER))?;
-        let guarded = guard::collect_guarded_paths(located, state);
-        for link in guard::symlinked_guarded_paths(&guarded) {
+        let guarded = guarded_paths::collect_guarded_paths(located, state);
+        for link in guarded_paths::symlinked_guarded_paths(&guarded) {
             ui::print_wrapped_to_stderr(&format!(
                 "checkrein: {} is a symbolic link: what it points to is read-only for the agent, the link itself is not",
                 link.display()
@@ -81,7 +81,8 @@ impl AgentConfinement {
         let made = loans.create_placeholders(missing)?;
         let desk = loans.confined_run_folder().join("inside");
         create_private_folder(&desk)?;
-        let exclude = guard::write_git_exclude_copy(located, &made, loans.confined_run_folder())?;
+        let exclude =
+            guarded_paths::write_git_exclude_copy(located, &made, loans.confined_run_folder())?;
         let plan = MountPlan::new(&guarded, exclude, &desk, &inside, &state.join(RUNS_FOLDER));
         let how = NamespaceMethod::find_working_sandbox_method(
             plan,
@@ -149,7 +150,7 @@ pub(crate) fn clean_up_killed_sandbox_runs(state: &Path) {
     let runs = state.join(RUNS_FOLDER);
     if runs.is_dir() {
         // What cannot be mended now is tried again by the next run.
-        let _ = loans::remove_dead_runs_mount_placeholders(&runs);
+        let _ = placeholders::remove_dead_runs_mount_placeholders(&runs);
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rust: `cargo test`, and clippy where the project uses it already.
 
-use super::tree::RepoFiles;
+use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {

@@ -1,6 +1,6 @@
 //! .NET: `dotnet test` on a solution, or on a project that holds tests.
 
-use super::tree::RepoFiles;
+use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 use crate::shell::quote_shell_word;
 

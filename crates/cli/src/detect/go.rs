@@ -1,6 +1,6 @@
 //! Go: `go test` and `go vet`, or golangci-lint where it is configured.
 
-use super::tree::RepoFiles;
+use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {

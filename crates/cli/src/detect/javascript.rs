@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::tree::RepoFiles;
+use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {

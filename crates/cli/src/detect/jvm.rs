@@ -1,6 +1,6 @@
 //! Gradle and Maven, through the repo's own wrapper where it has one.
 
-use super::tree::RepoFiles;
+use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {

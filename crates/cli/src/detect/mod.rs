@@ -9,12 +9,12 @@ mod jvm;
 mod python;
 mod recipes;
 mod render;
+mod repo_files;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 pub(crate) use render::{PlannedInitCheck, render_starter_config};
-pub(crate) use tree::RepoFiles;
+pub(crate) use repo_files::RepoFiles;
 
 use crate::shell::quote_shell_word;
 
@@ -188,7 +188,7 @@ fn name_detected_checks(
             },
             timeout: hit.timeout,
             needs: match hit.program.contains('/') {
-                true => tree::join_path(&folder, hit.program.trim_start_matches("./")),
+                true => repo_files::join_path(&folder, hit.program.trim_start_matches("./")),
                 false => hit.program,
             },
             why: if folder.is_empty() {

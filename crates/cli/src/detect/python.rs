@@ -1,7 +1,7 @@
 //! Python: pytest, unittest or tox, and ruff and mypy where they are configured; through uv,
 //! poetry or pdm where the project is kept by one, else by its own virtual environment.
 
-use super::tree::{RepoFiles, is_python_test};
+use super::repo_files::{RepoFiles, is_python_test};
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {

@@ -1,6 +1,6 @@
 //! make and just: targets that are named for what they check.
 
-use super::tree::RepoFiles;
+use super::repo_files::RepoFiles;
 use super::{DetectedCheckKind, DetectedFolderCheck, FolderDetection, ToolchainDetector};
 
 pub(super) const FAMILY: ToolchainDetector = ToolchainDetector {

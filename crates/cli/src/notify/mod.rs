@@ -4,8 +4,8 @@
 //! on stdin and in the environment, never in the command's own text; nor does whoever starts the
 //! process beside say which command it is.
 
-mod surroundings;
-mod turn;
+mod command_environment;
+mod notify_lock;
 
 use std::ffi::OsString;
 use std::io::Write as _;
@@ -18,7 +18,7 @@ use checkrein_runtime::DeliveryOutcome;
 use checkrein_store::{SqliteStore, StoredApprovalRequest};
 use checkrein_verifiers::process::{self, ProcessExit};
 
-use self::turn::NotifyLock;
+use self::notify_lock::NotifyLock;
 use crate::commands::approvals::approval_summary;
 use crate::{exit_code, ui};
 
@@ -122,7 +122,7 @@ fn run_notify_command(
         .write_all(text.join("\n").as_bytes())
         .map_err(failed)?;
     std::io::Seek::rewind(&mut stdin).map_err(failed)?;
-    let mut shell = surroundings::notification_shell_command(state, command);
+    let mut shell = command_environment::notification_shell_command(state, command);
     shell
         .env("CHECKREIN_APPROVAL", ids.join(" "))
         .env("CHECKREIN_APPROVAL_WHAT", first)

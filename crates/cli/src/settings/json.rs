@@ -3,8 +3,8 @@
 
 use checkrein_adapters::settings::HookHandlerAction;
 
-use super::fresh::json_string;
-use super::parsed::{JsonNode, JsonWithPositions};
+use super::json_tree::{JsonNode, JsonWithPositions};
+use super::new_json::json_string;
 use super::{
     EditedSettingsText, OrderedJson, SettingsEditError, insert_texts,
     remove_inserted_settings_texts,

@@ -1,18 +1,18 @@
 //! Edits agents' settings as text: only our entries are put in or taken out, every other byte
 //! stays. Putting in never removes a byte, so that taking out the same text is exact.
 
-pub(crate) mod file;
-mod fresh;
+pub(crate) mod install_record;
 pub(crate) mod json;
-mod parsed;
-pub(crate) mod record;
+mod json_tree;
+mod new_json;
+pub(crate) mod settings_file;
 #[cfg(test)]
 #[expect(clippy::string_slice, reason = "a test fails by panicking")]
 mod tests;
 pub(crate) mod toml;
 
-pub(crate) use fresh::OrderedJson;
-use record::{InitWrittenFile, InitWrittenFileKind};
+use install_record::{InitWrittenFile, InitWrittenFileKind};
+pub(crate) use new_json::OrderedJson;
 
 /// A text with our entries in it.
 #[derive(Debug, Clone, PartialEq, Eq)]

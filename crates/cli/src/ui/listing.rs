@@ -6,10 +6,10 @@ use checkrein_core::transition::Reason;
 use checkrein_store::TaskRow;
 
 use crate::commands::lookup;
+use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_hidden_chars;
 use crate::ui::style::{Paint, format_duration, format_time_or_date, reason_paint};
-use crate::ui::words;
 
 /// Less room than this is none.
 const LEAST_TEXT: usize = 24;
@@ -82,8 +82,9 @@ pub(crate) fn format_task_table_lines(
             )
         });
         let mistake = one.and_then(|one| one.config_error.as_deref());
-        let mistake = mistake
-            .map(|mistake| escape_hidden_chars(&words::unusable_session_config_notice(mistake)));
+        let mistake = mistake.map(|mistake| {
+            escape_hidden_chars(&explanations::unusable_session_config_notice(mistake))
+        });
         for what in damaged.into_iter().chain(mistake) {
             let line = StyledLine::line_from_styled_text(
                 Paint::Bad,
@@ -269,7 +270,7 @@ fn task_ending_text(row: &TaskRow) -> String {
                 (_, Paint::Bad) => "✗",
                 _ => "?",
             };
-            format!("{mark} {}", words::transition_text(&ending))
+            format!("{mark} {}", explanations::transition_text(&ending))
         }
     }
 }

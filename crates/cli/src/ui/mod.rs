@@ -4,13 +4,13 @@
 //! goes out as bytes.
 
 pub(crate) mod errors;
+pub(crate) mod explanations;
 pub(crate) mod line;
 pub(crate) mod listing;
 pub(crate) mod printable;
 pub(crate) mod progress;
 pub(crate) mod style;
 pub(crate) mod timeline;
-pub(crate) mod words;
 
 use std::io::Write as _;
 

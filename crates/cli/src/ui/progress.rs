@@ -14,7 +14,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle, T
 
 use crate::ui::line::StyledLine;
 use crate::ui::style::{Paint, format_duration};
-use crate::ui::{print_wrapped_to_stderr, printable, words};
+use crate::ui::{explanations, print_wrapped_to_stderr, printable};
 
 /// Columns for a name, and more if a check has a longer one.
 const MIN_NAME_COLUMNS: usize = 14;
@@ -154,7 +154,7 @@ impl CheckProgressView {
             format_duration(duration_ms)
         };
         let why = cause.map_or_else(String::new, |cause| {
-            format!("  {}", words::inconclusive_cause_text(cause))
+            format!("  {}", explanations::inconclusive_cause_text(cause))
         });
         let advisory = match self.advisory.contains(verifier) {
             true => " (advisory)",

@@ -8,12 +8,12 @@ use checkrein_core::evidence::Verdict;
 use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::UnixMillis;
 use checkrein_core::input::{Input, ModelVetoVerdict};
-use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
+use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact};
 
+use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::printable::escape_to_one_line;
 use crate::ui::style::{Paint, format_duration, reason_paint};
-use crate::ui::words;
 
 /// Longest text quoted from agent or person, in characters.
 const MAX_QUOTE: usize = 100;
@@ -198,7 +198,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                     format!(", {}", format_duration(fact.duration_ms))
                 };
                 let cause = fact.cause.map_or_else(String::new, |cause| {
-                    format!(" ({})", words::inconclusive_cause_text(cause))
+                    format!(" ({})", explanations::inconclusive_cause_text(cause))
                 });
                 painted(
                     paint,
@@ -215,7 +215,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
             Input::StanceUsed(used) => painted(
                 Paint::Warn,
                 "!",
-                words::stance_use_text(used.at, used.stance, &used.why),
+                explanations::stance_use_text(used.at, used.stance, &used.why),
             ),
             Input::ConfigEdited(edited) => painted(
                 Paint::Warn,
@@ -240,7 +240,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
             Input::ToolReturned(_) => {
                 let speaks = |fact: &&MiddlewareAnswerFact| fact.says != MiddlewareAnswer::Pass;
                 let said = stamped.layers.iter().find(speaks)?;
-                painted(Paint::Warn, "!", words::layer_answer_text(said))
+                painted(Paint::Warn, "!", explanations::layer_answer_text(said))
             }
             Input::SessionStarted(_)
             | Input::RoundEnded(_)
@@ -266,7 +266,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                     _ => false,
                 };
                 let said = made.why.iter().find(speaks)?;
-                painted(Paint::Warn, "!", words::decision_factor_text(said))
+                painted(Paint::Warn, "!", explanations::decision_factor_text(said))
             }
             Decision::Noted => None,
             Decision::Tool(ToolDecision::Nudge { text }) => {
@@ -314,7 +314,7 @@ fn timeline_entry_of_event(event: &Event) -> Option<TimelineEntry> {
                 mark: StyledLine::line_from_styled_text(paint, "●"),
                 text: StyledLine::line_from_styled_text(
                     paint,
-                    &escape_to_one_line(&words::transition_text(transition)),
+                    &escape_to_one_line(&explanations::transition_text(transition)),
                 ),
                 layout: TimelineEntryLayout::Wrapped,
             })

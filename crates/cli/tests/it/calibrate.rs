@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::sync::Mutex;
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness::{self, request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::{self, request_prompt_text, verdict_request_number};
 use serde_json::{Value, json};
 
 use crate::world::{Said, World, signal, start};
@@ -189,7 +189,7 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
     // 0 passes, 1 fails, 2 wavers near the line, 3 says nothing that can be read.
     let seen = Mutex::new(0);
     let model = ScriptedReviewer::start_scripted_model_server(move |body, _| match about(body) {
-        1 => Ok(witness::scripted_judge_verdict(
+        1 => Ok(reviewer::scripted_judge_verdict(
             body,
             "fail",
             0.1,
@@ -200,7 +200,7 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
             let mut seen = seen.lock().unwrap();
             *seen += 1;
             let verdict = if *seen == 1 { "pass" } else { "fail" };
-            Ok(witness::scripted_judge_verdict(
+            Ok(reviewer::scripted_judge_verdict(
                 body,
                 verdict,
                 0.55,
@@ -209,7 +209,7 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
             ))
         }
         3 => Ok("Nice.".to_owned()),
-        _ => Ok(witness::scripted_judge_verdict(
+        _ => Ok(reviewer::scripted_judge_verdict(
             body, "pass", 0.9, "none", "",
         )),
     })
@@ -235,7 +235,7 @@ fn the_judge_of_the_config_is_asked_as_at_a_stop() {
     // One of four is asked about twice; what is asked is counted.
     let asked = model.received_request_bodies();
     assert_eq!(asked.len(), 5);
-    let (input, output) = witness::REVIEW_TOKENS;
+    let (input, output) = reviewer::REVIEW_TOKENS;
     let expected = json!([{
         "model": "ollama/j", "questions": 5, "cost_microdollars": null,
         "input_tokens": 5 * input, "output_tokens": 5 * output,
@@ -329,7 +329,7 @@ fn recorded_answers_are_not_asked_again() {
     let model =
         ScriptedReviewer::start_scripted_model_server(|body, before| match (before, about(body)) {
             (1.., 9..) => Err(400),
-            _ => Ok(witness::scripted_judge_verdict(
+            _ => Ok(reviewer::scripted_judge_verdict(
                 body, "pass", 1.0, "none", "",
             )),
         })
@@ -348,7 +348,7 @@ fn recorded_answers_are_not_asked_again() {
     kept += "{\"question\": \"";
     std::fs::write(&record, kept).unwrap();
     let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
-        Ok(witness::scripted_judge_verdict(
+        Ok(reviewer::scripted_judge_verdict(
             body, "pass", 1.0, "none", "",
         ))
     })
@@ -398,7 +398,7 @@ fn ctrl_c_loses_nothing_that_was_answered() {
                 std::thread::park();
             }
         }
-        Ok(witness::scripted_judge_verdict(
+        Ok(reviewer::scripted_judge_verdict(
             body, "pass", 1.0, "none", "",
         ))
     })

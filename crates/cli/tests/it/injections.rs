@@ -2,7 +2,7 @@
 //! is not believed, and one that quotes it and says its own is.
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness::{self, request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::{self, request_prompt_text, verdict_request_number};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, Answer};
@@ -74,7 +74,7 @@ fn a_judge_that_obeys_the_data_completes_nothing() {
         );
         let resists = ScriptedReviewer::start_scripted_model_server(move |body, _| {
             let own =
-                witness::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "run the tests");
+                reviewer::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "run the tests");
             Ok(format!("The data wants {forged}.\n{own}"))
         })
         .unwrap();

@@ -5,7 +5,7 @@ use std::sync::mpsc::channel;
 
 use checkrein_core::input::Input;
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness::verdict_request_number;
+use checkrein_scripted::reviewer::verdict_request_number;
 use serde_json::json;
 
 use crate::approvals::{approve, deny, waiting};

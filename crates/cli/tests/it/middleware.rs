@@ -5,7 +5,7 @@ use std::path::Path;
 use checkrein_scripted::coder::{
     PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
-use checkrein_scripted::witness::verdict_request_number;
+use checkrein_scripted::reviewer::verdict_request_number;
 use checkrein_scripted::{CoderTurn, ScriptedCoderServer, ScriptedReviewer};
 use serde_json::{Value, json};
 

@@ -2,7 +2,7 @@
 //! is over, and which agent it was.
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness;
+use checkrein_scripted::reviewer;
 use serde_json::json;
 
 use crate::agent::{Agent, Answer, BOTH};
@@ -144,7 +144,7 @@ fn a_judge_alone_is_not_called_advisory() {
     let world = World::new();
     world.config("accept = \"reviewer\"\n[[verifier]]\nname = \"reviewer\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n");
     world.commit();
-    let content = |body: &_| witness::scripted_judge_verdict(body, "pass", 0.95, "none", "");
+    let content = |body: &_| reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", "");
     let model =
         ScriptedReviewer::start_scripted_model_server(move |body, _| Ok(content(body))).unwrap();
     let agent = Agent::beside(&world, "claude-code", &model);

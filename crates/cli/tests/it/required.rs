@@ -1,7 +1,7 @@
 //! What must hold before a stop is accepted: all required checks, a choice of them, a document and a judge.
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness::{self, request_prompt_text};
+use checkrein_scripted::reviewer::{self, request_prompt_text};
 
 use crate::agent::{Agent, Answer, BOTH};
 use crate::world::World;
@@ -78,7 +78,7 @@ fn two_of_three_checks_and_one_of_two_are_enough() {
 #[test]
 fn what_a_model_alone_could_accept_is_not_complete() {
     let model = ScriptedReviewer::start_scripted_model_server(|body, _| {
-        Ok(witness::scripted_judge_verdict(
+        Ok(reviewer::scripted_judge_verdict(
             body, "pass", 0.95, "none", "",
         ))
     });
@@ -125,7 +125,7 @@ fn a_schema_and_then_a_score_gate_a_report() {
         } else {
             0.69
         };
-        Ok(witness::scripted_judge_verdict(
+        Ok(reviewer::scripted_judge_verdict(
             body, "pass", score, "none", "",
         ))
     })

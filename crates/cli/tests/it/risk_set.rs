@@ -2,7 +2,7 @@
 //! `scope = "risky"` every veto is kept for at most a fifth of the tokens. `cargo xtask tokens` prints it.
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness::{request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::{request_prompt_text, verdict_request_number};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tiktoken_rs::o200k_base_singleton;

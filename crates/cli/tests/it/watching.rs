@@ -1,6 +1,6 @@
 //! A second model beside the agent: what it is asked, and what the agent hears of it.
 
-use checkrein_scripted::witness::{self, request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::{self, request_prompt_text, verdict_request_number};
 use checkrein_scripted::{CoderTurn, ScriptedCoderServer, ScriptedReviewer};
 use serde_json::{Value, json};
 
@@ -311,9 +311,15 @@ fn a_veto_model_and_a_judge_work_in_one_task() {
         Ok(if body["model"] == "v" {
             says(body, "veto", 0.9, None)
         } else if shown.contains("with tests") {
-            witness::scripted_judge_verdict(body, "pass", 0.95, "none", "")
+            reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", "")
         } else {
-            witness::scripted_judge_verdict(body, "fail", 0.2, "incomplete", "Where are the tests?")
+            reviewer::scripted_judge_verdict(
+                body,
+                "fail",
+                0.2,
+                "incomplete",
+                "Where are the tests?",
+            )
         })
     })
     .unwrap();
@@ -400,9 +406,9 @@ fn the_second_models_apply_to_run_with_a_model() {
             })
             .to_string(),
             _ if shown.contains("with tests") => {
-                witness::scripted_judge_verdict(body, "pass", 0.95, "none", "")
+                reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", "")
             }
-            _ => witness::scripted_judge_verdict(
+            _ => reviewer::scripted_judge_verdict(
                 body,
                 "fail",
                 0.2,

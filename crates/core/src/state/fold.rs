@@ -21,7 +21,7 @@ use crate::input::{
     EvidenceArrived, Input, NewestActNumbers, SessionStartKind, StampedInput, StopRequested,
     TokenUsage, ToolKind, ToolRequested, ToolReturned, TreeDigests, TreeReadingArrived,
 };
-use crate::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
+use crate::middleware::{MiddlewareAnswer, MiddlewareAnswerFact};
 use crate::transition::{Reason, Transition};
 
 impl SessionState {

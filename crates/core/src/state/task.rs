@@ -10,7 +10,7 @@ use crate::event::DecisionOnInput;
 use crate::explain::DecisionFactor;
 use crate::ids::{ScopeId, UnixMillis};
 use crate::input::PersonAnswered;
-use crate::layers::MiddlewareAnswer;
+use crate::middleware::MiddlewareAnswer;
 use crate::transition::{PARKED_DETAIL, Reason};
 
 impl Task {

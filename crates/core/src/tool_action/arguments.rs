@@ -3,7 +3,7 @@
 
 use serde_json::Value;
 
-use super::names::split_tool_name_into_words;
+use super::tool_names::split_tool_name_into_words;
 use super::{CallStartFolder, address, command, options, patch_headers};
 
 /// Objects and lists inside one another that are looked into.

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::CommandInToolArguments;
 use super::command::{first_named_argument, shell_join, tool_argument_values_by_name};
-use super::names::{ToolNameWithoutServer, split_tool_name_into_words};
+use super::tool_names::{ToolNameWithoutServer, split_tool_name_into_words};
 
 /// Names of arguments that hold code, in a tool that runs some, without case and `_`.
 const CODES: &[&str] = &["code", "cellcode", "pycode", "pythoncode", "sourcecode"];

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::CommandInToolArguments;
 use super::arguments::is_content_argument;
 use super::code::{self, ToolCallCodeReader};
-use super::names::{ToolNameWithoutServer, split_tool_name_into_words};
+use super::tool_names::{ToolNameWithoutServer, split_tool_name_into_words};
 
 /// Objects and lists inside one another that are looked into.
 const MAX_DEPTH: usize = 16;

@@ -6,10 +6,10 @@ mod address;
 mod arguments;
 mod code;
 mod command;
-mod names;
+mod named_program;
 mod options;
 mod patch_headers;
-mod program;
+mod tool_names;
 mod verbs;
 
 use serde_json::Value;
@@ -17,7 +17,7 @@ use serde_json::Value;
 use crate::input::ToolKind;
 use arguments::ArgumentPathScan;
 use code::ToolCallCodeReader;
-use names::{KnownToolKind, ToolNameWithoutServer};
+use tool_names::{KnownToolKind, ToolNameWithoutServer};
 use verbs::ToolNameMeaning;
 
 /// What one tool call does.
@@ -156,7 +156,7 @@ pub fn classify_call(tool: &str, args: &Value) -> ToolAction {
 }
 
 fn classify_tool(name: &ToolNameWithoutServer<'_>, args: &Value) -> ToolAction {
-    match names::known_tool(name, args) {
+    match tool_names::known_tool(name, args) {
         Some(KnownToolKind::Shell) => {
             classify_shell_tool(name, command::shell_tool_command(name, args), args)
         }
@@ -194,7 +194,7 @@ fn find_command_in_tool_call(
         args,
         ToolCallCodeReader::code_reader_for_tool(name, args),
     );
-    program::command_from_tool_name(name, args, command.as_ref()).or(command)
+    named_program::command_from_tool_name(name, args, command.as_ref()).or(command)
 }
 
 /// A tool that runs a command. What else its arguments name it may write.
@@ -234,7 +234,7 @@ fn is_single_mutating_word(command: &CommandInToolArguments) -> bool {
         return false;
     };
     !script.trim().contains(char::is_whitespace)
-        && verbs::tool_name_meaning(&names::split_tool_name_into_words(script))
+        && verbs::tool_name_meaning(&tool_names::split_tool_name_into_words(script))
             != ToolNameMeaning::OnlyReads
 }
 

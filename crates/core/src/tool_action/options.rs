@@ -1,7 +1,7 @@
 //! What the options in the arguments of a tool ask for: `--fix`, `-o FILE`, and `"fix": true`.
 
 use super::arguments::OUTPUTS;
-use super::names::split_tool_name_into_words;
+use super::tool_names::split_tool_name_into_words;
 
 /// Words of options, and of arguments that are switched on, that ask for a change.
 const ASKS_FOR_CHANGE: &[&str] = &[

@@ -12,7 +12,7 @@ use checkrein_core::evidence::{EvidenceOrigin, EvidenceSummary, InconclusiveCaus
 use checkrein_core::explain::DecisionFactor;
 use checkrein_core::ids::{ScopeId, VerifierName};
 use checkrein_core::input::{Input, TreeDigests};
-use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact};
+use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact};
 use checkrein_core::policy::{VerdictSubjectKind, VerifierSpec, VerifierTier};
 use checkrein_core::state::SessionState;
 use checkrein_core::step::{StateMachineStep, apply_input_and_decide};

@@ -5,7 +5,7 @@ use checkrein_core::explain::DecisionFactor;
 use checkrein_core::feedback;
 use checkrein_core::ids::{ScopeId, UnixMillis};
 use checkrein_core::input::{ApprovalStatusFact, RuleDecision};
-use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
+use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::transition::{Reason, Transition};
 
 use crate::laws::replays;

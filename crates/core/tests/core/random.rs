@@ -8,7 +8,7 @@ use checkrein_core::input::{
     EvidenceArrived, Input, RoundEnded, RuleDecision, SessionEnded, StancePoint, StanceUsed,
     TokenUsage, TreeReadingArrived,
 };
-use checkrein_core::layers::{MiddlewareAnswer, MiddlewareStage};
+use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareStage};
 use checkrein_core::policy::{
     Policy, Stance, SubagentStopVerification, VerdictSubjectKind, VerifyOnChangeOrAlways,
 };

@@ -11,7 +11,7 @@ use crate::world::{CoreWorld, ScriptedVerdict, policy, scope, with};
 
 const LIMIT: usize = 16 * 1024;
 /// While checks of eight sub-agents' stops come back at once it can be more; a state of this size
-/// is not cached (`crates/runtime/src/load.rs`).
+/// is not cached (`crates/runtime/src/log_reader.rs`).
 const MEANWHILE: usize = 24 * 1024;
 
 fn size(world: &CoreWorld) -> usize {

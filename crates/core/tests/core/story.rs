@@ -19,7 +19,7 @@ use checkrein_core::input::{
     StopFailed, TokenUsage,
 };
 use checkrein_core::policy::{Policy, Stance};
-use checkrein_core::tools::{GRACE_MESSAGE, HALTED_MESSAGE};
+use checkrein_core::tool_request::{GRACE_MESSAGE, HALTED_MESSAGE};
 use checkrein_core::transition::{Reason, Transition};
 
 use crate::world::{CoreWorld, RuleDecision, ScriptedVerdict, scope};

@@ -18,7 +18,7 @@ use checkrein_core::input::{
     StopRequested, TokenUsage, ToolKind, ToolRequestFacts, ToolRequested, ToolReturned,
     TreeDigests, TreeReadError, TreeReadingArrived,
 };
-use checkrein_core::layers::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
+use checkrein_core::middleware::{MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage};
 use checkrein_core::policy::{
     ApprovalMode, ApprovalSettings, JudgeEnforcementPolicy, LoopPolicy, Policy, SessionCaps,
     Stance, StancePolicy, SubagentPolicy, SubagentStopVerification, TaskCaps, TokenBudgetSettings,

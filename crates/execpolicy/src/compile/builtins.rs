@@ -15,9 +15,9 @@ use starlark::values::none::NoneType;
 use super::error::RulesCompileError;
 use super::examples::RuleExamples;
 use super::meter::EvaluationMeter;
-use crate::check::normalize_path;
-use crate::network::{self, NetworkProtocol, NetworkRule};
-use crate::rules::{PrefixRule, basename};
+use crate::codex_check::normalize_path;
+use crate::network_rules::{self, NetworkProtocol, NetworkRule};
+use crate::rule_set::{PrefixRule, basename};
 
 pub(super) use collected::CollectedRuleCalls;
 
@@ -222,7 +222,7 @@ pub(super) fn register_rule_builtins(builder: &mut GlobalsBuilder) {
         rule_calls_of_evaluator(eval)?.reserve_bytes(
             rule_word_memory_cost(host) + justification.as_deref().map_or(0, rule_word_memory_cost),
         )?;
-        let host = network::parse_host(host).map_err(RulesBuiltinError::Rule)?;
+        let host = network_rules::parse_host(host).map_err(RulesBuiltinError::Rule)?;
         let rule = NetworkRule {
             host,
             protocol,

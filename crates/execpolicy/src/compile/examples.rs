@@ -1,7 +1,7 @@
 //! The examples of a `prefix_rule` call: commands that its rules must hold for, and must not.
 
-use crate::check::{HostExecutables, ProgramPathResolutionBase};
-use crate::rules::RuleSet;
+use crate::codex_check::{HostExecutables, ProgramPathResolutionBase};
+use crate::rule_set::RuleSet;
 
 /// As they were written.
 #[derive(Debug)]

@@ -3,8 +3,8 @@
 use checkrein_core::input::RuleDecision;
 
 use super::examples::RuleExample;
-use crate::network::NetworkRule;
-use crate::rules::PrefixRule;
+use crate::network_rules::NetworkRule;
+use crate::rule_set::PrefixRule;
 
 /// A file.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -2,20 +2,20 @@
 //! that knows Starlark. A stranger's file may be compiled here, so everything is
 //! bounded: bytes, nesting, steps, memory, call depth.
 
-mod bounds;
 mod builtins;
 mod error;
 mod examples;
 mod listing;
 mod meter;
+mod nesting_limits;
 
 use starlark::codemap::FileSpanRef;
 use starlark::environment::{Globals, GlobalsBuilder, Module};
 use starlark::eval::{BeforeStmtFunc, BeforeStmtFuncDyn, Evaluator};
 use starlark::syntax::{AstModule, Dialect};
 
-use crate::check::{HostExecutables, ProgramPathResolutionBase};
-use crate::rules::RuleSet;
+use crate::codex_check::{HostExecutables, ProgramPathResolutionBase};
+use crate::rule_set::RuleSet;
 use builtins::{CollectedRuleCalls, RuleFileDeclaration, RulesBuiltinCall};
 pub use error::RulesCompileError;
 pub use examples::RuleExample;
@@ -179,9 +179,11 @@ fn collect_rules_file_calls(
             limit: MAX_FILE,
         });
     }
-    bounds::check_rules_text_complexity(text).map_err(|line| RulesCompileError::TooComplex {
-        file: name.to_owned(),
-        line,
+    nesting_limits::check_rules_text_complexity(text).map_err(|line| {
+        RulesCompileError::TooComplex {
+            file: name.to_owned(),
+            line,
+        }
     })?;
     let dialect = Dialect {
         enable_f_strings: true,

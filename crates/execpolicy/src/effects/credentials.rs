@@ -167,7 +167,7 @@ fn path_matches_credential_pattern(kept: &[&str], path: &[&str]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use crate::effects::place::ProjectRoots;
+    use crate::effects::paths::ProjectRoots;
 
     #[test]
     fn what_is_a_secret() {

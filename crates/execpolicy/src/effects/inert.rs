@@ -1,7 +1,7 @@
 //! Options with which a program only says what it would do. One removes effects, so it has to be
 //! certain that the program reads it: its value, what undoes it and where it stands all count.
 
-use super::row::{OptionMeaning, ProgramSpec};
+use super::program_spec::{OptionMeaning, ProgramSpec};
 use crate::shell::CommandWord;
 
 /// What a program's own reader makes of such an option.

@@ -1,28 +1,28 @@
 //! What commands do: read, write and remove files, reach the network, rise in privilege, persist.
 //! Facts about programs, one row each; what no row knows is unknown, and unknown is not harmless.
 
-pub(crate) mod call;
 pub(crate) mod code;
 mod credentials;
+mod critical_paths;
+pub(crate) mod dangerous_variables;
+pub(crate) mod evaluation;
 pub(crate) mod glob;
-mod here;
 mod inert;
-pub(crate) mod judge;
-pub(crate) mod means;
-pub(crate) mod place;
-mod row;
-mod table;
+mod invocation_risks;
+mod local_targets;
+pub(crate) mod parsed_args;
+pub(crate) mod paths;
+mod program_spec;
+mod programs;
 #[cfg(test)]
 mod tests;
-mod told;
-pub(crate) mod variables;
-mod vital;
+pub(crate) mod word_expansion;
 
 pub(crate) use code::CodeLanguage;
-pub(crate) use row::EffectKind;
-pub(crate) use table::{files_autoloaded_by_program, paths_found_by_find, printed_file_names};
+pub(crate) use program_spec::EffectKind;
+pub(crate) use programs::{files_autoloaded_by_program, paths_found_by_find, printed_file_names};
 
-use crate::rules::basename;
+use crate::rule_set::basename;
 use crate::shell::CommandWord;
 
 /// What happens to a file.
@@ -110,10 +110,10 @@ pub(crate) fn command_effects(
 ) -> Vec<CommandEffect> {
     let mut out = Vec::new();
     let name = basename(program);
-    match table::find_program_spec(name) {
+    match programs::find_program_spec(name) {
         Some(row) => {
-            call::add_command_effects(row, words, &mut out);
-            if here::command_targets_only_localhost(name, words) {
+            parsed_args::add_command_effects(row, words, &mut out);
+            if local_targets::command_targets_only_localhost(name, words) {
                 let felt = [
                     EffectKind::Publishes,
                     EffectKind::Deploys,
@@ -162,14 +162,14 @@ pub(crate) fn command_effects(
 pub(crate) fn is_patch_dry_run(words: &[&str]) -> bool {
     let row = match words.first() {
         Some(&"apply") => {
-            let git = table::find_program_spec("git");
+            let git = programs::find_program_spec("git");
             git.and_then(|git| {
                 git.subcommands
                     .iter()
                     .find(|sub| sub.names.contains(&"apply"))
             })
         }
-        Some(&name) => table::find_program_spec(name),
+        Some(&name) => programs::find_program_spec(name),
         None => None,
     };
     let words: Vec<CommandWord> = words
@@ -181,7 +181,7 @@ pub(crate) fn is_patch_dry_run(words: &[&str]) -> bool {
 
 /// Whether a row says what this program does.
 pub(crate) fn is_known_program(program: &str) -> bool {
-    table::find_program_spec(basename(program)).is_some()
+    programs::find_program_spec(basename(program)).is_some()
 }
 
 /// Whether what a program writes is what its words, its input or other files say, and not what
@@ -190,7 +190,7 @@ pub(crate) fn writes_content_it_is_given(name: &str) -> bool {
     const EMPTY: &[&str] = &[
         "mkdir", "gmkdir", "touch", "gtouch", "mkfifo", "chmod", "gchmod",
     ];
-    !EMPTY.contains(&name) && !table::is_build_program(name)
+    !EMPTY.contains(&name) && !programs::is_build_program(name)
 }
 
 /// `PROGRAM --version`: whatever it is, it says so and ends.

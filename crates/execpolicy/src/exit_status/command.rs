@@ -5,14 +5,14 @@ use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitSt
 use tree_sitter::Node;
 
 use super::build_tools::{MavenGradleTestStatus, test_handling_by_build_args};
-use super::called::{is_shell, join_path_within_root, prepend_shell_options};
-use super::flow::ExitStatusTracer;
-use super::left_behind::why_command_detaches;
+use super::called_scripts::{is_shell, join_path_within_root, prepend_shell_options};
+use super::detached_commands::why_command_detaches;
 use super::recipes::RecipeLanguage;
 use super::recognise::{RecognisedCommand, recognise_command};
-use super::unsure_programs::operands_may_be_empty;
+use super::status_tracer::ExitStatusTracer;
+use super::unknown_programs::operands_may_be_empty;
 use super::{CommandStatusContext, MAX_WORK, shorten_to_first_line};
-use crate::rules::basename;
+use crate::rule_set::basename;
 use crate::shell::{CommandWord, NestedCode, StdinSource, WordKnowledge, nested_code, read_word};
 
 /// Commands like `timeout 5 COMMAND` inside one another.

@@ -3,7 +3,7 @@
 use checkrein_core::exit_status::ExitStatusMaskKind;
 use tree_sitter::Node;
 
-use super::flow::{ExitStatusTracer, ScriptStatement, is_statement_kind};
+use super::status_tracer::{ExitStatusTracer, ScriptStatement, is_statement_kind};
 use super::{CommandStatusContext, StatusPropagation};
 use crate::shell::read_word;
 

@@ -1,8 +1,8 @@
 //! Makefiles: their rules, and what in them lets failures pass.
 
-use super::called::{is_shell, join_path_within_root};
+use super::called_scripts::{is_shell, join_path_within_root};
 use super::recipe_file::{MakeConditionalBranch, MakeOrJustRecipe, RecipeFile};
-use crate::rules::basename;
+use crate::rule_set::basename;
 
 /// Files inside one another.
 const MAX_INCLUDES: usize = 20;

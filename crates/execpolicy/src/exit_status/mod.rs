@@ -3,28 +3,28 @@
 //! far as they can be read. Reads no file itself: whoever asks hands them in.
 
 mod build_tools;
-mod called;
+mod called_scripts;
 mod command;
 mod compound;
+mod detached_commands;
 mod expansion;
-mod flow;
 mod justfile;
 mod known_programs;
 mod launchers;
-mod left_behind;
 mod make_variables;
 mod makefile;
-mod packages;
-mod questions;
+mod package_scripts;
 mod recipe_file;
 mod recipes;
 mod recognise;
-mod script;
+mod runner_calls;
+mod runner_files;
+mod script_model;
 mod script_reader;
 mod simulation;
-mod tool_calls;
-mod tool_files;
-mod unsure_programs;
+mod simulation_queries;
+mod status_tracer;
+mod unknown_programs;
 
 use crate::shell::ParsedScripts;
 use checkrein_core::exit_status::{
@@ -209,7 +209,7 @@ struct ExitStatusAnalyzer<'f> {
 impl ExitStatusAnalyzer<'_> {
     /// A script that a shell of its own reads.
     fn analyze_script_exit_statuses(&mut self, text: &str, position: &CommandStatusContext) {
-        flow::trace_script_exit_statuses(self, text, position);
+        status_tracer::trace_script_exit_statuses(self, text, position);
     }
 
     /// Reads what is called `name`, unless it is being read already or there was too much.
@@ -270,7 +270,7 @@ impl ExitStatusAnalyzer<'_> {
     }
 
     fn project_file_text(&self, folder: &str, path: &str) -> Option<String> {
-        (self.project.text)(&called::join_path_within_root(folder, path)?)
+        (self.project.text)(&called_scripts::join_path_within_root(folder, path)?)
     }
 
     /// Takes a command down.

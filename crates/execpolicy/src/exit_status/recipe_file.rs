@@ -1,9 +1,9 @@
 //! A file of recipes: what its variables come to, which recipes make a target, and whether they run.
 
-use super::called::is_shell;
+use super::called_scripts::is_shell;
 use super::make_variables::replace_make_variables;
 use super::makefile::{shell_flags_run_scripts, shell_runs_scripts};
-use crate::rules::basename;
+use crate::rule_set::basename;
 
 /// Recipes of one file, as far as they matter here.
 #[derive(Debug, Default)]

@@ -3,12 +3,12 @@
 
 use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
 
-use super::called::{join_path_within_root, prepend_shell_options};
+use super::called_scripts::{join_path_within_root, prepend_shell_options};
 use super::justfile::parse_justfile;
 use super::makefile::{logical_lines, parse_makefile};
 use super::recipe_file::{MakeOrJustRecipe, MakeTargetRemakeDecision, RecipeFile};
 use super::recognise::is_test_task_name;
-use super::tool_calls::RecipeCall;
+use super::runner_calls::RecipeCall;
 use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectEntry};
 
 /// Which language a file of recipes is written in.

@@ -4,17 +4,17 @@
 use checkrein_core::exit_status::{CheckScriptCommandKind, TestRunner};
 
 use super::build_tools::{MavenGradleTestStatus, test_handling_by_build_args};
-use super::called::is_shell;
+use super::called_scripts::is_shell;
 use super::known_programs::{
     CHECKERS, CHECKERS_WITH, GIT_QUESTIONS, IDLE, ONLY_SHOWS, QUESTIONS, RUNNERS_OF_COMMANDS,
     RUNNERS_OF_TASKS, TASK_RUNNERS, TEST_RUNNERS, TESTERS_WITH, UTILITIES,
 };
 use super::launchers::{launched_command_index, launched_script_index};
-use super::tool_calls::{
+use super::runner_calls::{
     PackageScriptCall, RecipeCall, operand_words, parse_just_call, parse_make_call,
     parse_package_script_call,
 };
-use crate::rules::basename;
+use crate::rule_set::basename;
 
 /// What a command is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -7,10 +7,10 @@ use tree_sitter::Node;
 
 use super::compound::syntax_node_has_token;
 use super::expansion::{WordExpansion, parse_expansion, split_words, word_text_if_no_expansion};
-use super::flow::{is_statement_kind, shell_list_statements};
-use super::script::{
+use super::script_model::{
     LoopIterations, ParsedShellScript, ScriptNode, ShellFunction, SimpleCommand, VariableAssignment,
 };
+use super::status_tracer::{is_statement_kind, shell_list_statements};
 
 /// Statements inside one another; what is deeper may end in any way.
 const MAX_DEPTH: usize = 60;

@@ -2,26 +2,26 @@
 //! command that it can run is judged, wherever it stands. What cannot be read is
 //! recorded and, if any rule restricts, asked about; it is never allowed.
 
-mod deeds;
-mod dirs;
-mod feed;
-mod fetched;
-mod lexical;
-mod made;
-mod mask;
-mod options;
-mod outside;
-mod parsed;
+mod arithmetic;
+mod command_effects;
+mod downloaded_code;
+mod environment_changes;
+mod fact_collector;
+mod fragments;
+mod grammar_mask;
+mod lexical_scan;
+mod nested_code;
+mod parse_cache;
 mod patches;
-mod pieces;
-mod prints;
-mod quote;
-mod sums;
-mod tree;
-mod unfold;
-mod verdict;
+mod quoting;
+mod stdin;
+mod substitution_output;
+mod syntax_walk;
 mod word;
+mod working_dirs;
+mod wrapper_options;
 mod wrappers;
+mod write_then_run;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -29,27 +29,27 @@ use std::rc::Rc;
 
 use checkrein_core::input::ToolRequestFacts;
 
-use crate::effects::judge::NestedCommandOrCode;
-use crate::effects::means::{KnownShellVariables, POSITIONAL_ARGS, WordPlaceholder};
-use crate::effects::place::{ProjectRoots, ResolvedPath, UNKNOWN};
-use crate::effects::{self, CommandEffect, variables};
-use crate::own;
-use crate::policy::{EffectPolicy, UnmatchedDecision};
-use crate::rules::{RuleSet, basename};
-use deeds::CommandAskReasons;
-pub use dirs::CommandStartFolders;
-pub(crate) use dirs::WorkingDir;
-use dirs::WorkingDirs;
-pub(crate) use feed::StdinSource;
-use made::WriteThenRunTracker;
-pub use parsed::ParsedScripts;
+use crate::effect_policy::{EffectPolicy, UnmatchedDecision};
+use crate::effects::evaluation::NestedCommandOrCode;
+use crate::effects::paths::{ProjectRoots, ResolvedPath, UNKNOWN};
+use crate::effects::word_expansion::{KnownShellVariables, POSITIONAL_ARGS, WordPlaceholder};
+use crate::effects::{self, CommandEffect, dangerous_variables};
+use crate::rule_set::{RuleSet, basename};
+use crate::self_protection;
+use command_effects::CommandAskReasons;
+use fact_collector::{CommandFactsCollector, PromptReasons};
+pub use fact_collector::{FileChangedByCommand, FilesChangedByCommand};
+pub(crate) use nested_code::{NestedCode, nested_code};
+pub use parse_cache::ParsedScripts;
 pub use patches::{
     PatchApplyingCommand, PatchText, PatchTool, patch_commands_in_argv, patches_in_script,
 };
-pub(crate) use unfold::{NestedCode, nested_code};
-use verdict::{CommandFactsCollector, PromptReasons};
-pub use verdict::{FileChangedByCommand, FilesChangedByCommand};
+pub(crate) use stdin::StdinSource;
 pub(crate) use word::{CommandWord, WordKnowledge, read_word};
+pub use working_dirs::CommandStartFolders;
+pub(crate) use working_dirs::WorkingDir;
+use working_dirs::WorkingDirs;
+use write_then_run::WriteThenRunTracker;
 
 /// Bytes of a script that is parsed; a longer one is only scanned.
 const MAX_SCRIPT: usize = 1 << 20;
@@ -216,7 +216,7 @@ struct CommandEvaluator<'r> {
     write_then_run: WriteThenRunTracker,
     /// Judged last: a link that a command makes leads elsewhere. With each, whether it stands in a
     /// script that a container runs.
-    redirected: Vec<(tree::FileRedirect, bool)>,
+    redirected: Vec<(syntax_walk::FileRedirect, bool)>,
 }
 
 impl<'r> CommandEvaluator<'r> {
@@ -304,7 +304,10 @@ impl<'r> CommandEvaluator<'r> {
         if self.policy_asks_about_hazards()
             && let Some(path) = self.write_then_run.file_downloaded_then_run()
         {
-            let why = format!("policy asks: {path}: this {}", fetched::DOWNLOAD_HAZARD);
+            let why = format!(
+                "policy asks: {path}: this {}",
+                downloaded_code::DOWNLOAD_HAZARD
+            );
             self.collector.require_asking_person(why);
         }
         if self.decides_unmatched_by_effect()
@@ -363,11 +366,11 @@ impl<'r> CommandEvaluator<'r> {
             self.record_unparsed_script_piece(text);
             return;
         }
-        let script = tree::parse_script_into_commands(&self.scripts, text, &feed, dirs);
+        let script = syntax_walk::parse_script_into_commands(&self.scripts, text, &feed, dirs);
         if script.broken {
             self.record_unparsed_script_piece(text);
         }
-        for path in own::codex_patch_paths(text) {
+        for path in self_protection::codex_patch_paths(text) {
             let effects = [CommandEffect::File(
                 effects::FileAccess::Write,
                 CommandWord::new_literal_word(path),
@@ -386,7 +389,7 @@ impl<'r> CommandEvaluator<'r> {
     /// Takes up what was read of a script.
     fn queue_script_contents(
         &mut self,
-        script: tree::ShellScriptContents,
+        script: syntax_walk::ShellScriptContents,
         depth: u16,
         dirs: &WorkingDirs,
         kind: CommandOrigin,
@@ -447,26 +450,26 @@ impl<'r> CommandEvaluator<'r> {
     fn queue_script_fragments(
         &mut self,
         text: &str,
-        known: &HashMap<Vec<CommandWord>, tree::ParsedScriptCommand>,
+        known: &HashMap<Vec<CommandWord>, syntax_walk::ParsedScriptCommand>,
         feed: &StdinSource,
         depth: u16,
         (dirs, kind): (&WorkingDirs, CommandOrigin),
     ) {
         let mut dirs = dirs.clone();
         let mut fetches = false;
-        for piece in pieces::split_script_fragments(text) {
+        for piece in fragments::split_script_fragments(text) {
             let whole = piece.pipeline_to_script_text();
             self.bytes = self.bytes.saturating_add(whole.len());
             if self.bytes > MAX_BYTES {
                 return;
             }
-            let mut read = vec![tree::parse_script_into_commands(
+            let mut read = vec![syntax_walk::parse_script_into_commands(
                 &self.scripts,
                 &whole,
                 feed,
                 &dirs,
             )];
-            let members: Vec<pieces::PipelineMember> =
+            let members: Vec<fragments::PipelineMember> =
                 match read.first().is_some_and(|read| read.broken) {
                     true => piece.members,
                     false => Vec::new(),
@@ -477,7 +480,7 @@ impl<'r> CommandEvaluator<'r> {
                     (_, true) => StdinSource::Downloaded,
                     (_, false) => StdinSource::CommandOutput,
                 };
-                let script = tree::parse_script_into_commands(
+                let script = syntax_walk::parse_script_into_commands(
                     &self.scripts,
                     &member.pipeline_member_as_script(),
                     &feed,
@@ -490,9 +493,10 @@ impl<'r> CommandEvaluator<'r> {
             }
             for mut script in read.into_iter().filter(|script| !script.broken) {
                 let mut words = script.commands.iter().map(|found| &found.words);
-                fetches |= words.any(|words| fetched::calls_downloader(words));
-                let is_new =
-                    |found: &tree::ParsedScriptCommand| known.get(&found.words) != Some(found);
+                fetches |= words.any(|words| downloaded_code::calls_downloader(words));
+                let is_new = |found: &syntax_walk::ParsedScriptCommand| {
+                    known.get(&found.words) != Some(found)
+                };
                 script.commands.retain(is_new);
                 let ends_in = script.ends_in.take();
                 self.queue_script_contents(script, depth, &dirs, kind);
@@ -504,17 +508,17 @@ impl<'r> CommandEvaluator<'r> {
     /// A command that the grammar cannot read even alone, by the rules of quoting.
     fn read_command_by_quoting_rules(
         &mut self,
-        member: &pieces::PipelineMember,
+        member: &fragments::PipelineMember,
         feed: StdinSource,
         depth: u16,
         dirs: &WorkingDirs,
         kind: CommandOrigin,
-    ) -> tree::ShellScriptContents {
+    ) -> syntax_walk::ShellScriptContents {
         for text in member.substitution_scripts() {
             self.queue_script_for_evaluation(text, StdinSource::PlainFile, depth + 1, dirs, kind);
         }
         let (words, written) = member.words_and_write_targets();
-        tree::ShellScriptContents::script_from_words(words, written, feed, dirs)
+        syntax_walk::ShellScriptContents::script_from_words(words, written, feed, dirs)
     }
 
     /// What a function that is called in these words, or the script itself, is given.
@@ -530,7 +534,7 @@ impl<'r> CommandEvaluator<'r> {
         words.get(at..).unwrap_or(&[])
     }
 
-    fn evaluate_redirect(&mut self, redirected: &tree::FileRedirect, contained: bool) {
+    fn evaluate_redirect(&mut self, redirected: &syntax_walk::FileRedirect, contained: bool) {
         // `>&2` and `2>&1` name no file.
         let digits = |text: &str| {
             text == "-" || !text.is_empty() && text.chars().all(|c| c.is_ascii_digit())
@@ -593,27 +597,27 @@ impl<'r> CommandEvaluator<'r> {
             .record_shell_variable_value(name, value.cloned());
         // `RM=$(which rm)`
         if let Some([word]) = value
-            .and_then(|value| prints::words_printed_by_substitution(&value.text))
+            .and_then(|value| substitution_output::words_printed_by_substitution(&value.text))
             .as_deref()
         {
             self.variables
                 .record_shell_variable_value(name, Some(word.clone()));
         }
-        match variables::hazard_of_setting_variable(name, value) {
-            Some(variables::EnvVariableHazard::Runs(run)) => self.queue_spawned_code(
+        match dangerous_variables::hazard_of_setting_variable(name, value) {
+            Some(dangerous_variables::EnvVariableHazard::Runs(run)) => self.queue_spawned_code(
                 run,
                 &StdinSource::PlainFile,
                 depth + 1,
                 (dirs, CommandOrigin::Machine),
                 None,
             ),
-            Some(variables::EnvVariableHazard::Prompts(why))
+            Some(dangerous_variables::EnvVariableHazard::Prompts(why))
                 if self.decides_unmatched_by_effect() =>
             {
                 self.collector
                     .require_asking_person(format!("policy asks: setting {name} {why}"));
             }
-            Some(variables::EnvVariableHazard::Prompts(_)) | None => {}
+            Some(dangerous_variables::EnvVariableHazard::Prompts(_)) | None => {}
         }
     }
 
@@ -696,10 +700,10 @@ impl<'r> CommandEvaluator<'r> {
                 self.collector.note_unresolved_command_part(&first.text);
                 self.collector.add_unknown_program_to_verdict(words);
                 if self.policy_asks_about_hazards()
-                    && fetched::is_output_of_download_command(&first.text, &self.variables)
+                    && downloaded_code::is_output_of_download_command(&first.text, &self.variables)
                 {
                     self.collector
-                        .require_prompt_for_hazard(words, fetched::DOWNLOAD_HAZARD);
+                        .require_prompt_for_hazard(words, downloaded_code::DOWNLOAD_HAZARD);
                 }
                 self.evaluate_command_named_by_variable(command, words);
             }
@@ -717,7 +721,7 @@ impl<'r> CommandEvaluator<'r> {
         if !command.sure {
             self.assess_possible_command(command, &settled, program);
         }
-        let inner = unfold::nested_code(basename(program), words, &command.stdin);
+        let inner = nested_code::nested_code(basename(program), words, &command.stdin);
         let asks = PromptReasons {
             effects: facts.prompt_reason.as_deref(),
             hazard: facts
@@ -747,7 +751,7 @@ impl<'r> CommandEvaluator<'r> {
                 .first()
                 .and_then(CommandWord::as_program_name)
                 .unwrap_or("");
-            let inner = unfold::nested_code(basename(program), &words, &command.stdin);
+            let inner = nested_code::nested_code(basename(program), &words, &command.stdin);
             if let Some(why) = self.download_hazard(&command, &inner) {
                 self.collector.require_prompt_for_hazard(&words, why);
             }
@@ -787,7 +791,9 @@ impl<'r> CommandEvaluator<'r> {
                     .collect(),
             );
         }
-        begins.extend(prints::words_printed_by_substitution(&first.text));
+        begins.extend(substitution_output::words_printed_by_substitution(
+            &first.text,
+        ));
         if matches!(first.text.as_str(), "$@" | "${@}" | "$*" | "${*}") {
             begins.extend(self.call_arguments.iter().cloned());
         }
@@ -825,13 +831,13 @@ impl<'r> CommandEvaluator<'r> {
             NestedCode::Downloaded(_) => true,
             NestedCode::Unreadable(text) if added(text) => true,
             NestedCode::Code(text) | NestedCode::Unreadable(text) => {
-                fetched::is_output_of_download_command(text, &self.variables)
+                downloaded_code::is_output_of_download_command(text, &self.variables)
             }
             NestedCode::Script { text, sure: false } => added(text),
             _ => false,
         };
         let asks = command.sure && self.policy_asks_about_hazards();
-        (asks && inner.iter().any(fetched)).then_some(fetched::DOWNLOAD_HAZARD)
+        (asks && inner.iter().any(fetched)).then_some(downloaded_code::DOWNLOAD_HAZARD)
     }
 
     fn queue_nested_code(
@@ -847,13 +853,13 @@ impl<'r> CommandEvaluator<'r> {
             .and_then(CommandWord::as_program_name)
             .unwrap_or("");
         let moved;
-        let command = match unfold::wrapper_command_chdir_option(basename(program), words) {
+        let command = match nested_code::wrapper_command_chdir_option(basename(program), words) {
             None => command,
             Some(folder) => {
                 let dirs = command
                     .dirs
                     .iter()
-                    .map(|dir| dirs::append_cd_step(dir, &folder));
+                    .map(|dir| working_dirs::append_cd_step(dir, &folder));
                 moved = CommandAwaitingVerdict {
                     words: Rc::clone(&command.words),
                     stdin: command.stdin.clone(),
@@ -954,7 +960,7 @@ impl<'r> CommandEvaluator<'r> {
                 }
                 let kind = match command.origin {
                     CommandOrigin::Container => CommandOrigin::ContainerScript,
-                    CommandOrigin::Machine if unfold::runs_on_other_machine(words) => {
+                    CommandOrigin::Machine if nested_code::runs_on_other_machine(words) => {
                         CommandOrigin::Remote
                     }
                     kind => kind,
@@ -1055,7 +1061,7 @@ fn find_or_xargs_placeholder(words: &[CommandWord], feed: &StdinSource) -> Optio
         "find" | "gfind" => Some(("{}".to_owned(), effects::paths_found_by_find(words))),
         "fd" | "fdfind" => Some(("{}".to_owned(), effects::printed_file_names(words)?)),
         "xargs" | "gxargs" => {
-            let placeholder = unfold::xargs_placeholder(words);
+            let placeholder = nested_code::xargs_placeholder(words);
             match feed {
                 StdinSource::Paths(paths) => {
                     Some((placeholder.unwrap_or_default(), paths.to_vec()))

@@ -5,14 +5,14 @@
 use std::borrow::Cow;
 use std::path::PathBuf;
 
-use super::dirs::{WorkingDir, WorkingDirs};
-use super::feed::StdinSource;
-use super::parsed::ParsedScripts;
-use super::unfold::{NestedCode, nested_code};
+use super::nested_code::{NestedCode, nested_code};
+use super::parse_cache::ParsedScripts;
+use super::stdin::StdinSource;
 use super::word::CommandWord;
-use super::{dirs, tree};
+use super::working_dirs::{WorkingDir, WorkingDirs};
+use super::{syntax_walk, working_dirs};
 use crate::effects::{self, CommandEffect, FileAccess};
-use crate::rules::basename;
+use crate::rule_set::basename;
 
 /// Scripts inside scripts that are followed.
 const MAX_DEPTH: usize = 4;
@@ -67,7 +67,7 @@ pub fn patches_in_script(scripts: &ParsedScripts, script: &str) -> Vec<PatchAppl
     collect_patches_in_script(
         scripts,
         script,
-        &dirs::script_start_folders(),
+        &working_dirs::script_start_folders(),
         MAX_DEPTH,
         &mut found,
     );
@@ -83,7 +83,7 @@ pub fn patch_commands_in_argv<S: AsRef<str>>(words: &[S]) -> Vec<PatchApplyingCo
     let mut found = Vec::new();
     let start = PatchCommandContext {
         stdin: &StdinSource::PlainFile,
-        dirs: &dirs::script_start_folders(),
+        dirs: &working_dirs::script_start_folders(),
         scripts: &ParsedScripts::default(),
     };
     collect_patches_in_command(&words, &start, (&mut false, MAX_DEPTH), &mut found);
@@ -136,7 +136,8 @@ fn collect_patches_in_script(
     found: &mut Vec<PatchApplyingCommand>,
 ) {
     let script = &*script_without_stderr_redirect(script);
-    let read = tree::parse_script_into_commands(scripts, script, &StdinSource::PlainFile, dirs);
+    let read =
+        syntax_walk::parse_script_into_commands(scripts, script, &StdinSource::PlainFile, dirs);
     if read.broken {
         return;
     }
@@ -193,7 +194,7 @@ fn script_without_stderr_redirect(script: &str) -> Cow<'_, str> {
 }
 
 /// Whether a redirect may change a file of the tree: `2>&1` and `/dev/null` are none.
-fn redirect_may_change_file(redirected: &tree::FileRedirect) -> bool {
+fn redirect_may_change_file(redirected: &syntax_walk::FileRedirect) -> bool {
     let number = |text: &str| {
         text.chars()
             .all(|char| char.is_ascii_digit() || char == '-')

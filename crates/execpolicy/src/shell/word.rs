@@ -2,7 +2,7 @@
 
 use tree_sitter::Node;
 
-use super::quote;
+use super::quoting;
 
 /// How much of a word is known before the script runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -223,7 +223,7 @@ impl<'s> WordReader<'s> {
             }
             "ansi_c_string" => {
                 let inner = piece.get(2..).unwrap_or("");
-                let (text, taken) = quote::unquote_ansi_c(inner);
+                let (text, taken) = quoting::unquote_ansi_c(inner);
                 self.agreed &= taken == inner.len();
                 self.word.text.push_str(&text);
             }
@@ -270,8 +270,8 @@ impl<'s> WordReader<'s> {
     }
 
     fn append_double_quoted_text(&mut self, text: &str) {
-        self.agreed &= !quote::has_unescaped_substitution(text);
-        quote::unescape_double_quoted(text, true, &mut self.word.text);
+        self.agreed &= !quoting::has_unescaped_substitution(text);
+        quoting::unescape_double_quoted(text, true, &mut self.word.text);
     }
 
     fn append_expansion(&mut self, piece: &str, known: WordKnowledge) {

@@ -1,7 +1,7 @@
 //! Programs that run what their arguments say: one line each. A table, so that adding
 //! one is adding a line. Options are those of GNU, BusyBox and util-linux.
 
-use super::options::{NO_OPTIONS, WrapperCommandOptionSpec};
+use super::wrapper_options::{NO_OPTIONS, WrapperCommandOptionSpec};
 
 /// How a program runs other code.
 #[derive(Debug, Clone, Copy)]

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{PartialReply, usage_from_inclusive_totals, usage_token_count};
-use super::kept::{self, ReplyBlock};
+use super::partial_reply::{PartialReply, usage_from_inclusive_totals, usage_token_count};
+use super::thought_blocks::{self, ReplyBlock};
 use super::{
     JsonObjectBuilder, ModelAnswerDecodeError, WireDialect, call_arguments_for_provider,
     find_provider_error_text, system_prompt_with_schema, tool_result_text,
@@ -74,7 +74,7 @@ fn chat_message(message: &ChatMessage, dialect: WireDialect) -> Value {
             if dialect.returns_thoughts {
                 own.set_json_field(
                     "reasoning_content",
-                    kept::thoughts_kept_with_tool_calls(calls),
+                    thought_blocks::thoughts_kept_with_tool_calls(calls),
                 );
             }
             if calls.is_empty() {

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{PartialReply, usage_from_inclusive_totals, usage_token_count};
+use super::partial_reply::{PartialReply, usage_from_inclusive_totals, usage_token_count};
 use super::{
     JsonObjectBuilder, ModelAnswerDecodeError, call_arguments_for_provider,
     find_provider_error_text, system_prompt_with_schema,

@@ -3,19 +3,19 @@
 
 mod anthropic;
 mod chat;
-mod draft;
-mod events;
 mod gemini;
-mod kept;
-mod object;
+mod json_object;
+mod partial_reply;
 mod responses;
+mod sse;
+mod thought_blocks;
 
 use serde_json::Value;
 
 use crate::{ModelReply, ModelRequest, OutputSchema, RequestedToolCall};
-use draft::PartialReply;
-use events::SseParser;
-use object::JsonObjectBuilder;
+use json_object::JsonObjectBuilder;
+use partial_reply::PartialReply;
+use sse::SseParser;
 
 /// A format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

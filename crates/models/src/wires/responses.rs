@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{PartialReply, usage_from_inclusive_totals, usage_token_count};
-use super::kept::{ReplyBlock, ResentReplyPart, reply_parts_to_resend};
+use super::partial_reply::{PartialReply, usage_from_inclusive_totals, usage_token_count};
+use super::thought_blocks::{ReplyBlock, ResentReplyPart, reply_parts_to_resend};
 use super::{
     JsonObjectBuilder, ModelAnswerDecodeError, call_arguments_for_provider,
     find_provider_error_text, tool_result_text,

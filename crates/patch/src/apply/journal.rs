@@ -8,8 +8,8 @@ use checkrein_core::digest::Digest;
 use serde::{Deserialize, Serialize};
 
 use super::create_private_file;
-use super::watch::PatchStepObserver;
-use crate::path::PathBelowRoot;
+use super::op_observer::PatchStepObserver;
+use crate::tree_path::PathBelowRoot;
 
 const JOURNAL_NAME: &str = "journal.json";
 

@@ -2,13 +2,13 @@
 //! then a journal that says what is to happen is renamed into its place; then it happens.
 //!
 //! What a kill, or a power cut, leaves: before that rename the old tree and staged files,
-//! which [`recover`] removes; after it a tree that may be half way, which [`recover`] brings to
+//! which [`recovery`] removes; after it a tree that may be half way, which [`recover`] brings to
 //! the new one. Nobody can rename several files at one instant: until then a reader can see
 //! some files old and some new, each whole.
 
 mod journal;
-mod recover;
-mod watch;
+mod op_observer;
+mod recovery;
 
 #[cfg(test)]
 mod tests;
@@ -21,14 +21,14 @@ use std::time::{Duration, Instant};
 use checkrein_core::digest::Digest;
 
 use crate::disk::DiskTree;
-use crate::path::PathBelowRoot;
+use crate::file_tree::{FileTree as _, TreeNode};
 use crate::plan::{PatchPlan, PlannedFile};
-use crate::tree::{FileTree as _, TreeNode};
+use crate::tree_path::PathBelowRoot;
 use journal::{PatchApplyJournal, PatchApplyPhase, PatchJournalEntry};
-use recover::roll_patch_forward;
-use watch::PatchStepObserver;
+use op_observer::PatchStepObserver;
+use recovery::roll_patch_forward;
 
-pub use recover::PatchRecoveryOutcome;
+pub use recovery::PatchRecoveryOutcome;
 
 /// How long another apply in the same root is waited for.
 const LONGEST_WAIT: Duration = Duration::from_secs(10);
@@ -78,7 +78,7 @@ pub fn recover_interrupted_apply(
         return Ok(PatchRecoveryOutcome::Nothing);
     }
     let _held = lock_patch_root(memory).map_err(patch_left_tree_untouched_error)?;
-    recover::recover_patch_journal(disk, memory, &PatchStepObserver::no_patch_step_observer())
+    recovery::recover_patch_journal(disk, memory, &PatchStepObserver::no_patch_step_observer())
 }
 
 fn apply_patch_plan_with_ops(
@@ -88,7 +88,7 @@ fn apply_patch_plan_with_ops(
     ops: &PatchStepObserver<'_>,
 ) -> Result<(), PatchApplyError> {
     let _held = lock_patch_root(memory).map_err(patch_left_tree_untouched_error)?;
-    recover::recover_patch_journal(disk, memory, ops)?;
+    recovery::recover_patch_journal(disk, memory, ops)?;
     let (acts, staged) =
         patch_journal_entries(plan, disk).map_err(patch_left_tree_untouched_error)?;
     let mut journal = PatchApplyJournal {
@@ -102,7 +102,7 @@ fn apply_patch_plan_with_ops(
     };
     if let Err(error) = staging() {
         // What cannot be taken back now is, by the next call.
-        let _ = recover::recover_patch_journal(disk, memory, ops);
+        let _ = recovery::recover_patch_journal(disk, memory, ops);
         return Err(patch_left_tree_untouched_error(error));
     }
     journal.phase = PatchApplyPhase::Decided;

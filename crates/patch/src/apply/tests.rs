@@ -95,7 +95,7 @@ fn child() {
     match std::env::var(DOES).unwrap().as_str() {
         "apply" => apply_patch_plan_with_ops(&plan(&disk), &disk, &memory, &ops).unwrap(),
         _ => {
-            super::recover::recover_patch_journal(&disk, &memory, &ops).unwrap();
+            super::recovery::recover_patch_journal(&disk, &memory, &ops).unwrap();
         }
     }
 }

@@ -9,8 +9,8 @@ mod unix;
 use std::io;
 use std::path::Path;
 
-use crate::path::PathBelowRoot;
-use crate::tree::{FileTree, FileTreeError, TreeNode};
+use crate::file_tree::{FileTree, FileTreeError, TreeNode};
+use crate::tree_path::PathBelowRoot;
 
 #[cfg(not(unix))]
 pub(crate) use other::Root;

@@ -7,8 +7,8 @@ use std::path::Path;
 
 use rustix::fs::{self as sys, AtFlags, FileType, Mode, OFlags};
 
-use crate::path::PathBelowRoot;
-use crate::tree::TreeNode;
+use crate::file_tree::TreeNode;
+use crate::tree_path::PathBelowRoot;
 
 const FOLDER_FLAGS: OFlags = OFlags::RDONLY
     .union(OFlags::DIRECTORY)

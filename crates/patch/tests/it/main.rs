@@ -6,8 +6,8 @@
     reason = "what a test needs to be there may fail as loudly as the test"
 )]
 
-mod beside_git;
 mod codex;
+mod git_parity;
 mod hostile;
 mod refusals;
 mod tree;

@@ -2,17 +2,17 @@
 //! password to one program, a port to another and a folder's parents to a third. So words are read
 //! as a shell splits them, and only those that a program takes for a secret are hidden.
 
-pub(crate) mod programs;
+pub(crate) mod program_secrets;
 mod shell_words;
 
 use std::ops::Range;
 
-use programs::{
+use program_secrets::{
     ProgramSecretOption, SecretArgumentPosition, known_program_name, may_word_part_be_secret,
 };
 use shell_words::{CommandConnection, ShellCommand, ShellWord, for_each_shell_command};
 
-use crate::marks;
+use crate::redaction_marks;
 use crate::rules::PROGRAMS;
 
 /// What stands in place of such a secret.
@@ -42,7 +42,7 @@ pub(crate) fn redact_command_lines(
     find_command_line_secrets(text, 0..text.len(), quoted, 0, &mut places);
     places.sort_unstable_by_key(|place| (place.start, place.end));
     let secrets = places.into_iter().map(|place| (place, PASSWORD_KIND));
-    marks::replace_with_marks(text, secrets, told)
+    redaction_marks::replace_with_marks(text, secrets, told)
 }
 
 /// Hides the passwords among the words of one command.
@@ -60,7 +60,7 @@ pub(crate) fn redact_command_words(words: &mut [String]) {
     for (word, mut places) in words.iter_mut().zip(places) {
         places.sort_unstable_by_key(|place| (place.start, place.end));
         let secrets = places.into_iter().map(|place| (place, PASSWORD_KIND));
-        let hidden = marks::replace_with_marks(word.as_bytes(), secrets, &mut |_| {});
+        let hidden = redaction_marks::replace_with_marks(word.as_bytes(), secrets, &mut |_| {});
         if let Some(hidden) = hidden.and_then(|hidden| String::from_utf8(hidden).ok()) {
             *word = hidden;
         }

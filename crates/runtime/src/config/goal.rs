@@ -7,8 +7,8 @@ use checkrein_core::policy::{TaskCaps, VerifierSpec};
 use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::document::ParsedConfigDocument;
-use super::keys::ConfigFileKind;
+use super::config_document::ParsedConfigDocument;
+use super::config_keys::ConfigFileKind;
 use super::{
     CompiledPolicy, ConfigError, ConfigSource, ConfigWithNamedFiles, ProfileChoice, TaskDriver,
     compile_config_bundles, dollars_to_millionths,

@@ -1,13 +1,13 @@
 //! `[[middleware]]`: programs that are asked on the way.
 
 use checkrein_core::ids::LayerName;
-use checkrein_core::layers::MiddlewareStage;
+use checkrein_core::middleware::MiddlewareStage;
 use checkrein_core::policy::MiddlewareSpec;
 
 use super::ConfigError;
-use super::document::ParsedConfigDocument;
-use super::file::{MiddlewareConfigTable, MiddlewareStance};
-use crate::layers::DEFAULT_TIME_LIMIT;
+use super::config_document::ParsedConfigDocument;
+use super::config_file::{MiddlewareConfigTable, MiddlewareStance};
+use crate::middleware::DEFAULT_TIME_LIMIT;
 
 /// More of them are not asked one after the other.
 const MAX_LAYERS: usize = 16;

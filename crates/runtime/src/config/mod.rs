@@ -3,18 +3,18 @@
 //!
 //! The person's own file can only tighten what the repo says.
 
-mod bounds;
-mod document;
-mod file;
-mod gathered;
+mod config_bundle;
+mod config_document;
+mod config_file;
+mod config_keys;
 mod goal;
-mod human;
-mod judge;
-mod keys;
+mod human_verifier;
+mod judge_verifier;
 mod middleware;
+mod policy_bounds;
 mod profile;
-mod schema;
-mod second;
+mod schema_verifier;
+mod second_model;
 mod tighten;
 
 use std::collections::BTreeSet;
@@ -30,18 +30,18 @@ use checkrein_core::policy::{
 
 use serde::{Deserialize, Serialize};
 
-use document::ParsedConfigDocument;
-pub use document::{ConfigMistake, TextPosition};
-pub use file::ConfigDuration;
-use file::{
+pub use config_bundle::ConfigWithNamedFiles;
+use config_document::ParsedConfigDocument;
+pub use config_document::{ConfigMistake, TextPosition};
+pub use config_file::ConfigDuration;
+use config_file::{
     CapsConfigTable, DeserializedConfigFile, SessionCapsConfigTable, TokenBudgetConfigTable,
     VerifierConfigTable,
 };
-pub use gathered::ConfigWithNamedFiles;
-pub use goal::Goal;
-pub use keys::{
+pub use config_keys::{
     ConfigKeySpec, ConfigValueKind, ConfigWordChoice, KEYS, PersonalConfigKeyPermission,
 };
+pub use goal::Goal;
 pub use profile::{ProfileChoice, RequestedConfigProfile};
 
 /// The defaults as a commented file, written from the table of keys: also the manual.
@@ -96,7 +96,7 @@ pub struct PolicySources {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// What is wrong in a file: at least one mistake, in the order of their lines.
-    #[error("{}", document::ConfigMistakesDisplay(.name, .mistakes))]
+    #[error("{}", config_document::ConfigMistakesDisplay(.name, .mistakes))]
     Mistakes {
         /// Which file.
         name: PathBuf,
@@ -212,7 +212,7 @@ pub fn compile_config_bundles(
         profile::require_existing_config_profile(wanted, &document, own.as_ref())?;
     }
     let document = document.with_config_profile(profile);
-    let values = document.merge_over_base_config(keys::default_config_values(driver));
+    let values = document.merge_over_base_config(config_keys::default_config_values(driver));
     let file = document.deserialize_config_table(values.clone())?;
     let mut rules = Vec::new();
     if let Some(gathered) = repo {
@@ -232,7 +232,7 @@ pub fn compile_config_bundles(
         forbids_destruction: file.policy.rules.is_none(),
         ..checkrein_execpolicy::EffectPolicy::default()
     };
-    bounds::merge_config_into_effect_policy(&mut bounds, &document, &file)?;
+    policy_bounds::merge_config_into_effect_policy(&mut bounds, &document, &file)?;
     let mut retention = RetentionLimits::retention_from_config_file(&file);
     if let (Some(gathered), Some(own)) = (person, own) {
         let own = own.with_config_profile(profile);
@@ -241,7 +241,7 @@ pub fn compile_config_bundles(
         )?;
         rules.extend(gathered.rules_files_matching_patterns(&own, &file)?);
         tighten::tighten_policy(&mut policy, &own, &file)?;
-        bounds::merge_config_into_effect_policy(&mut bounds, &own, &file)?;
+        policy_bounds::merge_config_into_effect_policy(&mut bounds, &own, &file)?;
         // How much of a person's disk is used is theirs to say.
         retention = RetentionLimits::retention_from_config_file(&file);
     }
@@ -285,9 +285,11 @@ pub fn rules_file_texts(
     ];
     for (gathered, document) in documents.into_iter().flatten() {
         let document = document?.with_config_profile(profile);
-        let file = document.deserialize_config_table(
-            document.merge_over_base_config(keys::default_config_values(TaskDriver::Hook)),
-        )?;
+        let file =
+            document
+                .deserialize_config_table(document.merge_over_base_config(
+                    config_keys::default_config_values(TaskDriver::Hook),
+                ))?;
         rules.extend(gathered.rules_files_matching_patterns(&document, &file)?);
     }
     Ok(rules)
@@ -328,7 +330,7 @@ pub struct RetentionLimits {
 impl Default for RetentionLimits {
     fn default() -> Self {
         let file = ParsedConfigDocument::empty_config_document()
-            .deserialize_config_table(keys::default_config_values(TaskDriver::Hook));
+            .deserialize_config_table(config_keys::default_config_values(TaskDriver::Hook));
         file.map_or(
             Self {
                 keep_ms: u64::MAX,
@@ -383,7 +385,7 @@ fn build_policy_from_config(
         return Err(at.config_key_mistake("accept", what));
     }
     let aside = |spec: &&VerifierSpec| {
-        spec.tier == VerifierTier::Judge && !judge::judge_reads_main_conversation(spec)
+        spec.tier == VerifierTier::Judge && !judge_verifier::judge_reads_main_conversation(spec)
     };
     let meant = |spec: &&VerifierSpec| accept.verifiers_named_by_accept().contains(&spec.name);
     if let Some(spec) = verifiers.iter().filter(aside).find(meant) {
@@ -424,8 +426,8 @@ fn build_policy_from_config(
         ask_person_without_change: verifiers
             .iter()
             .any(|spec| spec.tier == VerifierTier::Person),
-        veto: second::compile_veto_policy(at, &file.veto)?,
-        progress: second::compile_progress_policy(at, &file.progress)?,
+        veto: second_model::compile_veto_policy(at, &file.veto)?,
+        progress: second_model::compile_progress_policy(at, &file.progress)?,
         middleware: middleware::compile_middleware_layers(at, &file.middleware)?,
         verifiers,
         single_task: driver == TaskDriver::Run,
@@ -509,7 +511,7 @@ fn dollars_to_millionths(dollars: f64) -> u64 {
 /// # Errors
 /// If there is no such preset, or this build does not have it.
 pub fn parse_loop_preset(name: &Path, preset: &str) -> Result<LoopPolicy, ConfigError> {
-    match document::describe_bad_config_value("loops.preset", preset) {
+    match config_document::describe_bad_config_value("loops.preset", preset) {
         None => Ok(preset_detectors(preset)),
         Some(what) => Err(ConfigError::Value {
             name: name.to_owned(),
@@ -578,22 +580,22 @@ fn compile_verifier(
         return Err(at.config_key_mistake(&key("name"), what));
     }
     let kind = table.kind.as_deref().unwrap_or("command");
-    if kind == human::KIND {
-        return human::compile_human_verifier(at, table);
+    if kind == human_verifier::KIND {
+        return human_verifier::compile_human_verifier(at, table);
     }
-    if kind == judge::KIND {
-        return judge::compile_judge_verifier(at, table, gathered);
+    if kind == judge_verifier::KIND {
+        return judge_verifier::compile_judge_verifier(at, table, gathered);
     }
-    human::reject_human_verifier_keys(at, table)?;
-    judge::reject_judge_keys(at, table)?;
+    human_verifier::reject_human_verifier_keys(at, table)?;
+    judge_verifier::reject_judge_keys(at, table)?;
     let Some(implementation) = checkrein_verifiers::find_verifier_kind(kind) else {
         // The table of keys names the same kinds.
         return Err(at.config_key_mistake(&key("kind"), format!("cannot be \"{kind}\"")));
     };
     if kind == "schema" {
-        return schema::compile_schema_verifier(at, table, gathered);
+        return schema_verifier::compile_schema_verifier(at, table, gathered);
     }
-    schema::reject_misplaced_schema_keys(at, table)?;
+    schema_verifier::reject_misplaced_schema_keys(at, table)?;
     let run = table.run.as_deref().unwrap_or_default();
     if run.trim().is_empty() {
         let what = "is missing; write the command to run, run = \"cargo test\"";

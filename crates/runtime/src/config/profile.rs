@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
 use super::ConfigError;
-use super::document::ParsedConfigDocument;
+use super::config_document::ParsedConfigDocument;
 
 /// Which profile is asked for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

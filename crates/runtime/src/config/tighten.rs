@@ -5,9 +5,9 @@
 use checkrein_core::policy::{Policy, SubagentStopVerification, VerifyOnChangeOrAlways};
 use toml::{Table, Value};
 
-use super::document::ParsedConfigDocument;
-use super::file::DeserializedConfigFile;
-use super::keys::{KEYS, PersonalConfigKeyPermission};
+use super::config_document::ParsedConfigDocument;
+use super::config_file::DeserializedConfigFile;
+use super::config_keys::{KEYS, PersonalConfigKeyPermission};
 use super::{ConfigError, preset_detectors, session_caps_from_config, task_caps_from_config};
 
 /// What the person's own file is read over: the repo's values, without those that are added to.

@@ -6,11 +6,11 @@
 //! end of the socket without that word (the person pressed Esc, the hook was killed) ends the check. The
 //! owner says what began and what came back.
 
-mod agent;
+mod agent_process;
+mod hook_side;
 mod link;
-mod owning;
-mod records;
-mod waiting;
+mod owner_records;
+mod owner_side;
 
 use std::io;
 use std::path::PathBuf;
@@ -19,10 +19,10 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
 use serde::{Deserialize, Serialize};
 
-pub use agent::UniqueProcessId;
+pub use agent_process::UniqueProcessId;
 pub use link::{ReceivedLine, WorkerLink, WorkerTransport, WorkerTransportWriter};
-pub(crate) use records::remove_lost_worker_records;
-pub use records::{cancel_all_workers, cancel_session_workers};
+pub(crate) use owner_records::remove_lost_worker_records;
+pub use owner_records::{cancel_all_workers, cancel_session_workers};
 
 /// Starts an owner of this id, in a session of its own and without descriptors of ours but the link.
 pub type WorkerLauncher = dyn Fn(&str) -> io::Result<WorkerLink> + Send + Sync;
@@ -44,7 +44,7 @@ pub struct WorkerCheckBatch {
     /// When the task began, if this is for one.
     pub(crate) since: Option<UnixMillis>,
     pub(crate) checks: Vec<WorkerCheck>,
-    /// As of [`crate::looks::StopTreeSnapshots::max_external_write_wait`].
+    /// As of [`crate::tree_snapshots::StopTreeSnapshots`].
     #[serde(default)]
     pub(crate) longest_wait_ms: u64,
     /// Without this process nobody wants to know any more.
@@ -55,11 +55,11 @@ pub struct WorkerCheckBatch {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct WorkerCheck {
     pub(crate) verifier: VerifierName,
-    /// As of [`crate::perform::VerificationRequest::content_and_voiding_act`].
+    /// As of [`crate::verification::VerificationRequest`].
     pub(crate) content: Digest,
-    /// As of [`crate::perform::VerificationRequest::act_count`].
+    /// As of [`crate::verification::VerificationRequest`].
     pub(crate) acts: u64,
-    /// As of [`crate::perform::VerificationRequest::again`].
+    /// As of [`crate::verification::VerificationRequest`].
     #[serde(default)]
     pub(crate) again: Option<UnixMillis>,
 }

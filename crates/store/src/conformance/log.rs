@@ -3,7 +3,7 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId, VerifierName};
 
-use super::kept::sample_task_row;
+use super::records::sample_task_row;
 use super::{
     StoreUnderTest, append_batch, batch_of_note_events, sample_log_event, sample_raw_store_event,
     with_session_view,

@@ -3,9 +3,9 @@
 //! A failed expectation panics, as in any test; trouble with the store comes back as its error.
 
 mod acts;
-mod kept;
+mod approvals;
 mod log;
-mod people;
+mod records;
 mod retention;
 
 use checkrein_core::ids::{EventSeq, SessionId};
@@ -50,22 +50,22 @@ pub const CONFORMANCE_CASES: &[(&str, StoreConformanceTest)] = &[
     ("cache_is_the_newest", log::test_newest_state_cache_wins),
     (
         "conversations_have_rows",
-        kept::test_stored_scope_rows_found,
+        records::test_stored_scope_rows_found,
     ),
     ("acts_are_counted", acts::test_store_counts_acts),
-    ("tasks_newest_first", kept::test_task_rows_newest_first),
-    ("blobs_by_content", kept::test_blobs_kept_by_content),
-    ("final_evidence_stays", kept::test_final_evidence_stays),
+    ("tasks_newest_first", records::test_task_rows_newest_first),
+    ("blobs_by_content", records::test_blobs_kept_by_content),
+    ("final_evidence_stays", records::test_final_evidence_stays),
     (
         "the_newest_question_counts",
-        people::test_newest_approval_counts,
+        approvals::test_newest_approval_counts,
     ),
     (
         "an_answer_is_never_taken_back",
-        people::test_approval_answer_is_final,
+        approvals::test_approval_answer_is_final,
     ),
-    ("conversations_are_kept", kept::test_messages_are_kept),
-    ("claims_exclude", kept::test_claims_are_exclusive),
+    ("conversations_are_kept", records::test_messages_are_kept),
+    ("claims_exclude", records::test_claims_are_exclusive),
     ("reopened_is_the_same", log::test_reopened_store_is_same),
     ("handles_take_turns", log::test_writers_take_turns),
     ("a_reading_is_of_one_moment", log::test_read_is_one_snapshot),

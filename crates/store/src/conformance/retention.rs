@@ -3,8 +3,8 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 
-use super::kept::sample_task_row;
 use super::log::{make_test_state_cache, sample_pending_check_row};
+use super::records::sample_task_row;
 use super::{
     StoreUnderTest, append_batch, batch_of_note_events, sample_log_event, with_session_view,
 };

@@ -1,18 +1,18 @@
 //! The store as a folder with one SQLite file, shared by as many processes as like.
 
 mod acts;
-mod append;
 mod approvals;
+mod busy_timeout;
 mod claims;
-mod fault;
+mod connection;
 mod folder;
 mod messages;
 mod open;
-mod patience;
-mod read;
-mod retain;
+mod queries;
+mod retention;
 mod scopes;
-mod tail;
+mod session_view;
+mod sqlite_error;
 mod tasks;
 mod wal;
 
@@ -24,9 +24,9 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{EventSeq, SessionId};
 use rusqlite::{Connection, Transaction, TransactionBehavior};
 
-use crate::sqlite::append::{CommitSyncMode, StoreConnection};
-use crate::sqlite::patience::BusyTimeout;
-use crate::sqlite::tail::SqliteSessionView;
+use crate::sqlite::busy_timeout::BusyTimeout;
+use crate::sqlite::connection::{CommitSyncMode, StoreConnection};
+use crate::sqlite::session_view::SqliteSessionView;
 use crate::{
     ActNumbersForRoot, AppendedEventRange, EffectClaim, EvidenceFinality, EvidencePutOutcome,
     HashChainStatus, PruneSelection, RawEvent, SessionReadFn, Store, StoreCensus, StoreError,
@@ -112,7 +112,7 @@ impl SqliteStore {
     /// # Errors
     /// If the store cannot be read.
     pub fn has_session(&self, session: &SessionId) -> Result<bool, StoreError> {
-        self.query_database_with_retry(|conn| Ok(read::session_row_id(conn, session)?.is_some()))
+        self.query_database_with_retry(|conn| Ok(queries::session_row_id(conn, session)?.is_some()))
     }
 
     /// Sessions with a summary row that cannot be read, which [`Store::newest_task_summaries`] leaves out.
@@ -210,14 +210,14 @@ impl Store for SqliteStore {
         session: &SessionId,
         after: EventSeq,
     ) -> Result<Vec<RawEvent>, StoreError> {
-        self.query_database_with_retry(|conn| match read::session_row_id(conn, session)? {
-            Some(id) => read::read_events(conn, id, after),
+        self.query_database_with_retry(|conn| match queries::session_row_id(conn, session)? {
+            Some(id) => queries::read_events(conn, id, after),
             None => Ok(Vec::new()),
         })
     }
 
     fn verify_chain(&self, session: &SessionId) -> Result<HashChainStatus, StoreError> {
-        self.query_database_with_retry(|conn| read::verify_chain(conn, session))
+        self.query_database_with_retry(|conn| queries::verify_chain(conn, session))
     }
 
     fn count_acts_concerning_session(
@@ -251,8 +251,8 @@ impl Store for SqliteStore {
 
     fn read_blob(&self, digest: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
         let bytes =
-            self.query_database_with_retry(|conn| read::read_blob_from_store(conn, digest))?;
-        read::verify_blob(&self.file, digest, bytes)
+            self.query_database_with_retry(|conn| queries::read_blob_from_store(conn, digest))?;
+        queries::verify_blob(&self.file, digest, bytes)
     }
 
     fn put_blob(&self, bytes: &[u8]) -> Result<Digest, StoreError> {
@@ -260,12 +260,12 @@ impl Store for SqliteStore {
             &self.file,
             self.busy_timeout,
             CommitSyncMode::Full,
-            |conn| append::insert_blob(conn, bytes),
+            |conn| connection::insert_blob(conn, bytes),
         )
     }
 
     fn read_evidence(&self, key: &Digest) -> Result<Option<StoredEvidence>, StoreError> {
-        self.query_database_with_retry(|conn| read::read_evidence(conn, key))
+        self.query_database_with_retry(|conn| queries::read_evidence(conn, key))
     }
 
     fn put_evidence(
@@ -278,7 +278,7 @@ impl Store for SqliteStore {
             &self.file,
             self.busy_timeout,
             CommitSyncMode::Full,
-            |conn| append::insert_evidence(conn, key, bytes, standing),
+            |conn| connection::insert_evidence(conn, key, bytes, standing),
         )
     }
 
@@ -307,7 +307,7 @@ impl Store for SqliteStore {
     fn store_census(&self) -> Result<StoreCensus, StoreError> {
         self.query_database_with_retry(|conn| {
             let tx = Transaction::new_unchecked(conn, TransactionBehavior::Deferred)?;
-            retain::take_store_census(&tx)
+            retention::take_store_census(&tx)
         })
     }
 
@@ -320,14 +320,14 @@ impl Store for SqliteStore {
             &self.file,
             self.busy_timeout,
             CommitSyncMode::Full,
-            |conn| retain::prune_old_sessions(conn, census, gone),
+            |conn| retention::prune_old_sessions(conn, census, gone),
         )
     }
 
     fn compact(&self) -> Result<(), StoreError> {
         let writer = self.lock_writable_connection()?;
         self.busy_timeout.retry_while_busy(&self.file, || {
-            retain::compact_database(writer.sqlite_writer_connection())
+            retention::compact_database(writer.sqlite_writer_connection())
         })
     }
 }

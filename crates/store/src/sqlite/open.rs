@@ -8,8 +8,8 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, TransactionBehavior};
 
 use crate::StoreError;
-use crate::sqlite::patience::BusyTimeout;
-use crate::sqlite::{fault, folder, wal};
+use crate::sqlite::busy_timeout::BusyTimeout;
+use crate::sqlite::{folder, sqlite_error, wal};
 
 /// The file in the store's folder.
 pub(crate) const FILE_NAME: &str = "store.db";
@@ -41,7 +41,7 @@ pub(crate) fn open_connection_for_writing(
     // open it for writing and was made by another process a moment later.
     let reads_only = |conn: &Connection| {
         conn.is_readonly("main")
-            .map_err(|error| fault::sqlite_to_store_error(&file, error))
+            .map_err(|error| sqlite_error::sqlite_to_store_error(&file, error))
     };
     if reads_only(&conn)? {
         conn = open().map_err(|error| store_open_error(&file, error))?;
@@ -58,7 +58,7 @@ pub(crate) fn open_connection_for_writing(
         conn.set_prepared_statement_cache_capacity(64);
         conn.pragma_update(None, "wal_autocheckpoint", 0)
     };
-    set(&conn).map_err(|error| fault::sqlite_to_store_error(&file, error))?;
+    set(&conn).map_err(|error| sqlite_error::sqlite_to_store_error(&file, error))?;
     match read_schema_state(&conn, &file, patience)? {
         DatabaseSchemaState::Current => {}
         DatabaseSchemaState::Older(_) => migrate_schema(&conn, &file, patience)?,
@@ -180,12 +180,12 @@ fn migrate_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Resu
         for (from, change) in MIGRATIONS {
             if schema <= *from {
                 tx.execute_batch(change)
-                    .map_err(|error| fault::sqlite_to_store_error(file, error))?;
+                    .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
             }
         }
     }
     tx.commit()
-        .map_err(|error| fault::sqlite_to_store_error(file, error))
+        .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))
 }
 
 /// Makes the schema, in WAL mode first: whoever sees the schema finds the mode set.
@@ -203,7 +203,7 @@ fn create_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Resul
     // Tables without rows can be made again: the first commit that must survive a power cut takes them
     // with it.
     conn.pragma_update(None, "synchronous", "NORMAL")
-        .map_err(|error| fault::sqlite_to_store_error(file, error))?;
+        .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
     let behavior = TransactionBehavior::Immediate;
     let tx = patience.retry_while_busy(file, || {
         rusqlite::Transaction::new_unchecked(conn, behavior)
@@ -218,9 +218,9 @@ fn create_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Resul
         }
         Ok(())
     };
-    make().map_err(|error| fault::sqlite_to_store_error(file, error))?;
+    make().map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
     tx.commit()
-        .map_err(|error| fault::sqlite_to_store_error(file, error))
+        .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))
 }
 
 /// SQLite says only that it cannot; the operating system may say why. The file must not
@@ -228,7 +228,7 @@ fn create_schema(conn: &Connection, file: &Path, patience: BusyTimeout) -> Resul
 fn store_open_error(file: &Path, error: rusqlite::Error) -> StoreError {
     match std::fs::metadata(file) {
         Err(source) => StoreError::from_io_error("open store", file, source),
-        Ok(_) => fault::sqlite_to_store_error(file, error),
+        Ok(_) => sqlite_error::sqlite_to_store_error(file, error),
     }
 }
 

@@ -3,12 +3,12 @@
 
 mod capture;
 pub(crate) mod definition;
-mod judge;
-mod masks;
+mod masked_status;
 pub mod process;
 mod programs;
 mod run;
-mod tools;
+mod run_verdict;
+mod tool_versions;
 pub mod withheld;
 
 use std::time::{Duration, Instant};
@@ -48,8 +48,8 @@ impl VerifierKind for CommandVerifier {
         let mut report = match CommandVerifierDefinition::parse_definition(&job.spec.definition) {
             Ok(definition) => std::thread::scope(|scope| {
                 // Asked beside the run: a check does not wait for it.
-                let tools = scope.spawn(|| tools::tool_versions(&definition.run, job));
-                let mut report = judge::build_command_verifier_report(
+                let tools = scope.spawn(|| tool_versions::tool_versions(&definition.run, job));
+                let mut report = run_verdict::build_command_verifier_report(
                     &definition,
                     job,
                     run::run_check_command(&definition, job),
@@ -74,7 +74,7 @@ impl CommandVerifier {
     pub fn verify_without_tool_versions(self, job: &VerifierJob<'_>) -> VerifierReport {
         let started = Instant::now();
         let mut report = match CommandVerifierDefinition::parse_definition(&job.spec.definition) {
-            Ok(definition) => judge::build_command_verifier_report(
+            Ok(definition) => run_verdict::build_command_verifier_report(
                 &definition,
                 job,
                 run::run_check_command(&definition, job),

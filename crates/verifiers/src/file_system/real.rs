@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
 use super::{FileKind, FileStamp, FileStat, FileSystem, OpenFile, OpenFolder, SymlinkMode};
-use crate::regular;
+use crate::regular_file;
 
 /// The files and clocks of this machine.
 #[derive(Debug, Clone, Copy, Default)]
@@ -51,8 +51,8 @@ impl FileSystem for RealFileSystem {
         links: SymlinkMode,
     ) -> io::Result<Box<dyn OpenFile>> {
         Ok(Box::new(RealFile(match links {
-            SymlinkMode::Follow => regular::open_regular_file(path)?,
-            SymlinkMode::NoFollow => regular::open_listed_file(path)?,
+            SymlinkMode::Follow => regular_file::open_regular_file(path)?,
+            SymlinkMode::NoFollow => regular_file::open_listed_file(path)?,
         })))
     }
 

@@ -1,21 +1,21 @@
 //! Findings out of plain output: test ids, `file:line: message`, rustc's arrows, Python's
 //! tracebacks. Line by line in bounded memory; an id does not change when lines shift.
 
-mod gather;
+mod collector;
+mod diagnostics;
 mod identity;
-mod located;
 mod paths;
-mod tests_named;
+mod test_failures;
 mod traceback;
 
 use std::path::Path;
 
 use checkrein_core::evidence::Finding;
 
-use gather::FindingCollector;
-use located::DiagnosticReader;
+use collector::FindingCollector;
+use diagnostics::DiagnosticReader;
 use paths::FindingPathResolver;
-use tests_named::TestFailureReader;
+use test_failures::TestFailureReader;
 use traceback::TracebackReader;
 
 /// Reads findings from the lines of an output.

@@ -1,6 +1,6 @@
 //! Python's tracebacks: the innermost frame that lies in the tree, and the last line.
 
-use super::gather::FindingDraft;
+use super::collector::FindingDraft;
 use super::paths::FindingPathResolver;
 use crate::patterns::{LazyRegex, capture_group_text};
 

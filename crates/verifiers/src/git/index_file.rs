@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::config::GitObjectFormat;
 use super::repository::{GitRepository, is_not_found_error};
 use super::{GitIndex, GitIndexEntry, GitReadError, parse_git_index};
-use crate::regular;
+use crate::regular_file;
 
 /// Longer no index is, nor all names together.
 pub(super) const LARGEST: u64 = 256 << 20;
@@ -65,7 +65,7 @@ fn read_file_by_deadline(path: &Path, until: Instant) -> Result<Option<Vec<u8>>,
         path: path.to_owned(),
         limit: LARGEST,
     };
-    let mut file: File = match regular::open_regular_file(path) {
+    let mut file: File = match regular_file::open_regular_file(path) {
         Ok(file) => file,
         Err(error) if is_not_found_error(&error) => return Ok(None),
         Err(error) => return Err(failed(error)),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::GitReadError;
 use super::config::{GitObjectFormat, GitRepositoryConfig};
-use crate::regular;
+use crate::regular_file;
 
 /// Longer no file of git's is that names a folder, and no config.
 const SMALL_FILE: u64 = 1 << 20;
@@ -185,7 +185,7 @@ fn read_small_file(path: &Path) -> Result<Option<Vec<u8>>, GitReadError> {
         path: path.to_owned(),
         source,
     };
-    let file = match regular::open_regular_file(path) {
+    let file = match regular_file::open_regular_file(path) {
         Ok(file) => file,
         Err(error) if is_not_found_error(&error) => return Ok(None),
         Err(error) => return Err(failed(error)),

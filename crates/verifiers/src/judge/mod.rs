@@ -3,10 +3,10 @@
 
 pub mod calibration;
 mod case;
-mod context;
 mod definition;
 mod trigger;
 mod verdict;
+mod verdict_request;
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +18,6 @@ use checkrein_models::{
 };
 
 pub use case::{ConversationTurn, JudgeInput, StandingTaskLists};
-use context::JudgePromptOrder;
 pub use definition::{
     ConversationKind, DEFAULT_KEYWORDS, InstructionFile, JudgeDefinition, JudgeTriggerMode,
     RULE_FILE_NAMES,
@@ -27,6 +26,7 @@ pub use trigger::evaluate_judge_trigger;
 pub use verdict::{
     JudgeVerdict, JudgeVerdictParseError, JudgedFailureCategory, parse_judge_verdict,
 };
+use verdict_request::JudgePromptOrder;
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport};
 
@@ -257,7 +257,7 @@ fn ask_judge(
         Err(error) => return JudgeResponse::Failed(error),
     };
     let quotes = QuotedPromptBlocks::with_random_quote_number();
-    let request = context::verdict_request(judge, case, quotes, order);
+    let request = verdict_request::verdict_request(judge, case, quotes, order);
     testimony.asked += 1;
     match block_on_unless_cancelled(job.cancelled, model.ask_model(&request)) {
         None => JudgeResponse::Cancelled,

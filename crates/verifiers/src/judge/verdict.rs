@@ -1,7 +1,7 @@
 //! A judge's answer as a verdict.
 
 use checkrein_core::evidence::{Finding, FindingBaselineState};
-use checkrein_models::reading::{self, RequiredAnswerKeys, UnreadableAnswerCause};
+use checkrein_models::answers::{self, RequiredAnswerKeys, UnreadableAnswerCause};
 
 /// What is wrong with an answer, most of all (seed: OpenClaw pull request 21832).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -100,7 +100,7 @@ pub fn parse_judge_verdict(
         number,
         keys: &["verdict", "score", "category", "feedback"],
     };
-    let answer = reading::parse_model_answer(text, wanted)?;
+    let answer = answers::parse_model_answer(text, wanted)?;
     if !answer.answer_repeats_request_number() {
         return Err(JudgeVerdictParseError::Unsigned);
     }

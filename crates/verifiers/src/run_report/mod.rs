@@ -1,7 +1,7 @@
 //! What the output of one run says: counts, findings, and whether it is all there. The
 //! one place that reads what a check prints.
 
-mod missing;
+mod missing_messages;
 mod runner_lines;
 mod summaries;
 
@@ -11,7 +11,7 @@ use checkrein_core::evidence::{Finding, TestCounts};
 use checkrein_core::exit_status::TestRunner;
 
 use crate::findings::FindingReader;
-use missing::reports_missing_dependency;
+use missing_messages::reports_missing_dependency;
 use summaries::TestRunnerSummaries;
 
 /// What a run's output says.

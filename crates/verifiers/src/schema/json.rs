@@ -6,7 +6,7 @@ use jsonc_parser::ast::{ObjectProp, Value};
 use jsonc_parser::common::Ranged as _;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
-use super::words::shorten_text;
+use super::messages::shorten_text;
 
 /// More digits no number of a program's comes with, unless it is a whole one of 64 bits.
 const MAX_DIGITS: usize = 17;

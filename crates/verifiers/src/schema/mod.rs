@@ -2,18 +2,18 @@
 //! sealed with the policy. Markdown is read as its sections first. What does not fit is a
 //! finding that says where, what is there, and what is wanted.
 
-mod bounded;
+mod bounded_run;
 mod budget;
 mod definition;
 mod document;
-pub(crate) mod fitting;
 mod json;
+mod lint;
 mod markdown;
-mod problems;
-mod sense;
+mod messages;
 mod target;
+pub(crate) mod tool_schema;
 mod validator;
-mod words;
+mod violations;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -23,12 +23,12 @@ use checkrein_core::evidence::{
 };
 
 use crate::{VerifierDefinitionError, VerifierJob, VerifierKind, VerifierReport, logs};
-use bounded::BoundedValidationOutcome;
+use bounded_run::BoundedValidationOutcome;
 use budget::ValidationBudget;
 use definition::SchemaVerifierDefinition;
 use document::UncheckableDocumentError;
-use problems::SchemaViolation;
 use target::SchemaTarget;
+use violations::SchemaViolation;
 
 /// Larger than this no schema is.
 pub const MAX_SCHEMA: usize = 256 * 1024;
@@ -43,7 +43,7 @@ impl SchemaVerifier {
     /// What a schema of this text most likely does not say as it was meant, for who wrote it.
     pub fn unknown_keyword_warnings(name: &str, text: &str) -> Vec<String> {
         let schema: serde_json::Value = serde_json::from_str(text).unwrap_or_default();
-        let slips = sense::misspelled_schema_keywords(&schema).into_iter();
+        let slips = lint::misspelled_schema_keywords(&schema).into_iter();
         slips
             .map(|(word, known)| {
                 format!("{name}: unknown keyword '{word}' is ignored; did you mean '{known}'?")
@@ -67,7 +67,7 @@ impl VerifierKind for SchemaVerifier {
         };
         let name = definition.schema;
         let wrong = |what| VerifierDefinitionError::Schema { what };
-        match bounded::run_on_deep_stack(move || {
+        match bounded_run::run_on_deep_stack(move || {
             validator::compile_schema(&name, &text, Arc::default()).map(drop)
         }) {
             Ok(compiled) => compiled.map_err(wrong),
@@ -133,7 +133,7 @@ fn check_target_against_schema(
     let ours = budget.clone();
     let root = job.root.to_owned();
     // A file is opened there as well: a file system that does not answer takes only its time.
-    let ended = bounded::run_closure_until_deadline(job, &budget, move || {
+    let ended = bounded_run::run_closure_until_deadline(job, &budget, move || {
         let source = match &form {
             SchemaTarget::File(name) => target::read_schema_target(&root, name),
             SchemaTarget::Message => target::check_final_message_size(&message.unwrap_or_default()),
@@ -145,7 +145,7 @@ fn check_target_against_schema(
         let compiled = validator::compile_schema(&name, &text, ours)?;
         let document = document::parse_schema_checked_document(&form, source);
         Ok::<_, String>(
-            document.map(|document| problems::find_schema_violations(&compiled, &document)),
+            document.map(|document| violations::find_schema_violations(&compiled, &document)),
         )
     });
     match ended {

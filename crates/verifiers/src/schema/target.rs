@@ -8,7 +8,7 @@ use std::path::Path;
 use super::MAX_DOCUMENT;
 use super::document::UncheckableDocumentError;
 use crate::tree::is_valid_tree_path;
-use crate::{VerifierDefinitionError, regular};
+use crate::{VerifierDefinitionError, regular_file};
 
 /// The word for the final message.
 const MESSAGE: &str = "message";
@@ -117,7 +117,7 @@ pub(super) fn read_schema_target(
     let unreadable = |error: std::io::Error| {
         UncheckableDocumentError::new("unreadable", format!("{name} cannot be read: {error}"))
     };
-    let file = regular::open_no_follow(&path).map_err(unreadable)?;
+    let file = regular_file::open_no_follow(&path).map_err(unreadable)?;
     let mut bytes = Vec::new();
     file.take(MAX_DOCUMENT as u64 + 1)
         .read_to_end(&mut bytes)

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::budget::{self, SchemaStepCountingKeyword, ValidationBudget};
 use super::json::{JsonAmbiguity, JsonLineMap};
-use super::sense;
-use super::words::shorten_text;
+use super::lint;
+use super::messages::shorten_text;
 
 /// References within one schema: with the depth of a document they bound how deep validation
 /// can nest.
@@ -63,7 +63,7 @@ pub(super) fn compile_schema(
         .with_pattern_options(patterns)
         .build(&budget::add_step_counter_to_schema(&schema));
     match built {
-        Ok(_) if !sense::schema_can_reject(&schema) => Err(format!(
+        Ok(_) if !lint::schema_can_reject(&schema) => Err(format!(
             "{name}: asks for nothing: whatever there is would fit it"
         )),
         Ok(validator) => Ok(CompiledSchema {

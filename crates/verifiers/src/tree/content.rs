@@ -8,7 +8,7 @@ use std::time::SystemTime;
 
 use checkrein_core::digest::Digest;
 
-use super::found::{TreeEntry, TreeEntryKind, TreeEntryList};
+use super::entries::{TreeEntry, TreeEntryKind, TreeEntryList};
 use super::stat_cache::StatCache;
 use super::walk::os_str_from_bytes;
 use super::{TreeReadDeadline, TreeReaderError};

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ignore::Match;
 use ignore::gitignore::{Gitignore, GitignoreBuilder};
 
-use super::folders::is_cache_folder;
+use super::excluded_folders::is_cache_folder;
 use super::walk::{is_file, is_folder, os_str_from_bytes};
 use crate::file_system::{FileKind, FileSystem, SymlinkMode};
 

@@ -9,15 +9,15 @@
 //! by now; an ignore file always counts, so that hiding something shows. What a verifier's `inputs`
 //! name counts for that verifier.
 
+mod always_included;
 mod content;
+mod entries;
+mod excluded_folders;
 mod folder_queue;
-mod folders;
-mod found;
 mod globs;
 mod ignore_files;
 mod markers;
 mod name_list;
-mod named;
 mod reading;
 mod stat_cache;
 mod tracked;
@@ -34,7 +34,7 @@ use checkrein_core::ids::VerifierName;
 
 use crate::file_system::{FileKind, FileStat, FileSystem};
 
-pub use folders::CACHE_FOLDERS;
+pub use excluded_folders::CACHE_FOLDERS;
 pub use globs::check_glob;
 pub use name_list::PackedNameSet;
 pub use reading::{ExcludedFileCounts, TreeReadResult, VerifierInputDigest};
@@ -153,7 +153,7 @@ impl TreeReader {
             mut left_out,
             markers,
         } = walk::walk_tree(self, &time)?;
-        named::add_ignored_inputs(
+        always_included::add_ignored_inputs(
             self,
             &selector.globs_reaching_ignored_files(),
             &mut found,

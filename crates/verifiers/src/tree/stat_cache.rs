@@ -9,7 +9,7 @@ use checkrein_core::digest::Digest;
 
 use crate::file_system::FileStamp;
 use crate::private_file::create_private_folder;
-use crate::regular;
+use crate::regular_file;
 
 /// Part of the checksum: a cache of another layout is a damaged one.
 const LAYOUT: &[u8] = b"checkrein stat cache 3";
@@ -151,7 +151,7 @@ impl StatCache {
     /// The cache in `file`; empty if there is none or it is damaged.
     pub(crate) fn load(file: &Path) -> Self {
         let read = || {
-            let opened = regular::open_regular_file(file).ok()?;
+            let opened = regular_file::open_regular_file(file).ok()?;
             let length = opened.metadata().ok()?.len().min(LARGEST);
             let mut bytes = Vec::with_capacity(usize::try_from(length).ok()?);
             opened.take(LARGEST).read_to_end(&mut bytes).ok()?;

@@ -8,14 +8,14 @@ use std::panic::resume_unwind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::always_included::add_always_included;
+use super::entries::{SortedPathChunks, TreeEntryKind, TreeEntryList};
+use super::excluded_folders::{OWN_FOLDER, is_cache_folder, is_version_control_name};
 use super::folder_queue::FolderQueue;
-use super::folders::{OWN_FOLDER, is_cache_folder, is_version_control_name};
-use super::found::{SortedPathChunks, TreeEntryKind, TreeEntryList};
 use super::ignore_files::{
     IgnoreRules, folder_ignore_rules, ignore_rules_above_root, is_glob_start_excluded, is_ignored,
 };
 use super::markers::{self, InstalledPackageMarker};
-use super::named::add_always_included;
 use super::{ExcludedFileCounts, FileId, TreeReadDeadline, TreeReader, TreeReaderError};
 use crate::file_system::{FileKind, FileStat, FileSystem, OpenFolder, RealFileSystem, SymlinkMode};
 

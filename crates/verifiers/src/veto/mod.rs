@@ -7,12 +7,12 @@ mod tools;
 
 use std::sync::{Arc, LazyLock};
 
+use checkrein_models::answers::{ParsedModelJson, UnreadableAnswerCause};
 use checkrein_models::quoted::{KeptTextPart, clip_text};
-use checkrein_models::reading::{ParsedModelJson, UnreadableAnswerCause};
 use checkrein_models::{ChatMessage, LanguageModel, ModelError, ModelReply, OutputSchema};
 use serde_json::{Map, Value, json};
 
-use crate::witness::{
+use crate::reviewer::{
     ConversationExcerptLimits, ModelQuestionOutcome, PreparedModelQuestion, ReviewTemplate,
     UnitFraction, UnusableModelAnswer,
 };

@@ -8,8 +8,8 @@ use checkrein_models::quoted::{KeptTextPart, clip_text};
 use serde_json::Value;
 
 use super::signature::tool_parameter_signature;
-use crate::schema::fitting::CompiledToolSchema;
-use crate::witness::push_one_line;
+use crate::reviewer::push_one_line;
+use crate::schema::tool_schema::CompiledToolSchema;
 
 /// Bytes that are shown of all names, and of what one tool takes.
 const MAX_NAMES: usize = 300;

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
 use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
-use checkrein_scripted::{ScriptedReviewer, witness};
+use checkrein_scripted::{ScriptedReviewer, reviewer};
 use checkrein_verifiers::judge::JudgeInput;
 use checkrein_verifiers::{VerifierJob, VerifierReport, find_verifier_kind};
 
@@ -116,7 +116,7 @@ pub(crate) fn verdict(
 pub(crate) fn scripted_model() -> ScriptedReviewer {
     ScriptedReviewer::start_scripted_model_server(|body, before| {
         let said = |verdict: &str, score: f64| {
-            witness::scripted_judge_verdict(
+            reviewer::scripted_judge_verdict(
                 body,
                 verdict,
                 score,

@@ -3,7 +3,7 @@
 
 use std::io::{Error, Result};
 
-use checkrein_scripted::witness::{self, ScriptedReviewer, request_prompt_text};
+use checkrein_scripted::reviewer::{self, ScriptedReviewer, request_prompt_text};
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 
 use super::{
@@ -49,8 +49,8 @@ fn probe_judge_verifier(stage: &CaseEnvironment<'_>, report: &mut ProbeCaseRepor
             .next()
             .unwrap_or_default();
         Ok(match answer.contains("about the fox") {
-            true => witness::scripted_judge_verdict(body, "pass", 0.95, "none", ""),
-            false => witness::scripted_judge_verdict(body, "fail", 0.2, "incomplete", WANTING),
+            true => reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", ""),
+            false => reviewer::scripted_judge_verdict(body, "fail", 0.2, "incomplete", WANTING),
         })
     })
     .map_err(Error::other)?;

@@ -3,7 +3,7 @@
 
 use std::io::{Error, Result};
 
-use checkrein_scripted::witness::{ScriptedReviewer, request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::{ScriptedReviewer, request_prompt_text, verdict_request_number};
 use checkrein_scripted::{ScriptedModelAction, model_script_from_rounds};
 use serde_json::json;
 

@@ -1,15 +1,15 @@
 //! The supervisor: rows of its document, and what is known to go wrong with such a thing.
 
-mod beside;
 mod config;
 mod decisions;
 mod gates;
 mod memory;
 mod methods;
+mod running_agent;
 mod shown;
 mod standalone;
 mod traces;
-mod worth;
+mod worthwhile;
 
 use std::sync::Arc;
 

@@ -5,11 +5,11 @@ use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
-use super::bounded;
-use super::entry::{HookProgram, is_current_executable};
+use super::agents::{DoctorAgent, SettingsScope};
+use super::bounded_run;
 use super::finding::{DoctorFinding, DoctorFindingSeverity};
+use super::hook_entry::{HookProgram, is_current_executable};
 use super::hooks::{InstalledHook, reinstall_hooks_command};
-use super::places::{DoctorAgent, SettingsScope};
 
 const VERSION_TIMEOUT: Duration = Duration::from_secs(10);
 
@@ -112,7 +112,7 @@ fn other_checkrein_copy_finding(
 ) -> DoctorFinding {
     let mut asked = Command::new(found);
     asked.arg("--version");
-    let said = bounded::run_command_with_timeout(asked, VERSION_TIMEOUT, scratch)
+    let said = bounded_run::run_command_with_timeout(asked, VERSION_TIMEOUT, scratch)
         .ok()
         .filter(|ran| ran.status == Some(0))
         .map(|ran| ran.stdout_text());
@@ -127,7 +127,7 @@ fn other_checkrein_copy_finding(
             ),
         ),
         Some(said) => {
-            let said = bounded::short_first_line(&said);
+            let said = bounded_run::short_first_line(&said);
             DoctorFinding::warning_finding(
                 agent.name,
                 "binary_other_version",

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use checkrein_adapters::codex_trust::{self, CodexHooksConfig, HookTrust};
-use checkrein_runtime::whole;
+use checkrein_runtime::durable_file;
 
+use super::agents::{self, DoctorAgent, PathShortener, SettingsFile, SettingsScope};
+use super::canary::HooksTrustedByPerson;
 use super::finding::DoctorFinding;
-use super::firing::HooksTrustedByPerson;
 use super::hooks::{InstalledHook, reinstall_hooks_command};
-use super::places::{self, DoctorAgent, PathShortener, SettingsFile, SettingsScope};
 
 const CONFIG: &str = "config.toml";
 
@@ -37,14 +37,16 @@ pub(super) fn read_codex_configs(
         inline: Vec::new(),
     };
     for (scope, path) in own.into_iter().chain([repo]) {
-        let Ok(Some(text)) = whole::read_limited_text_file(&path, whole::MAX_CONFIG_BYTES) else {
+        let Ok(Some(text)) =
+            durable_file::read_limited_text_file(&path, durable_file::MAX_CONFIG_BYTES)
+        else {
             continue;
         };
         match codex_trust::parse_codex_config(&text) {
             Ok(config) => {
                 if !config.inline_hooks.hooks.is_empty() {
                     let reading = config.inline_hooks.clone();
-                    configs.inline.push(places::settings_from_inline_hooks(
+                    configs.inline.push(agents::settings_from_inline_hooks(
                         scope,
                         path.clone(),
                         text,

@@ -10,9 +10,9 @@ use checkrein_core::input::Input;
 use checkrein_core::policy::Policy;
 use checkrein_store::{SqliteStore, Store as _};
 
+use super::agents::DoctorAgent;
 use super::finding::DoctorFinding;
 use super::hooks::{InstalledHook, reinstall_hooks_command};
-use super::places::DoctorAgent;
 use crate::commands::lookup;
 use crate::ui::style::format_duration;
 

@@ -8,10 +8,10 @@ use checkrein_adapters::settings::{
 };
 use checkrein_adapters::{self as adapters};
 
-use super::entry::ParsedHookEntry;
+use super::agents::{DoctorAgent, PathShortener, SettingsFile, SettingsScope};
 use super::finding::DoctorFinding;
-use super::lines_of::{JsonPathStep, parse_json_path};
-use super::places::{DoctorAgent, PathShortener, SettingsFile, SettingsScope};
+use super::hook_entry::ParsedHookEntry;
+use super::json_location::{JsonPathStep, parse_json_path};
 
 /// Without this one nothing is checked.
 const STOP_EVENT: &str = "Stop";

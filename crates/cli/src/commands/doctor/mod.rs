@@ -1,23 +1,23 @@
 //! `checkrein doctor`: are the hooks there, read, firing and holding, and if not, what mends it.
 //! It looks and tries, and changes nothing.
 
+mod agents;
 mod audit;
 mod binary;
-mod bounded;
+mod bounded_run;
+mod canary;
 mod codex;
 mod deadlines;
-mod entry;
 mod finding;
-mod firing;
+mod hook_entry;
 mod hooks;
-mod level;
-mod lines_of;
-mod places;
+mod json_location;
 mod plugins;
+mod protection_level;
 mod repo;
+mod report;
 mod shell;
-mod show;
-mod silence;
+mod silent_hooks;
 
 use std::path::Path;
 use std::process::{Command, ExitCode};
@@ -31,8 +31,8 @@ use checkrein_verifiers::private_file::create_private_temp_folder;
 use crate::args::DoctorArgs;
 use crate::ui::errors::CommandError;
 use crate::{exit_code, locate, programs, signals, ui};
+use agents::{DoctorAgent, PathShortener};
 use finding::{DoctorFinding, DoctorFindingSeverity};
-use places::{DoctorAgent, PathShortener};
 use repo::DoctorRepoInspection;
 
 /// Version of the JSON document.
@@ -65,7 +65,7 @@ pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandE
     }
     let required = repo.policy.as_ref().is_some_and(repo::has_required_check);
     findings.extend(repo.findings);
-    findings.extend(level::check_protection_level(
+    findings.extend(protection_level::check_protection_level(
         &near,
         hooked,
         required,
@@ -74,7 +74,7 @@ pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandE
     if args.json {
         ui::print_json(&json!({ "schema": SCHEMA, "findings": findings }));
     } else {
-        show::print_doctor_findings(&findings);
+        report::print_doctor_findings(&findings);
     }
     let worst = findings.iter().map(|finding| finding.status).max();
     Ok(exit_code::to_exit_code(
@@ -88,14 +88,14 @@ pub(crate) fn run_doctor_command(args: &DoctorArgs) -> Result<ExitCode, CommandE
 
 fn select_agents(name: Option<&str>) -> Result<Vec<&'static DoctorAgent>, CommandError> {
     let Some(name) = name else {
-        return Ok(places::ALL.iter().collect());
+        return Ok(agents::ALL.iter().collect());
     };
-    let found: Vec<&DoctorAgent> = places::ALL
+    let found: Vec<&DoctorAgent> = agents::ALL
         .iter()
         .filter(|agent| agent.name == name)
         .collect();
     if found.is_empty() {
-        let known: Vec<&str> = places::ALL.iter().map(|agent| agent.name).collect();
+        let known: Vec<&str> = agents::ALL.iter().map(|agent| agent.name).collect();
         return Err(CommandError::usage_error(
             format!("no agent is named '{name}'"),
             format!("known: {}", known.join(", ")),
@@ -144,7 +144,7 @@ impl AgentInspection<'_> {
         let plugins = plugins::gather_agent_plugin_findings(agent, &settings, near);
         let named = settings
             .iter()
-            .any(places::SettingsFile::mentions_checkrein);
+            .any(agents::SettingsFile::mentions_checkrein);
         if program.is_none() && !named && plugins.findings.is_empty() {
             return Ok(false);
         }
@@ -169,7 +169,7 @@ impl AgentInspection<'_> {
             repo.policy.as_ref(),
             &measured.unwrap_or_default(),
         ));
-        let mut agreed = firing::HooksTrustedByPerson::default();
+        let mut agreed = canary::HooksTrustedByPerson::default();
         if let Some(configs) = &configs {
             let trusted =
                 codex::check_codex_hook_trust(agent, configs, &installed, near, &mut agreed);
@@ -177,7 +177,7 @@ impl AgentInspection<'_> {
         }
         findings.extend(repo::trust_finding(agent, &installed, &near.root));
         if !installed.is_empty() || plugins.has_own_hooks {
-            findings.extend(silence::check_silent_hooks(
+            findings.extend(silent_hooks::check_silent_hooks(
                 agent,
                 &near.root,
                 repo.store.as_ref(),
@@ -187,25 +187,29 @@ impl AgentInspection<'_> {
         let foreign = |one: &hooks::InstalledHook<'_>| {
             let named = &one.entry.program;
             matches!(
-                entry::HookProgram::classify_hook_program(named, one.settings.scope, &near.top),
-                entry::HookProgram::Foreign(_)
+                hook_entry::HookProgram::classify_hook_program(
+                    named,
+                    one.settings.scope,
+                    &near.top
+                ),
+                hook_entry::HookProgram::Foreign(_)
             )
         };
         let all_foreign = !installed.is_empty() && installed.iter().all(foreign);
         if agreed.skips_all_hooks {
-            findings.push(firing::canary_skipped_finding(
+            findings.push(canary::canary_skipped_finding(
                 agent.name,
                 "the hooks are skipped",
             ));
         } else if all_foreign {
             let why = "what the hooks start is not ours to start";
-            findings.push(firing::canary_skipped_finding(agent.name, why));
+            findings.push(canary::canary_skipped_finding(agent.name, why));
         } else if let Some(program) = program.filter(|_| named) {
             ui::print_wrapped_to_stderr(&format!(
                 "checkrein: {}",
-                firing::canary_run_announcement(agent.program)
+                canary::canary_run_announcement(agent.program)
             ));
-            findings.extend(firing::hook_canary_findings(
+            findings.extend(canary::hook_canary_findings(
                 agent.name, &program, &settings, &agreed, &near.top,
             )?);
         }
@@ -221,11 +225,12 @@ impl AgentInspection<'_> {
         asked.arg("--version");
         // It may want to write into a home folder.
         asked.env("HOME", self.scratch);
-        let said = bounded::run_command_with_timeout(asked, Duration::from_secs(20), self.scratch)
-            .ok()
-            .filter(|ran| ran.status == Some(0))
-            .map(|ran| ran.stdout_text())
-            .unwrap_or_default();
+        let said =
+            bounded_run::run_command_with_timeout(asked, Duration::from_secs(20), self.scratch)
+                .ok()
+                .filter(|ran| ran.status == Some(0))
+                .map(|ran| ran.stdout_text())
+                .unwrap_or_default();
         let version = said
             .split_whitespace()
             .find(|word| word.starts_with(|c: char| c.is_ascii_digit()));

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use checkrein_adapters as adapters;
 use checkrein_adapters::settings::SettingsLostByFault;
-use checkrein_runtime::whole;
+use checkrein_runtime::durable_file;
 use serde_json::Value;
 
+use super::agents::{DoctorAgent, PathShortener, SettingsFile};
 use super::finding::DoctorFinding;
-use super::places::{DoctorAgent, PathShortener, SettingsFile};
 
 /// Where an organisation's settings are.
 const MANAGED_SETTINGS: &[&str] = &[
@@ -37,7 +37,7 @@ pub(super) fn gather_agent_plugin_findings(
         return plugins;
     }
     for file in MANAGED_SETTINGS.iter().map(Path::new) {
-        let json: Value = whole::read_regular_file(file, whole::MAX_CONFIG_BYTES)
+        let json: Value = durable_file::read_regular_file(file, durable_file::MAX_CONFIG_BYTES)
             .ok()
             .flatten()
             .and_then(|bytes| serde_json::from_slice(&bytes).ok())
@@ -68,9 +68,9 @@ pub(super) fn gather_agent_plugin_findings(
 
 /// Id and folder of each plug-in.
 fn installed_plugins(folder: &Path) -> Vec<(String, PathBuf)> {
-    let list: Value = whole::read_regular_file(
+    let list: Value = durable_file::read_regular_file(
         &folder.join("plugins/installed_plugins.json"),
-        whole::MAX_CONFIG_BYTES,
+        durable_file::MAX_CONFIG_BYTES,
     )
     .ok()
     .flatten()
@@ -101,7 +101,7 @@ fn inspect_agent_plugin_hooks(
     let file = install.join(HOOKS);
     let named_us = id.contains("checkrein");
     let gone = || std::io::Error::from(std::io::ErrorKind::NotFound);
-    let read = whole::read_regular_file(&file, whole::MAX_CONFIG_BYTES)
+    let read = durable_file::read_regular_file(&file, durable_file::MAX_CONFIG_BYTES)
         .and_then(|bytes| bytes.ok_or_else(gone));
     let bytes = match read {
         Ok(bytes) => bytes,

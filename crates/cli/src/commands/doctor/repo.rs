@@ -7,13 +7,13 @@ use checkrein_execpolicy::RuleSet;
 use checkrein_runtime::config::TaskDriver;
 use checkrein_store::{SqliteStore, StoreError};
 
+use super::agents::{DoctorAgent, PathShortener};
 use super::finding::DoctorFinding;
 use super::hooks::InstalledHook;
-use super::places::{DoctorAgent, PathShortener};
 use crate::locate::{self, CONFIG, ProjectLocation, StateAndProfileArgs};
 use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
-use crate::ui::words;
-use crate::{off, sources, trust};
+use crate::ui::explanations;
+use crate::{off, policy_sources, trust};
 
 /// What else is looked at by.
 pub(super) struct DoctorRepoInspection {
@@ -135,7 +135,10 @@ pub(super) fn diagnose_repo_setup(
             DoctorFinding::warning_finding(
                 "repo",
                 "large_files",
-                format!("larger than 512 MiB: {}", words::first_three_names(&large)),
+                format!(
+                    "larger than 512 MiB: {}",
+                    explanations::first_three_names(&large)
+                ),
             )
             .with_finding_consequence("they are not read: they count by their size and times")
             .with_fix(
@@ -232,7 +235,9 @@ pub(super) fn trust_finding(
         },
     )
     .ok()?;
-    let now = sources::policy_sources_on_disk(&located).ok()?.repo?;
+    let now = policy_sources::policy_sources_on_disk(&located)
+        .ok()?
+        .repo?;
     if trust::approved_config_digest(&located) == Some(now.config_digest()) {
         return Some(DoctorFinding::ok_finding(
             agent.name,

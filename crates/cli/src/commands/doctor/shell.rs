@@ -7,12 +7,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use checkrein_runtime::whole;
+use checkrein_runtime::durable_file;
 
-use super::bounded::{self, BoundedProcessResult};
+use super::agents::DoctorAgent;
+use super::bounded_run::{self, BoundedProcessResult};
 use super::finding::{DoctorFinding, DoctorFindingSeverity};
 use super::hooks::InstalledHook;
-use super::places::DoctorAgent;
 use crate::programs;
 
 const SHELL_TIMEOUT: Duration = Duration::from_secs(15);
@@ -96,7 +96,7 @@ fn check_shell_is_silent(
             format!("`{name}` prints nothing of its own"),
         );
     }
-    let said = bounded::short_first_line(&ran.stdout_text());
+    let said = bounded_run::short_first_line(&ran.stdout_text());
     let mend = match find_noisy_shell_profile(&said) {
         Some(place) => format!("in {place}: send that to stderr (>&2), or print only if [ -t 1 ]"),
         None => "in your shell's profile: send what it prints to stderr (>&2)".to_owned(),
@@ -142,7 +142,7 @@ fn run_shell(
 ) -> std::io::Result<BoundedProcessResult> {
     let mut command = Command::new(shell);
     command.arg(flag).arg(script);
-    bounded::run_command_with_timeout(command, SHELL_TIMEOUT, scratch)
+    bounded_run::run_command_with_timeout(command, SHELL_TIMEOUT, scratch)
 }
 
 /// The profile that holds what was printed, if it stands there literally.
@@ -165,7 +165,8 @@ fn find_noisy_shell_profile(said: &str) -> Option<String> {
         .chain(named.map(PathBuf::from))
         .filter(|_| !said.is_empty())
         .find_map(|file| {
-            let text = whole::read_limited_text_file(&file, whole::MAX_CONFIG_BYTES).ok()??;
+            let text = durable_file::read_limited_text_file(&file, durable_file::MAX_CONFIG_BYTES)
+                .ok()??;
             let line = text.lines().position(|line| line.contains(said))?;
             Some(format!("{}:{}", file.display(), line + 1))
         })

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use super::{InitContext, git};
 use crate::programs::find_program_on_path;
-use crate::settings::record::InstallScope;
+use crate::settings::install_record::InstallScope;
 use crate::ui::errors::CommandError;
 
 /// An agent with a settings file.

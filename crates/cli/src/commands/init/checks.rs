@@ -12,17 +12,17 @@ use checkrein_runtime::config::{self, ConfigSource, TaskDriver};
 use checkrein_runtime::{Deadline, VerificationProgress};
 
 use super::InitContext;
-use super::write::InitWriter;
+use super::writer::InitWriter;
 use crate::commands::engine;
 use crate::detect::{self, DetectedCheck, PlannedInitCheck, RepoFiles};
 use crate::locate::CONFIG;
 use crate::masked::{MASKED_CONSEQUENCE, masked_checks};
 use crate::programs::find_program_on_path;
-use crate::settings::file;
-use crate::settings::record::InitWrittenFileKind;
+use crate::settings::install_record::InitWrittenFileKind;
+use crate::settings::settings_file;
 use crate::ui::errors::CommandError;
 use crate::ui::progress::CheckProgressView;
-use crate::{signals, ui, ui::words};
+use crate::{signals, ui, ui::explanations};
 
 /// A check that takes longer than this gets more time than the usual ten minutes.
 const SLOW_MS: u64 = 3 * 60_000;
@@ -41,8 +41,8 @@ pub(super) fn create_config_if_missing(pen: &mut InitWriter<'_>) -> Result<Polic
         return Ok(compiled.policy);
     }
     let root = &site.root;
-    let file = file::resolve_settings_path(&root.join(CONFIG), Some(root))?;
-    file::ensure_settings_file_writable(&file)?;
+    let file = settings_file::resolve_settings_path(&root.join(CONFIG), Some(root))?;
+    settings_file::ensure_settings_file_writable(&file)?;
     let found = detect::detect_checks(&RepoFiles::read_project_tree(root));
     let planned = if pen.dry_run {
         if !found.is_empty() {
@@ -82,7 +82,7 @@ fn warn_masked_checks(root: &Path, policy: &Policy) {
 /// Says where it happens, if that is not the folder that everybody looks at.
 fn print_init_folder(site: &InitContext) -> Result<(), CommandError> {
     if let Some(above) = site.located.ignored_config_folder() {
-        ui::print_wrapped_to_stderr(&words::ignored_parent_config_text(&above));
+        ui::print_wrapped_to_stderr(&explanations::ignored_parent_config_text(&above));
     } else if std::env::current_dir()?.canonicalize()? != site.root {
         ui::print_wrapped_to_stderr(&format!(
             "In {} (the top of this repo):",
@@ -193,7 +193,7 @@ fn why_check_not_required(evidence: &Evidence) -> Option<String> {
         Verdict::Inconclusive => Some(match evidence.cause {
             Some(cause) => format!(
                 "it could not tell on the tree as it is: {}",
-                words::inconclusive_cause_text(cause)
+                explanations::inconclusive_cause_text(cause)
             ),
             None => "it could not tell on the tree as it is".to_owned(),
         }),

@@ -3,16 +3,16 @@
 
 use std::path::Path;
 
-use checkrein_adapters::ours::{
+use checkrein_adapters::own_hook::{
     REFUSE_IF_MISSING, SKIP_IF_MISSING, missing_checkrein_warning_script,
 };
-use checkrein_core::layers::MiddlewareStage;
+use checkrein_core::middleware::MiddlewareStage;
 use checkrein_core::policy::{Policy, VerifierSpec, VerifierTier};
 
 use super::agents::InitAgent;
 use crate::settings::OrderedJson;
+use crate::settings::install_record::InstallScope;
 use crate::settings::json::HookEventEntry;
-use crate::settings::record::InstallScope;
 use crate::shell::quote_shell_word;
 
 /// At the end of a session agents wait no longer than this.

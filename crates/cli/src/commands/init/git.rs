@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use checkrein_verifiers::git::{GitEnvironment, GitReadError, GitRepository, read_tracked_paths};
-use checkrein_verifiers::regular;
+use checkrein_verifiers::regular_file;
 use ignore::Match;
 use ignore::gitignore::{GitignoreBuilder, gitconfig_excludes_path};
 
@@ -97,7 +97,7 @@ pub(super) fn is_ignored(root: &Path, file: &Path) -> bool {
 
 fn match_ignore_file(folder: &Path, source: &Path, part: &Path, is_folder: bool) -> Match<()> {
     // A pipe in its place would keep us waiting.
-    if regular::open_regular_file(source).is_err() {
+    if regular_file::open_regular_file(source).is_err() {
         return Match::None;
     }
     let mut builder = GitignoreBuilder::new(folder);
@@ -116,7 +116,7 @@ fn global_excludes_file() -> Option<PathBuf> {
         .filter(|folder| !folder.is_empty())
         .map_or_else(|| home.join(".config"), PathBuf::from);
     let settings = [home.join(".gitconfig"), configs.join("git/config")];
-    let readable = |file: &PathBuf| !file.exists() || regular::open_regular_file(file).is_ok();
+    let readable = |file: &PathBuf| !file.exists() || regular_file::open_regular_file(file).is_ok();
     settings
         .iter()
         .all(readable)

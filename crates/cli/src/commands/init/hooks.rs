@@ -9,10 +9,10 @@ use checkrein_core::policy::Policy;
 use super::agents::InitAgent;
 use super::entries::{self, HookEntryParameters};
 use super::git;
-use super::write::{InitWriter, print_written_file_line};
+use super::writer::{InitWriter, print_written_file_line};
 use crate::programs::find_program_on_path;
-use crate::settings::record::{InitWrittenFile, InitWrittenFileKind, InstallScope};
-use crate::settings::{append_settings_line, file, json, remove_checkrein_entries};
+use crate::settings::install_record::{InitWrittenFile, InitWrittenFileKind, InstallScope};
+use crate::settings::{append_settings_line, json, remove_checkrein_entries, settings_file};
 use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
@@ -46,12 +46,12 @@ pub(super) fn ensure_hook_files_writable(
 ) -> Result<(), CommandError> {
     for agent in agents {
         if let Some(ready) = plan_hook_installation(pen, agent, None)? {
-            file::ensure_settings_file_writable(&ready.path)?;
+            settings_file::ensure_settings_file_writable(&ready.path)?;
         }
         if agent.name == "codex"
             && let Some(home) = agent.agent_home_folder()
         {
-            file::read_text_if_present(&file::resolve_settings_path(
+            settings_file::read_text_if_present(&settings_file::resolve_settings_path(
                 &home.join("config.toml"),
                 None,
             )?)?;
@@ -60,7 +60,7 @@ pub(super) fn ensure_hook_files_writable(
     if pen.site.scope == InstallScope::Person
         && let Some(exclude) = git::repo_exclude_file(&pen.site.root)?
     {
-        file::read_text_if_present(&exclude)?;
+        settings_file::read_text_if_present(&exclude)?;
     }
     Ok(())
 }
@@ -81,14 +81,14 @@ fn plan_hook_installation(
             "set HOME, or name a repo's files with --shared",
         )
     })?;
-    let path = file::resolve_settings_path(
+    let path = settings_file::resolve_settings_path(
         &place,
         (scope != InstallScope::User).then_some(repo.as_path()),
     )?;
     if has_hooks_elsewhere(pen, agent, &path)? {
         return Ok(None);
     }
-    let now = file::read_text_if_present(&path)?;
+    let now = settings_file::read_text_if_present(&path)?;
     let trouble = |trouble: crate::settings::SettingsEditError| {
         CommandError::usage_error(
             format!("{}: {}: {}", path.display(), trouble.place, trouble.what),
@@ -218,7 +218,7 @@ fn has_hooks_elsewhere(
         .is_some_and(|known| known.scope == other);
     let beside = agent.settings_file(site, other).filter(|file| file != path);
     let holds = |file: &Path| {
-        file::read_text_if_present(file)
+        settings_file::read_text_if_present(file)
             .map(|text| text.is_some_and(|text| json::has_checkrein_entries(&text)))
     };
     let taken = match &beside {
@@ -354,7 +354,7 @@ fn disabling_settings_file(pen: &InitWriter<'_>, agent: &InitAgent, path: &Path)
     .iter()
     .filter_map(|scope| agent.settings_file(pen.site, *scope));
     for file in files {
-        let Ok(Some(text)) = file::read_text_if_present(&file) else {
+        let Ok(Some(text)) = settings_file::read_text_if_present(&file) else {
             continue;
         };
         match parse_agent_settings(agent, &text).hooks_disabled {
@@ -375,7 +375,7 @@ pub(super) fn exclude_from_git(
     let Some(exclude) = git::repo_exclude_file(root)? else {
         return Ok(());
     };
-    let now = file::read_text_if_present(&exclude)?;
+    let now = settings_file::read_text_if_present(&exclude)?;
     let noted = pen.installed.init_written_file_at(&exclude).cloned();
     let before = text_without_checkrein_entries(noted.as_ref(), now.as_deref())?;
     let mut inserted = noted.map(|noted| noted.inserted).unwrap_or_default();

@@ -8,7 +8,7 @@ mod git;
 mod hooks;
 mod reviews;
 mod undo;
-mod write;
+mod writer;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -17,13 +17,13 @@ use checkrein_core::policy::Policy;
 
 use crate::args::InitArgs;
 use crate::locate::{self, ProjectLocation};
-use crate::settings::record::{InstallRecord, InstallScope};
+use crate::settings::install_record::{InstallRecord, InstallScope};
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
 use crate::{exit_code, signals, ui};
 
-use write::InitWriter;
+use writer::InitWriter;
 
 /// Where everything is.
 struct InitContext {

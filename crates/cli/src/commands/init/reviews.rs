@@ -10,9 +10,9 @@ use checkrein_adapters::settings::{HookHandler, ParsedHookSettings};
 
 use super::agents::InitAgent;
 use super::hooks::{print_to_do, text_without_checkrein_entries};
-use super::write::InitWriter;
-use crate::settings::record::{InitWrittenFileKind, InstallScope};
-use crate::settings::{file, toml};
+use super::writer::InitWriter;
+use crate::settings::install_record::{InitWrittenFileKind, InstallScope};
+use crate::settings::{settings_file, toml};
 use crate::ui::errors::CommandError;
 use crate::{person, signals, ui};
 
@@ -31,8 +31,8 @@ pub(super) fn review_codex_hooks(
     let Some(home) = agent.agent_home_folder() else {
         return Ok(false);
     };
-    let config = file::resolve_settings_path(&home.join("config.toml"), None)?;
-    let now = file::read_text_if_present(&config)?;
+    let config = settings_file::resolve_settings_path(&home.join("config.toml"), None)?;
+    let now = settings_file::read_text_if_present(&config)?;
     let text = now.as_deref().unwrap_or_default();
     let shown = pen.site.path_text_from_root_or_home(&config);
     let known = match codex_trust::parse_codex_config(text) {

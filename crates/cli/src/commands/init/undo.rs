@@ -5,12 +5,12 @@ use std::process::ExitCode;
 
 use super::InitContext;
 use super::agents::ALL;
-use super::write::print_written_file_line;
+use super::writer::print_written_file_line;
 use crate::args::InitArgs;
-use crate::settings::record::{
+use crate::settings::install_record::{
     InitWrittenFile, InitWrittenFileKind, InstallRecord, InstallScope, text_digest,
 };
-use crate::settings::{file, json, remove_checkrein_entries};
+use crate::settings::{json, remove_checkrein_entries, settings_file};
 use crate::ui::errors::{self, CommandError};
 use crate::ui::style::Paint;
 use crate::{exit_code, ui};
@@ -85,7 +85,7 @@ fn undo_init_file_change(
         }
         return Ok(());
     }
-    let Some(now) = file::read_text_if_present(path)? else {
+    let Some(now) = settings_file::read_text_if_present(path)? else {
         print_written_file_line(Paint::Dim, "gone", &shown, "somebody took it away already");
         return Ok(());
     };
@@ -128,13 +128,13 @@ fn undo_init_file_change(
         }
         FileAfterHookRemoval::Restore(text) => {
             if !dry_run {
-                file::write_atomically(path, &text).map_err(failed)?;
+                settings_file::write_atomically(path, &text).map_err(failed)?;
             }
             print_written_file_line(Paint::Good, &verb("restored"), &shown, about);
         }
         FileAfterHookRemoval::Remove => {
             if !dry_run {
-                file::remove_with_folders(path, &written.folders).map_err(failed)?;
+                settings_file::remove_with_folders(path, &written.folders).map_err(failed)?;
             }
             print_written_file_line(Paint::Good, &verb("removed"), &shown, about);
         }
@@ -164,7 +164,7 @@ fn undo_unrecorded_hooks(
             .iter()
             .filter_map(|scope| agent.settings_file(site, *scope))
         {
-            let Some(now) = file::read_text_if_present(&path)? else {
+            let Some(now) = settings_file::read_text_if_present(&path)? else {
                 continue;
             };
             if !json::has_checkrein_entries(&now) {
@@ -173,7 +173,7 @@ fn undo_unrecorded_hooks(
             found = true;
             let text = json::remove_hook_entries(&now, &[]).unwrap_or_else(|_| now.clone());
             if !args.dry_run {
-                file::write_atomically(&path, &text)?;
+                settings_file::write_atomically(&path, &text)?;
             }
             let verb = if args.dry_run {
                 "would restore"

@@ -11,7 +11,7 @@ use checkrein_core::ids::{AgentName, ScopeId, SessionId, SourceName};
 use checkrein_core::input::{
     Input, SessionEnded, SessionStartKind, SessionStarted, StancePoint, StanceUsed,
 };
-use checkrein_core::layers::MiddlewareStage;
+use checkrein_core::middleware::MiddlewareStage;
 use checkrein_core::policy::{Stance, StancePolicy};
 use checkrein_runtime::{
     Deadline, DeliveryOutcome, EventDelivery, Runtime, RuntimeError, ToolFactsBuilder, ToolResponse,

@@ -1,9 +1,9 @@
 //! `checkrein mcp-proxy -- CMD`: an MCP server's tools behind our gates. Messages pass as they are, so
 //! what a newer protocol brings passes too; stdout carries MCP and nothing else.
 
-mod declared;
+mod connection;
+mod declared_tools;
 mod gate;
-mod passing;
 mod wire;
 
 use std::ffi::OsStr;
@@ -19,8 +19,8 @@ use checkrein_runtime::config::ConfigDuration;
 use checkrein_verifiers::process::{self, ProcessExit, ProcessTreeKillHandle};
 use checkrein_verifiers::withheld;
 
+use self::connection::{McpMessageForwarder, MessageOrStrayLine, StrayLineCounter, TOO_LONG_TEXT};
 use self::gate::ProxyGate;
-use self::passing::{McpMessageForwarder, MessageOrStrayLine, StrayLineCounter, TOO_LONG_TEXT};
 use self::wire::{McpWireLine, WireLineReader};
 use super::engine;
 use super::run::{new_unique_hex_id, start_failure_text};
@@ -28,7 +28,7 @@ use crate::args::McpProxyArgs;
 use crate::locate::{self, StateAndProfileArgs};
 use crate::ui::errors::CommandError;
 use crate::ui::style::format_duration;
-use crate::{exit_code, home, signals};
+use crate::{exit_code, session_location, signals};
 
 /// How often signals and deadlines are looked at.
 const TICK: Duration = Duration::from_millis(50);
@@ -68,7 +68,7 @@ pub(crate) fn run_mcp_proxy_command(args: &McpProxyArgs) -> Result<ExitCode, Com
     let located = locate::locate_project_for_hook(&std::env::current_dir()?, given)
         .map_err(CommandError::command_failed_error)?;
     let session = SessionId::new(new_unique_hex_id());
-    let located = home::locate_new_session_folder(located, &session)?;
+    let located = session_location::locate_new_session_folder(located, &session)?;
     let store = engine::open_store(&located.place)?;
     let gate = ProxyGate::open_mcp_proxy_session(located, store, session)?;
 

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use super::{rule_decision_name, rule_decision_paint};
 use crate::args::PolicyTestArgs;
 use crate::locate::{self, CONFIG, ProjectLocation};
-use crate::sources;
+use crate::policy_sources;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::style::{Paint, count_with_noun};
@@ -85,7 +85,7 @@ fn collect_rules_files(args: &PolicyTestArgs) -> Result<TestedRules, CommandErro
     }
     let located =
         locate::locate_project_with_profile(&std::env::current_dir()?, args.profile.as_deref());
-    let sources = sources::effective_policy_sources(&located)?;
+    let sources = policy_sources::effective_policy_sources(&located)?;
     for note in &sources.notes {
         ui::print_wrapped_to_stderr(&format!("checkrein: {note}"));
     }

@@ -21,19 +21,19 @@ use checkrein_store::{SqliteStore, Store as _};
 use checkrein_verifiers::private_file::{create_private_temp_folder, write_private_file};
 use checkrein_verifiers::process::ProcessExit;
 
-use super::live::LiveAgentProgressDisplay;
-use super::program::AgentProcess;
-use super::seat::{
+use super::agent_process::AgentProcess;
+use super::agent_view::LiveAgentProgressDisplay;
+use super::session_monitor::{
     KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor, wait_or_kill_process,
 };
-use super::tally::AgentRunUsageTotals;
+use super::usage_totals::AgentRunUsageTotals;
 use super::{
     AgentRunResult, new_unique_hex_id, read_task_text, run_protection_level, start_failure_text,
     state_root,
 };
 use crate::args::RunArgs;
 use crate::commands::{engine, hook, lookup};
-use crate::confine::desk::RelayServer;
+use crate::confine::relay_server::RelayServer;
 use crate::confine::{self, AgentConfinement};
 use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;

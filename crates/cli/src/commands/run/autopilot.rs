@@ -12,14 +12,14 @@ use checkrein_core::input::Input;
 use checkrein_core::policy::VerifierSpec;
 use checkrein_core::transition::Reason;
 use checkrein_runtime::config::{self, Goal};
-use checkrein_runtime::{GuardedFilesReader, PolicyCompiler, whole};
+use checkrein_runtime::{GuardedFilesReader, PolicyCompiler, durable_file};
 use checkrein_store::{EffectClaim, SqliteStore, Store as _};
 use serde_json::{Value, json};
 
 use crate::commands::engine;
 use crate::locate::{self, ProjectLocation};
 use crate::ui::errors::CommandError;
-use crate::{guarded, ui};
+use crate::{guarded_files, ui};
 
 /// Newest tasks among which there is one of this goal.
 const LOOK_BACK: usize = 1000;
@@ -147,8 +147,10 @@ impl AutopilotGoal {
     ) -> Box<GuardedFilesReader> {
         let (located, file) = (located.clone(), self.file.clone());
         Box::new(move |root| {
-            let mut seen = guarded::read_guarded_files(&located, root);
-            if let Ok(Some(bytes)) = whole::read_regular_file(&file, whole::MAX_CONFIG_BYTES) {
+            let mut seen = guarded_files::read_guarded_files(&located, root);
+            if let Ok(Some(bytes)) =
+                durable_file::read_regular_file(&file, durable_file::MAX_CONFIG_BYTES)
+            {
                 let name = file.strip_prefix(root).unwrap_or(&file);
                 let name = name.display().to_string();
                 seen.others.insert(name, Digest::hash_bytes(&bytes));
@@ -168,7 +170,7 @@ impl AutopilotGoal {
         Box::new(move || {
             let mut compiled = before()?;
             goal.add_to_policy(&mut compiled)?;
-            let mut protected = guarded::protected_paths(&located, &compiled.sources);
+            let mut protected = guarded_files::protected_paths(&located, &compiled.sources);
             protected.extend(file.to_str().map(str::to_owned));
             config::protect_paths_in_policy(&mut compiled.policy, protected);
             Ok(compiled)

@@ -15,13 +15,13 @@ use checkrein_verifiers::private_file::{create_private_temp_folder, write_privat
 use checkrein_verifiers::process::{self, ProcessExit};
 use checkrein_verifiers::withheld;
 
-use super::seat::{
+use super::session_monitor::{
     KeepOrKillAgentProcess, ProcessWatchResult, WrappedAgentSessionMonitor, wait_or_kill_process,
 };
 use super::{AgentRunResult, new_unique_hex_id, run_protection_level, state_root};
 use crate::args::RunArgs;
 use crate::commands::engine;
-use crate::confine::desk::RelayServer;
+use crate::confine::relay_server::RelayServer;
 use crate::confine::{self, AgentConfinement};
 use crate::locate::ProjectLocation;
 use crate::ui::errors::CommandError;

@@ -3,14 +3,14 @@
 //! decide ([`agent`]), or a model with tools of our own ([`model`]). `run` owns what needs a killer: the whole process tree.
 
 mod agent;
+mod agent_process;
+mod agent_view;
 mod autopilot;
 pub(crate) mod command;
-mod live;
 mod model;
-mod program;
-mod seat;
-mod talk;
-mod tally;
+mod model_view;
+mod session_monitor;
+mod usage_totals;
 
 use std::io::{IsTerminal as _, Read as _};
 use std::process::ExitCode;
@@ -20,20 +20,20 @@ use checkrein_core::digest::Digest;
 use checkrein_core::ids::{SessionId, TaskId};
 use checkrein_core::transition::{Reason, Transition};
 use checkrein_runtime::config::TaskDriver;
-use checkrein_runtime::printed::publish_own_output_files;
+use checkrein_runtime::output_files::publish_own_output_files;
 use checkrein_store::{SqliteStore, Store as _};
 use serde_json::json;
 
 use crate::args::RunArgs;
 use crate::commands::{check, lookup};
-use crate::confine::{self, AgentConfinement, desk};
+use crate::confine::{self, AgentConfinement, relay_server};
 use crate::locate::{self, ProjectLocation};
 use crate::ui::errors::CommandError;
+use crate::ui::explanations;
 use crate::ui::line::StyledLine;
 use crate::ui::progress::CheckProgressView;
 use crate::ui::style::reason_paint;
-use crate::ui::words;
-use crate::{exit_code, home, signals, ui};
+use crate::{exit_code, session_location, signals, ui};
 
 /// More of a task is not read from stdin.
 const MAX_TASK: u64 = 1024 * 1024;
@@ -48,7 +48,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
             "leave it out for the config's",
         ));
     }
-    let located = home::locate_new_session_folder(located, &SessionId::new("run"))?;
+    let located = session_location::locate_new_session_folder(located, &SessionId::new("run"))?;
     let state = state_root(&located);
     confine::clean_up_killed_sandbox_runs(&state);
     let _printed = publish_own_output_files(&located.place.state);
@@ -69,7 +69,7 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
         let ending = &outcome.transition;
         ui::print_output_line(StyledLine::line_from_styled_text(
             reason_paint(ending.reason),
-            &words::transition_text(ending),
+            &explanations::transition_text(ending),
         ));
         if let Some(told) = &outcome.model {
             autopilot::print_criteria(&told.criteria);
@@ -77,11 +77,11 @@ pub(crate) fn run_run_command(args: &RunArgs) -> Result<ExitCode, CommandError> 
     }
     let large = located.place.files_too_large_to_read();
     if !large.is_empty() {
-        ui::print_wrapped_to_stderr(&words::large_files_text(&large));
+        ui::print_wrapped_to_stderr(&explanations::large_files_text(&large));
     }
     if outcome.transition.reason != Reason::TaskComplete {
         let events = lookup::task_events(&outcome.store, &outcome.session, outcome.task)?;
-        ui::print_wrapped_to_stderr(&words::task_ending_line(
+        ui::print_wrapped_to_stderr(&explanations::task_ending_line(
             &outcome.transition,
             lookup::task_end_reasons(&events),
             lookup::held_up_cause(&events),
@@ -140,7 +140,7 @@ fn build_confinement(
 
 /// What is promised, with or without.
 fn run_protection_level(confinement: Option<&AgentConfinement>) -> &'static str {
-    confinement.map_or("L1", |_| desk::CONFINED_LEVEL)
+    confinement.map_or("L1", |_| relay_server::CONFINED_LEVEL)
 }
 
 /// What came of it.
@@ -216,7 +216,7 @@ pub(super) fn start_failure_text(program: &str, error: &std::io::Error) -> Strin
         std::io::ErrorKind::PermissionDenied => ". Is it executable?",
         _ => "",
     };
-    format!("{}'{program}': {why}{hint}", words::CANNOT_START)
+    format!("{}'{program}': {why}{hint}", explanations::CANNOT_START)
 }
 
 /// What is asked for: as an argument, or on stdin where there is no person.

@@ -13,11 +13,11 @@ use checkrein::{
     VerificationProgress, conversation_model_and_errand,
 };
 use checkrein_core::ids::SessionId;
-use checkrein_runtime::{FrontEndMiddlewareStages, whole};
+use checkrein_runtime::{FrontEndMiddlewareStages, durable_file};
 use checkrein_store::SqliteStore;
 
 use super::autopilot::{AutopilotGoal, GoalCriterionResult};
-use super::talk::ModelProgressView;
+use super::model_view::ModelProgressView;
 use super::{AgentRunResult, read_task_text, run_protection_level};
 use crate::args::RunArgs;
 use crate::commands::{engine, lookup};
@@ -299,7 +299,7 @@ fn system_prompt(root: &Path) -> String {
     );
     // What cannot be read, or is no file, is not told.
     if let Ok(Some(rules)) =
-        whole::read_limited_text_file(&root.join("AGENTS.md"), MAX_INSTRUCTION_FILE)
+        durable_file::read_limited_text_file(&root.join("AGENTS.md"), MAX_INSTRUCTION_FILE)
     {
         let end = rules.floor_char_boundary(MAX_INSTRUCTION_BYTES.min(rules.len()));
         let rules = rules.get(..end).unwrap_or_default();

@@ -4,7 +4,7 @@
 use checkrein_scripted::coder::{
     PROVIDER_ENTRIES, ScriptedCoderConversation, nth_or_last_scripted_turn,
 };
-use checkrein_scripted::witness::{self, request_prompt_text, verdict_request_number};
+use checkrein_scripted::reviewer::{self, request_prompt_text, verdict_request_number};
 use checkrein_scripted::{CoderTurn, ScriptedCoderServer, ScriptedReviewer};
 use serde_json::{Value, json};
 
@@ -17,11 +17,11 @@ use crate::world::{World, feed};
 const JUDGE: &str = "[[verifier]]\nname = \"reviewer\"\nkind = \"judge\"\nmodel = \"ollama/j\"\n";
 
 fn fails(body: &Value) -> String {
-    witness::scripted_judge_verdict(body, "fail", 0.2, "incomplete", "Where are the tests?")
+    reviewer::scripted_judge_verdict(body, "fail", 0.2, "incomplete", "Where are the tests?")
 }
 
 fn passes(body: &Value) -> String {
-    witness::scripted_judge_verdict(body, "pass", 0.95, "none", "")
+    reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", "")
 }
 
 /// Required, content with an answer that names tests; its model is gone at the end.
@@ -62,7 +62,7 @@ pub(super) fn wavering() -> Told {
         } else {
             ("fail", 0.69)
         };
-        Ok(witness::scripted_judge_verdict(
+        Ok(reviewer::scripted_judge_verdict(
             body, verdict, score, "none", "Perhaps.",
         ))
     });

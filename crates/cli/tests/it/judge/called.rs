@@ -1,6 +1,6 @@
 //! What calls for a judge, and what rules it out before any model is asked.
 
-use checkrein_scripted::witness::request_prompt_text;
+use checkrein_scripted::reviewer::request_prompt_text;
 use serde_json::json;
 
 use super::{content, generic, judged, strict};

@@ -7,7 +7,7 @@ mod silent;
 mod stops;
 
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness::{self, request_prompt_text};
+use checkrein_scripted::reviewer::{self, request_prompt_text};
 use serde_json::{Value, json};
 
 use crate::world::{World, feed};
@@ -31,8 +31,8 @@ fn strict() -> ScriptedReviewer {
             .next()
             .unwrap_or_default();
         Ok(match answer.contains("with tests") {
-            true => witness::scripted_judge_verdict(body, "pass", 0.95, "none", ""),
-            false => witness::scripted_judge_verdict(
+            true => reviewer::scripted_judge_verdict(body, "pass", 0.95, "none", ""),
+            false => reviewer::scripted_judge_verdict(
                 body,
                 "fail",
                 0.2,
@@ -47,7 +47,7 @@ fn strict() -> ScriptedReviewer {
 /// Content with everything.
 fn content() -> ScriptedReviewer {
     ScriptedReviewer::start_scripted_model_server(|body, _| {
-        Ok(witness::scripted_judge_verdict(
+        Ok(reviewer::scripted_judge_verdict(
             body, "pass", 0.95, "none", "",
         ))
     })

@@ -1,6 +1,6 @@
 //! What a judge is shown of a session.
 
-use checkrein_scripted::witness::request_prompt_text;
+use checkrein_scripted::reviewer::request_prompt_text;
 use serde_json::json;
 
 use super::{content, judged, strict};

@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 use std::sync::mpsc::channel;
 
-use checkrein_scripted::{ScriptedReviewer, witness};
+use checkrein_scripted::{ScriptedReviewer, reviewer};
 
 use super::{judged, strict};
 use crate::agent::{Agent, Answer};
@@ -50,7 +50,7 @@ fn under_require_trust_the_environment_does_not_say_where_models_are() {
 #[test]
 fn an_answer_that_cannot_be_read_is_no_verdict() {
     let fail =
-        |body: &_| witness::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "Mend it.");
+        |body: &_| reviewer::scripted_judge_verdict(body, "fail", 0.1, "incomplete", "Mend it.");
     let model = ScriptedReviewer::start_scripted_model_server(move |body, before| {
         Ok(match before {
             0 => "It looks incomplete to me.".to_owned(),

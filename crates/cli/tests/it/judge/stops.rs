@@ -3,7 +3,7 @@
 use checkrein_core::digest::Digest;
 use checkrein_core::event::Event;
 use checkrein_scripted::ScriptedReviewer;
-use checkrein_scripted::witness::{self, request_prompt_text};
+use checkrein_scripted::reviewer::{self, request_prompt_text};
 use serde_json::{Value, json};
 
 use super::{content, generic, judged, strict};
@@ -148,7 +148,7 @@ fn feedback_quotes_each_new_objection() {
     let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         let wrong = ["Where are the tests?", "Now the README is missing."];
         let wrong = wrong.get(before).copied().unwrap_or("more");
-        Ok(witness::scripted_judge_verdict(
+        Ok(reviewer::scripted_judge_verdict(
             body,
             "fail",
             0.2,
@@ -201,7 +201,7 @@ const CATEGORIES: [&str; 5] = [
 fn the_judges_objection_is_fed_back_and_recorded() {
     let model = ScriptedReviewer::start_scripted_model_server(|body, before| {
         let category = CATEGORIES.get(before).copied().unwrap_or("none");
-        Ok(witness::scripted_judge_verdict(
+        Ok(reviewer::scripted_judge_verdict(
             body, "fail", 0.1, category, "Mend it.",
         ))
     })
@@ -229,14 +229,14 @@ fn a_lazy_heartbeat_is_sent_back() {
         let open = shown.contains("- [ ] look for new competitions");
         let answer = shown.rsplit(" answer>").next().unwrap_or_default();
         Ok(match open && !answer.contains("entered") {
-            true => witness::scripted_judge_verdict(
+            true => reviewer::scripted_judge_verdict(
                 body,
                 "fail",
                 0.0,
                 "goal_missed",
                 "Look for competitions.",
             ),
-            false => witness::scripted_judge_verdict(body, "pass", 1.0, "none", ""),
+            false => reviewer::scripted_judge_verdict(body, "pass", 1.0, "none", ""),
         })
     })
     .unwrap();

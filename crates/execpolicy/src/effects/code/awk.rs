@@ -1,8 +1,8 @@
 //! Awk: it reads, unless it has a pipe, a redirect or a call by name.
 
-use super::text::identifiers_in;
-use crate::effects::place::UNKNOWN;
-use crate::effects::row::EffectKind;
+use super::tokens::identifiers_in;
+use crate::effects::paths::UNKNOWN;
+use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 

@@ -1,8 +1,8 @@
 //! JavaScript that prints and reads.
 
 use super::file_access_effect;
-use super::text::{CodeToken, identifiers_in, split_code_call_arguments, tokenize_code};
-use crate::effects::row::EffectKind;
+use super::tokens::{CodeToken, identifiers_in, split_code_call_arguments, tokenize_code};
+use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::CommandWord;
 

@@ -3,15 +3,15 @@
 
 mod awk;
 mod javascript;
-mod lines;
-mod literal;
+mod literal_calls;
+mod one_liners;
 mod python;
 mod sed;
 mod sql;
-mod text;
-mod writes;
+mod tokens;
+mod write_detection;
 
-use super::row::EffectKind;
+use super::program_spec::EffectKind;
 use super::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 
@@ -63,7 +63,7 @@ pub(super) fn add_inline_code_effects(
         }
         Some(word) => {
             add_unreadable_code_effects(&word.text, out);
-            literal::add_literal_call_effects(language, &word.text, out);
+            literal_calls::add_literal_call_effects(language, &word.text, out);
         }
         None => {}
     }
@@ -75,9 +75,9 @@ pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec
         && match language {
             CodeLanguage::Python => python::analyze_python(text, out),
             CodeLanguage::Node => javascript::analyze_javascript(text, out),
-            CodeLanguage::Perl => lines::analyze_perl(text, out),
-            CodeLanguage::Ruby => lines::analyze_ruby(text, out),
-            CodeLanguage::Php => lines::analyze_php(text),
+            CodeLanguage::Perl => one_liners::analyze_perl(text, out),
+            CodeLanguage::Ruby => one_liners::analyze_ruby(text, out),
+            CodeLanguage::Php => one_liners::analyze_php(text),
             CodeLanguage::Sql => {
                 sql_effects(&CommandWord::new_literal_word(text), out);
                 true
@@ -93,7 +93,7 @@ pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec
     if !harmless {
         add_unreadable_code_effects(text, out);
         if text.len() <= LONGEST {
-            literal::add_literal_call_effects(language, text, out);
+            literal_calls::add_literal_call_effects(language, text, out);
         }
     }
 }
@@ -102,7 +102,7 @@ pub(crate) fn add_code_effects(language: CodeLanguage, text: &str, out: &mut Vec
 fn add_unreadable_code_effects(text: &str, out: &mut Vec<CommandEffect>) {
     out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
     let part = |c: char| c.is_alphanumeric() || matches!(c, '.' | '_' | '-' | '/' | '*' | '~');
-    let writes = writes::code_may_write_files(text);
+    let writes = write_detection::code_may_write_files(text);
     let mut rest = text;
     let mut before = None;
     let mut found: Vec<&str> = Vec::new();
@@ -140,8 +140,8 @@ fn add_unreadable_code_effects(text: &str, out: &mut Vec<CommandEffect>) {
 /// Whether a module of this name is one that only computes.
 pub(super) fn is_pure_module(language: CodeLanguage, name: &str) -> bool {
     match language {
-        CodeLanguage::Perl => lines::PERL_MODULES.contains(&name),
-        CodeLanguage::Ruby => lines::RUBY_MODULES.contains(&name),
+        CodeLanguage::Perl => one_liners::PERL_MODULES.contains(&name),
+        CodeLanguage::Ruby => one_liners::RUBY_MODULES.contains(&name),
         _ => false,
     }
 }

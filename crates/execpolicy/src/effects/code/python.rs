@@ -2,8 +2,8 @@
 //! texts included, so that no text can be made into a program unseen.
 
 use super::file_access_effect;
-use super::text::{CodeToken, identifiers_in, split_code_call_arguments, tokenize_code};
-use crate::effects::row::EffectKind;
+use super::tokens::{CodeToken, identifiers_in, split_code_call_arguments, tokenize_code};
+use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 
 /// Names that make a program unreadable, wherever they stand.

@@ -1,6 +1,6 @@
 //! Sed: commands that run something (`e`, `s///e`) or name a file (`r`, `w`).
 
-use crate::effects::row::EffectKind;
+use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 

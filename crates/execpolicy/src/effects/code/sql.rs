@@ -1,7 +1,7 @@
 //! SQL: statements that only ask are harmless; those that change data are where they run.
 
-use super::text::identifiers_in;
-use crate::effects::row::EffectKind;
+use super::tokens::identifiers_in;
+use crate::effects::program_spec::EffectKind;
 use crate::effects::{CommandEffect, FileAccess};
 use crate::shell::{CommandWord, WordKnowledge};
 

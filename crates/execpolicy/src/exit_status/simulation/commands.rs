@@ -4,7 +4,7 @@ use super::super::expansion::{
     CommandExitStatus, ShellValue, WordExpansion, compare_test_operands, evaluate_arithmetic,
     evaluate_test_command, parse_expansion, split_words,
 };
-use super::super::script::{ShellFunction, SimpleCommand};
+use super::super::script_model::{ShellFunction, SimpleCommand};
 use super::super::script_reader::uses_bash_only_equality;
 use super::MAX_CALLS;
 use super::machine::ScriptSimulation;

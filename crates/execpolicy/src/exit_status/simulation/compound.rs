@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::super::expansion::{
     CommandExitStatus, ShellValue, WordExpansion, compare_test_operands,
 };
-use super::super::script::{LoopIterations, ScriptNode, VariableAssignment};
+use super::super::script_model::{LoopIterations, ScriptNode, VariableAssignment};
 use super::MAX_ROUNDS;
 use super::machine::ScriptSimulation;
 use super::state::{

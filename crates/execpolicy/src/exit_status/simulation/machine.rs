@@ -5,9 +5,9 @@ use std::collections::{BTreeSet, HashMap};
 use std::rc::Rc;
 
 use super::super::expansion::{CommandExitStatus, ShellValue};
-use super::super::flow::is_parsable_size;
-use super::super::script::{ScriptNode, ShellFunction};
+use super::super::script_model::{ScriptNode, ShellFunction};
 use super::super::script_reader::read_script_without_positions;
+use super::super::status_tracer::is_parsable_size;
 use super::FileTestLookup;
 use super::state::{
     ControlFlowEnd, ControlFlowEnds, ScriptSimulationState, fall_through_control_flow_end,

@@ -12,7 +12,7 @@ mod state;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use super::expansion::{CommandExitStatus, ShellValue, WordExpansion};
-use super::script::{ParsedShellScript, ScriptNode, SimpleCommand};
+use super::script_model::{ParsedShellScript, ScriptNode, SimpleCommand};
 use crate::shell::ParsedScripts;
 use machine::ScriptSimulation;
 use state::{ControlFlowEnd, ScriptSimulationState};

@@ -1,4 +1,4 @@
-//! Linux: each check runs under a keeper (see [`super::keeper`]), a process between us and
+//! Linux: each check runs under a keeper (see [`super::subreaper`]), a process between us and
 //! it. We hold one end of a pipe, the leash; when that end is closed, by [`ProcessTreeKillHandle`] or because
 //! we died, even by `kill -9`, the keeper kills the whole tree.
 
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use super::{ProcessExit, exit_from_status, keeper};
+use super::{ProcessExit, exit_from_status, subreaper};
 use crate::command::withheld::CHECK_VARIABLE;
 
 /// How long we look for processes of a tree whose keeper was lost.
@@ -71,7 +71,7 @@ fn spawn_under_subreaper(
 ) -> std::io::Result<Child> {
     // SAFETY: after the fork of a process with threads only async-signal-safe calls are
     // allowed, and the keeper makes no others: it neither allocates nor takes a lock.
-    unsafe { command.pre_exec(move || keeper::fork_subreaper(&leash, &report, lock.as_ref())) };
+    unsafe { command.pre_exec(move || subreaper::fork_subreaper(&leash, &report, lock.as_ref())) };
     // `command` owns our copies of the keeper's ends and closes them here.
     command.spawn()
 }

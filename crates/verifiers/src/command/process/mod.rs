@@ -1,14 +1,14 @@
 //! Starts a process and ends all that it started. A check owns its tree: whatever is left
 //! of it when it ends, or when we end it, is killed.
 
-pub mod brief;
+pub mod bounded_command;
 #[cfg(target_os = "linux")]
 pub mod detached;
 
 #[cfg(target_os = "linux")]
-mod keeper;
-#[cfg(target_os = "linux")]
 mod linux;
+#[cfg(target_os = "linux")]
+mod subreaper;
 #[cfg(target_os = "linux")]
 use linux as platform;
 

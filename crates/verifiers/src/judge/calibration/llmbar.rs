@@ -4,9 +4,9 @@
 
 use serde::Deserialize;
 
-use super::items::{LabelFile, LabelFileError, LabelledAnswerSet, LabelledPair};
-use super::measure::{AnswerSide, NoJudgeVerdictReason};
-use super::said::RecordedPairChoice;
+use super::label_file::{LabelFile, LabelFileError, LabelledAnswerSet, LabelledPair};
+use super::recorded_reply::RecordedPairChoice;
+use super::statistics::{AnswerSide, NoJudgeVerdictReason};
 
 #[derive(Deserialize)]
 struct LlmBarInstance {

@@ -1,30 +1,30 @@
 //! How far a judge can be believed: what it says of answers beside what people say of them. Statistics
 //! of a few lines each, with their sources; floats end here, no decision is made of them.
 
-mod asking;
-mod compare;
-mod items;
+mod choice_request;
 mod kappa;
+mod label_file;
 mod llmbar;
-mod measure;
 mod proportion;
-mod record;
-mod said;
-mod standing;
+mod recorded_reply;
+mod reply_record;
+mod run;
+mod shortfall;
+mod statistics;
 
-pub use asking::{CalibrationError, CalibrationQuestionTotals, JudgeCalibrationContext};
-pub use items::{
+pub use kappa::CohenKappa;
+pub use label_file::{
     LabelFile, LabelFileError, LabelledAnswer, LabelledAnswerSet, LabelledPair, parse_label_file,
 };
-pub use kappa::CohenKappa;
-pub use measure::{
+pub use proportion::{ConfidenceInterval, Proportion};
+pub use recorded_reply::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoice};
+pub use reply_record::RecordedReplies;
+pub use run::{CalibrationError, CalibrationQuestionTotals, JudgeCalibrationContext};
+pub use shortfall::{CalibrationShortfall, MIN_AGREEMENT, MIN_LABELS};
+pub use statistics::{
     AnswerSide, JudgeStatsForOneAnswerOrder, JudgeVerdictStatistics, NoJudgeVerdictReason,
     PairStatistics, PredictedLabel,
 };
-pub use proportion::{ConfidenceInterval, Proportion};
-pub use record::RecordedReplies;
-pub use said::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoice};
-pub use standing::{CalibrationShortfall, MIN_AGREEMENT, MIN_LABELS};
 
 /// What came of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -69,8 +69,8 @@ impl CalibrationResult {
     /// What is not enough for its word to count; empty if nothing.
     pub fn calibration_shortfalls(&self) -> Vec<CalibrationShortfall> {
         match self {
-            Self::Verdicts(verdicts) => standing::verdict_calibration_shortfalls(verdicts),
-            Self::Pairs(pairs) => standing::pair_shortfalls(pairs),
+            Self::Verdicts(verdicts) => shortfall::verdict_calibration_shortfalls(verdicts),
+            Self::Pairs(pairs) => shortfall::pair_shortfalls(pairs),
         }
     }
 }

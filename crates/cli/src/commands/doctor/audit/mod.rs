@@ -5,11 +5,11 @@
 //! cap, budget or loop detector, *lazy* the way the model's own word ends the work, *human* a
 //! person who is asked.
 
-mod code;
-mod lines;
-mod ours;
+mod additions;
+mod checkrein_policy;
+mod program_scan;
 mod settings;
-mod walk;
+mod text_files;
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ use crate::ui;
 use crate::ui::errors::CommandError;
 use crate::ui::line::StyledLine;
 use crate::ui::style::Paint;
-use lines::AuditSuggestedAddition;
+use additions::AuditSuggestedAddition;
 
 /// Version of the JSON document.
 const SCHEMA: &str = "checkrein/audit/1";
@@ -193,13 +193,13 @@ pub(super) fn run_audit(located: &ProjectLocation, as_json: bool) -> Result<(), 
     };
     let mut found = DoctorAuditReport::default();
     settings::audit_tiers_in_agent_settings(root, &mut found);
-    code::find_agent_loops_in_code(root, &mut found);
-    ours::audit_tiers_of_checkrein_policy(located, &policy, &mut found);
+    program_scan::find_agent_loops_in_code(root, &mut found);
+    checkrein_policy::audit_tiers_of_checkrein_policy(located, &policy, &mut found);
     let empty: Vec<StopControlTier> = StopControlTier::ALL
         .into_iter()
         .filter(|tier| !found.has_stop_control_of_tier(*tier))
         .collect();
-    let additions = lines::additions_for_empty_tiers(root, &found, &empty);
+    let additions = additions::additions_for_empty_tiers(root, &found, &empty);
     if as_json {
         ui::print_json(&audit_json(&found, &additions));
     } else {

@@ -6,11 +6,11 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
-use crate::commands::doctor::entry;
-use crate::commands::doctor::places::{self, DoctorAgent, SettingsFile, SettingsScope};
+use crate::commands::doctor::agents::{self, DoctorAgent, SettingsFile, SettingsScope};
+use crate::commands::doctor::hook_entry;
 
 pub(super) fn audit_tiers_in_agent_settings(root: &Path, found: &mut DoctorAuditReport) {
-    for agent in places::ALL {
+    for agent in agents::ALL {
         for settings in agent.settings_files(root) {
             audit_agent_settings_file(agent, &settings, root, found);
         }
@@ -36,7 +36,7 @@ fn audit_agent_settings_file(
     let json = settings.settings_json();
     let mut ours = false;
     for (event, handler) in hook_handlers(json) {
-        if entry::is_checkrein_handler(handler, agent.name) {
+        if hook_entry::is_checkrein_handler(handler, agent.name) {
             ours = true;
             continue;
         }

@@ -1,0 +1,139 @@
+//! One message of `checkrein hook generic`: a line of the trace format plus `session`.
+
+use checkrein_core::ids::{ScopeId, SessionId};
+use checkrein_core::input::AgentAnswerFlags;
+use serde_json::Value;
+
+use super::trace;
+use crate::agent_event::{AgentEvent, AgentEventError, AgentEventKind};
+use crate::fields::HookMessageFields;
+use crate::tool_call::AgentToolCall;
+
+pub(super) fn event_kind_of_native_name(native: &str) -> AgentEventKind {
+    match native {
+        "session" => AgentEventKind::SessionStart,
+        "user" => AgentEventKind::Prompt,
+        "assistant" => AgentEventKind::Round,
+        "tool_call" => AgentEventKind::ToolRequest,
+        "tool_result" => AgentEventKind::ToolResult,
+        "stop" => AgentEventKind::Stop,
+        "end" => AgentEventKind::SessionEnd,
+        _ => AgentEventKind::Other,
+    }
+}
+
+pub(super) fn parse_generic_agent_event(bytes: &[u8]) -> Result<AgentEvent, AgentEventError> {
+    let fields = HookMessageFields::parse_hook_message(
+        super::NAME,
+        "type",
+        event_kind_of_native_name,
+        bytes,
+    )?;
+    // A line that opens a session may name it by its own `id`.
+    let session = match (fields.hook_message_id_field("session"), fields.event) {
+        (None, AgentEventKind::SessionStart) => fields.required_id_field("id")?,
+        (None, _) => fields.required_id_field("session")?,
+        (Some(session), _) => session,
+    };
+    let mut knock = AgentEvent::new(SessionId::new(session), fields.event, &fields.native_event);
+    knock.can_ask = true;
+    match fields.native_event.as_str() {
+        "session" => {
+            knock.input = Some(trace::trace_session_start_input(fields.text_field("agent")))
+        }
+        "user" => {
+            knock.input = Some(trace::prompt_submitted_input(
+                fields.text_field("text").unwrap_or_default(),
+            ))
+        }
+        "assistant" => {
+            let tokens =
+                trace::parse_token_usage(fields.json_field("tokens"), fields.json_field("usage"));
+            knock.input = Some(trace::round_end_input(tokens));
+        }
+        "tool_call" => read_tool_call(&fields, &mut knock)?,
+        "tool_result" => read_tool_result(&fields, &mut knock)?,
+        "stop" => {
+            let said = |key: &str| fields.json_field(key).as_bool().unwrap_or(false);
+            let answer = AgentAnswerFlags {
+                calls_pending: said("pending_tool_calls"),
+                delivered: said("delivered"),
+                streamed: said("streamed"),
+                heartbeat: said("heartbeat"),
+            };
+            let text = fields.text_field("text").unwrap_or_default();
+            knock.input = Some(trace::build_stop_input(text, answer));
+        }
+        "end" => {
+            let outcome = fields.json_field("success").as_bool();
+            knock.input = Some(trace::trace_session_end_input(
+                outcome,
+                fields.text_field("label"),
+            ));
+        }
+        _ => {}
+    }
+    Ok(knock)
+}
+
+fn read_tool_call(
+    fields: &HookMessageFields,
+    knock: &mut AgentEvent,
+) -> Result<(), AgentEventError> {
+    let tool = fields.required_id_field("tool")?;
+    let args = fields.json_field("args");
+    let make = || AgentToolCall {
+        scope: ScopeId::main_scope(),
+        id: call_id(fields),
+        tool,
+        args,
+    };
+    let call = make();
+    knock.key = call.id.as_ref().map(|id| format!("tool_call:{id}"));
+    knock.action = call.classify_tool_call_action();
+    knock.input = Some(call.into_tool_request_input(&knock.action));
+    let (result, error) = (fields.json_field("result"), fields.json_field("error"));
+    if !result.is_null() || !error.is_null() {
+        let (outcome, failed) = trace::call_result_digest_and_failure(result, error);
+        let call = make();
+        knock.result_key = call.id.as_ref().map(|id| format!("tool_result:{id}"));
+        knock.result_input = Some(call.into_tool_returned_input(outcome, failed));
+    }
+    Ok(())
+}
+
+/// A result by id. This process did not see the call; what it says about the call it may
+/// repeat (`tool`, `args`), else the id is all that names it.
+fn read_tool_result(
+    fields: &HookMessageFields,
+    knock: &mut AgentEvent,
+) -> Result<(), AgentEventError> {
+    let id = call_id(fields);
+    if id.is_none() {
+        fields.required_id_field("id")?;
+    }
+    let (outcome, failed) = trace::call_result_digest_and_failure(
+        fields.json_field("result"),
+        fields.json_field("error"),
+    );
+    let tool = fields.text_field("tool").unwrap_or_default();
+    let args = fields.json_field("args");
+    let call = AgentToolCall {
+        scope: ScopeId::main_scope(),
+        id,
+        tool,
+        args,
+    };
+    knock.key = call.id.as_ref().map(|id| format!("tool_result:{id}"));
+    knock.input = Some(call.into_tool_returned_input(outcome, failed));
+    Ok(())
+}
+
+/// A call's id, which some write as a number.
+fn call_id(fields: &HookMessageFields) -> Option<String> {
+    match fields.json_field("id") {
+        Value::String(id) if !id.is_empty() => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        _ => None,
+    }
+}

@@ -1,0 +1,155 @@
+//! The agent's own look at its answer, before anybody else's: it says how good the answer is, and below the
+//! threshold gets its own critique back. No evidence: whatever it says, the stop is judged as ever.
+
+use std::sync::{Arc, LazyLock};
+
+use checkrein_models::answers::{RequiredAnswerKeys, parse_model_answer};
+use checkrein_models::quoted::{KeptTextPart, QuotedPromptBlocks, clip_text};
+use checkrein_models::{ChatMessage, ModelReply, ModelRequest, OutputSchema};
+use serde_json::{Value, json};
+
+/// More revisions are no better (seed 003: reflection, at most three).
+const MOST: u32 = 3;
+/// Bytes of its critique that it gets back.
+const CRITIQUE: usize = 2_000;
+
+/// Whether, and how often, an agent revises its answer by its own judgement.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use checkrein::{AgentLoop, SelfReflectionConfig, models::LanguageModel};
+/// # fn example(model: Arc<dyn LanguageModel>) -> AgentLoop {
+/// AgentLoop::new(model).reflect(SelfReflectionConfig { threshold_permille: 800, revisions: 2 })
+/// # }
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct SelfReflectionConfig {
+    /// Below this score, in thousandths, it revises: from 1 to 1000.
+    pub threshold_permille: u16,
+    /// At most so often in a conversation: from 1 to 3.
+    pub revisions: u32,
+}
+
+impl Default for SelfReflectionConfig {
+    fn default() -> Self {
+        Self {
+            threshold_permille: 700,
+            revisions: MOST,
+        }
+    }
+}
+
+impl SelfReflectionConfig {
+    /// What cannot be meant: the key, and what is wrong with it.
+    pub(super) fn invalid_reflect_setting(self) -> Option<(&'static str, &'static str)> {
+        if !(1..=1000).contains(&self.threshold_permille) {
+            return Some((
+                "reflect.threshold_permille",
+                "must be from 1 to 1000 thousandths",
+            ));
+        }
+        if !(1..=MOST).contains(&self.revisions) {
+            return Some((
+                "reflect.revisions",
+                "must be from 1 to 3; to switch it off leave `reflect` out",
+            ));
+        }
+        None
+    }
+}
+
+/// What an agent thought of an answer of its own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AnswerSelfRating {
+    /// How good it is, in thousandths, or why that is not known.
+    pub score: Result<u16, String>,
+    /// Whether it revised the answer for that.
+    pub revised: bool,
+}
+
+/// What it said, and what it is told for that.
+pub(super) struct ReflectionReply {
+    pub(super) score: Result<u16, String>,
+    critique: String,
+}
+
+static SHAPE: LazyLock<Arc<Value>> = LazyLock::new(|| {
+    Arc::new(json!({
+        "type": "object",
+        "properties": {
+            "ref": { "type": "integer" },
+            "critique": { "type": "string" },
+            "score": { "type": "number" },
+        },
+        "required": ["ref", "critique", "score"],
+        "additionalProperties": false,
+    }))
+});
+
+/// The question about the answer with which a conversation ends; the conversation hears nothing of it.
+pub(super) fn reflection_request(
+    conversation: &ModelRequest,
+    quotes: QuotedPromptBlocks,
+) -> ModelRequest {
+    let number = quotes.number_answer_must_repeat();
+    let mut messages = conversation.messages.clone();
+    messages.push(ChatMessage::User(format!(
+        "[reflect] Before others judge your answer, judge it yourself: is all done that was asked for, and is it right? Call no tool; reply in JSON. critique: what is missing or wrong, so that you can mend it; empty if nothing. score: from 0, useless, to 1, nothing to add. ref: {number}."
+    )));
+    ModelRequest {
+        messages,
+        output_schema: Some(OutputSchema {
+            name: "reflection",
+            schema: SHAPE.clone(),
+        }),
+        ..conversation.clone()
+    }
+}
+
+/// What it said to that. What cannot be read is no score, and not a bad one.
+pub(super) fn parse_reflection_reply(
+    reply: &ModelReply,
+    quotes: QuotedPromptBlocks,
+) -> ReflectionReply {
+    let nothing = |why: String| ReflectionReply {
+        score: Err(why),
+        critique: String::new(),
+    };
+    let wanted = RequiredAnswerKeys {
+        number: quotes.number_answer_must_repeat(),
+        keys: &["score"],
+    };
+    match parse_model_answer(&reply.text, wanted) {
+        Err(why) => nothing(why.to_string()),
+        Ok(answer) if !answer.answer_repeats_request_number() => {
+            nothing("the answer does not repeat the number of its question".to_owned())
+        }
+        Ok(answer) => ReflectionReply {
+            score: answer
+                .thousandths_field("score")
+                .map_err(|why| why.to_string()),
+            critique: answer
+                .answer_text_field("critique")
+                .map(|text| clip_text(text.trim(), CRITIQUE, KeptTextPart::Start).into_owned())
+                .unwrap_or_default(),
+        },
+    }
+}
+
+impl ReflectionReply {
+    /// What the agent is told, if that score is too low.
+    pub(super) fn revision_feedback(&self, reflect: SelfReflectionConfig) -> Option<String> {
+        let score = *self.score.as_ref().ok()?;
+        if score >= reflect.threshold_permille {
+            return None;
+        }
+        let critique = match self.critique.as_str() {
+            "" => "you did not say what is missing; look for it",
+            critique => critique,
+        };
+        Some(format!(
+            "[reflect] By your own word your answer is not good enough yet ({score} of 1000, {} are asked for): {critique}\nMend that, then answer anew.",
+            reflect.threshold_permille
+        ))
+    }
+}

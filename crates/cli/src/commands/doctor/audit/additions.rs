@@ -1,0 +1,349 @@
+//! The exact lines that fill the empty tiers, and where they go.
+
+use std::path::Path;
+
+use checkrein_runtime::durable_file;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use super::{AgentSetupKind, DoctorAuditReport, StopControlTier};
+use crate::detect::{self, RepoFiles};
+use crate::locate::CONFIG;
+
+/// Events without which our hooks decide nothing.
+const REQUIRED_EVENTS: &[(&str, u32)] =
+    &[("UserPromptSubmit", 10), ("PreToolUse", 30), ("Stop", 660)];
+/// The rules file that leaves something to a person.
+const RULES_FILE: &str = "rules/ask.rules";
+const RULES: &str = "prefix_rule(\n    pattern = [\"git\", \"push\"],\n    decision = \"prompt\",\n    justification = \"a person decides what leaves this machine\",\n)\n";
+
+/// What is done with the text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum SuggestedEditKind {
+    /// A new file.
+    Create,
+    /// At the end of the file.
+    Append,
+    /// JSON: objects merged, lists joined; a new file if there is none.
+    Merge,
+    /// After this line.
+    After(usize),
+    /// A command.
+    Run,
+}
+
+impl SuggestedEditKind {
+    pub(super) fn addition_instruction_text(&self) -> String {
+        match self {
+            SuggestedEditKind::Create => "Write".to_owned(),
+            SuggestedEditKind::Append => "Add to the end of".to_owned(),
+            SuggestedEditKind::Merge => "Merge into".to_owned(),
+            SuggestedEditKind::After(line) => format!("After line {line} of"),
+            SuggestedEditKind::Run => "Run in".to_owned(),
+        }
+    }
+}
+
+/// Lines to add.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(super) struct AuditSuggestedAddition {
+    pub(super) tiers: Vec<StopControlTier>,
+    pub(super) file: String,
+    pub(super) how: SuggestedEditKind,
+    pub(super) text: String,
+    /// What else is to be done.
+    pub(super) then: Option<String>,
+}
+
+/// What fills these tiers.
+pub(super) fn additions_for_empty_tiers(
+    root: &Path,
+    found: &DoctorAuditReport,
+    empty: &[StopControlTier],
+) -> Vec<AuditSuggestedAddition> {
+    let lacks = |tier| empty.contains(&tier);
+    let hooked = [AgentSetupKind::ClaudeCode, AgentSetupKind::Codex]
+        .into_iter()
+        .find(|kind| found.agent_setups_of_kind(kind).next().is_some())
+        .or_else(|| found.headless_agent.clone());
+    let program = [
+        AgentSetupKind::LangGraph,
+        AgentSetupKind::BareLoop,
+        AgentSetupKind::CapsOnly,
+    ]
+    .iter()
+    .find_map(|kind| found.agent_setups_of_kind(kind).next());
+    let mut additions = Vec::new();
+    // What a program of its own runs is not shown to us: it asks people by itself.
+    let by_rules = lacks(StopControlTier::Human) && (program.is_none() || hooked.is_some());
+    additions.extend(suggested_config_addition(
+        root,
+        found,
+        empty,
+        by_rules,
+        program.map(|setup| setup.file.as_str()),
+    ));
+    if by_rules {
+        additions.push(AuditSuggestedAddition {
+            tiers: vec![StopControlTier::Human],
+            file: RULES_FILE.to_owned(),
+            how: SuggestedEditKind::Create,
+            text: RULES.to_owned(),
+            then: None,
+        });
+    }
+    if !found.has_own_hooks
+        && (lacks(StopControlTier::Hard) || lacks(StopControlTier::Soft) || by_rules)
+    {
+        let tiers: Vec<StopControlTier> = empty
+            .iter()
+            .copied()
+            .filter(|tier| *tier != StopControlTier::Lazy)
+            .collect();
+        match hooked {
+            Some(AgentSetupKind::ClaudeCode) => {
+                additions.push(proposed_hooks_for_settings(
+                    tiers,
+                    ".claude/settings.local.json",
+                    claude_code_hook_handler_json,
+                ));
+            }
+            Some(_) => additions.push(proposed_hooks_for_settings(
+                tiers,
+                ".codex/hooks.json",
+                codex_hook_handler_json,
+            )),
+            None if program.is_none() => additions.push(AuditSuggestedAddition {
+                tiers,
+                file: "this folder".to_owned(),
+                how: SuggestedEditKind::Run,
+                text: "checkrein init\n".to_owned(),
+                then: None,
+            }),
+            None => {}
+        }
+    }
+    if let Some(setup) = program.filter(|_| hooked.is_none()) {
+        let text = durable_file::read_limited_text_file(
+            &root.join(&setup.file),
+            durable_file::MAX_CONFIG_BYTES,
+        );
+        let text = text.ok().flatten().unwrap_or_default();
+        let inside = |tier| {
+            suggested_agent_loop_code_line(&setup.kind, &setup.file, &text, tier)
+                .filter(|_| lacks(tier))
+                .map(|(how, text)| AuditSuggestedAddition {
+                    tiers: vec![tier],
+                    file: setup.file.clone(),
+                    how,
+                    text,
+                    then: None,
+                })
+        };
+        additions.extend(inside(StopControlTier::Lazy));
+        additions.extend(inside(StopControlTier::Human));
+    }
+    additions
+}
+
+/// What `checkrein.toml` lacks.
+fn suggested_config_addition(
+    root: &Path,
+    found: &DoctorAuditReport,
+    empty: &[StopControlTier],
+    by_rules: bool,
+    program: Option<&str>,
+) -> Option<AuditSuggestedAddition> {
+    let there =
+        durable_file::read_limited_text_file(&root.join(CONFIG), durable_file::MAX_CONFIG_BYTES);
+    let there = there.ok().flatten();
+    let (mut tiers, mut text) = (Vec::new(), String::new());
+    let has_check = found.entries.iter().any(|filling| {
+        filling.tier == StopControlTier::Hard && filling.what.starts_with("check '")
+    });
+    if empty.contains(&StopControlTier::Soft) && there.is_none() {
+        tiers.push(StopControlTier::Soft);
+        text.push_str("[caps]\nwall_clock = \"1h\"\nattempts = 3\n\n");
+    }
+    if by_rules {
+        tiers.push(StopControlTier::Human);
+        let open = there
+            .as_deref()
+            .is_some_and(|text| text.lines().any(|line| line.trim() == "[policy]"));
+        let rules = format!("rules = [\"{RULES_FILE}\"]\n\n");
+        if open {
+            // A table can be opened only once.
+            text.push_str(&format!(
+                "# in [policy], which is there already:\n# {rules}"
+            ));
+        } else {
+            text.push_str(&format!("[policy]\n{rules}"));
+        }
+    }
+    if empty.contains(&StopControlTier::Hard) && !has_check {
+        tiers.push(StopControlTier::Hard);
+        text.push_str(&format!(
+            "[[verifier]]\nname = \"tests\"\nrun = {}\n",
+            json!(suggested_check_command(root, program))
+        ));
+    }
+    if tiers.is_empty() {
+        return None;
+    }
+    tiers.sort();
+    Some(AuditSuggestedAddition {
+        tiers,
+        file: CONFIG.to_owned(),
+        how: if there.is_some() {
+            SuggestedEditKind::Append
+        } else {
+            SuggestedEditKind::Create
+        },
+        text: format!("{}\n", text.trim_end()),
+        then: program.map(|file| {
+            format!(
+                "and start it as: checkrein run -- {}",
+                suggest_program_start_command(file)
+            )
+        }),
+    })
+}
+
+/// How a program is started.
+fn suggest_program_start_command(file: &str) -> String {
+    let ending = Path::new(file)
+        .extension()
+        .and_then(|ending| ending.to_str());
+    match ending {
+        Some("py") => format!("python3 {file} {{task}}"),
+        Some("js" | "mjs" | "cjs") => format!("node {file} {{task}}"),
+        Some("ts" | "mts") => format!("npx tsx {file} {{task}}"),
+        Some("sh" | "bash") => format!("sh {file} {{task}}"),
+        _ => "YOUR-AGENT {task}".to_owned(),
+    }
+}
+
+/// The check that this folder looks as if it had.
+fn suggested_check_command(root: &Path, program: Option<&str>) -> String {
+    let found = detect::detect_checks(&RepoFiles::read_project_tree(root));
+    match found.into_iter().next() {
+        Some(check) => check.run,
+        None if program.is_some_and(|file| file.ends_with(".py")) => {
+            "python3 -B -m unittest".to_owned()
+        }
+        None => "sh ./check.sh".to_owned(),
+    }
+}
+
+fn proposed_hooks_for_settings(
+    tiers: Vec<StopControlTier>,
+    file: &str,
+    entry: fn(&str, u32) -> Value,
+) -> AuditSuggestedAddition {
+    let events: Map<String, Value> = REQUIRED_EVENTS
+        .iter()
+        .map(|(event, seconds)| {
+            let group = json!([{ "hooks": [entry(event, *seconds)] }]);
+            ((*event).to_owned(), group)
+        })
+        .collect();
+    let text = serde_json::to_string_pretty(&json!({ "hooks": events })).unwrap_or_default();
+    AuditSuggestedAddition {
+        tiers,
+        file: file.to_owned(),
+        how: SuggestedEditKind::Merge,
+        text: format!("{text}\n"),
+        then: Some("or let `checkrein init` write all of its hooks".to_owned()),
+    }
+}
+
+fn claude_code_hook_handler_json(event: &str, seconds: u32) -> Value {
+    let mut handler = json!({
+        "type": "command", "command": "checkrein", "timeout": seconds,
+        "args": ["hook", "claude-code", "--source", "local", "--deadline", seconds.to_string()],
+    });
+    if event == "PreToolUse"
+        && let Some(fields) = handler.as_object_mut()
+    {
+        fields.insert("onFailure".to_owned(), Value::from("block"));
+    }
+    handler
+}
+
+fn codex_hook_handler_json(_event: &str, seconds: u32) -> Value {
+    json!({
+        "type": "command", "timeout": seconds,
+        "command": format!("checkrein hook codex --source project --deadline {seconds}"),
+    })
+}
+
+/// Lines of the program itself.
+fn suggested_agent_loop_code_line(
+    kind: &AgentSetupKind,
+    file: &str,
+    text: &str,
+    tier: StopControlTier,
+) -> Option<(SuggestedEditKind, String)> {
+    let python = file.ends_with(".py");
+    let shell = file.ends_with(".sh") || file.ends_with(".bash");
+    if *kind == AgentSetupKind::LangGraph {
+        return langgraph_line_to_add(text, tier);
+    }
+    let (at, line) = text
+        .lines()
+        .enumerate()
+        .find(|(_, line)| super::program_scan::is_loop_start_line(line))?;
+    let indent: String = line.chars().take_while(|c| c.is_whitespace()).collect();
+    let code = match tier {
+        StopControlTier::Human if python => "if input(\"go on? [y/N] \") != \"y\": break",
+        StopControlTier::Human if shell => {
+            "printf 'go on? [y/N] '; read -r yes; [ \"$yes\" = y ] || break"
+        }
+        StopControlTier::Lazy if python => {
+            "if \"reply\" in locals() and reply.stop_reason == \"end_turn\": break  # reply: what the model said last"
+        }
+        StopControlTier::Lazy if shell => {
+            "case \"$reply\" in *'\"DONE\"'*) break ;; esac  # reply: what the model said last"
+        }
+        _ => return None,
+    };
+    // A shell's `do` may stand on a line of its own.
+    let after = match text.lines().nth(at + 1) {
+        Some(next) if shell && next.trim() == "do" => at + 2,
+        _ => at + 1,
+    };
+    Some((
+        SuggestedEditKind::After(after),
+        format!("{indent}    {code}\n"),
+    ))
+}
+
+/// A graph is told where it is made.
+fn langgraph_line_to_add(text: &str, tier: StopControlTier) -> Option<(SuggestedEditKind, String)> {
+    let word = match tier {
+        StopControlTier::Human => ".compile(",
+        StopControlTier::Lazy => "StateGraph(",
+        StopControlTier::Hard | StopControlTier::Soft => return None,
+    };
+    let (at, line) = text
+        .lines()
+        .enumerate()
+        .find(|(_, line)| line.contains(word) && line.contains('='))?;
+    let name = line.split('=').next()?;
+    let (indent, name) = (
+        name.split_at(name.len() - name.trim_start().len()).0,
+        name.trim(),
+    );
+    let code = match tier {
+        // Needs a checkpointer, or nothing can be resumed.
+        StopControlTier::Human => format!("{name}.interrupt_before_nodes = [\"tools\"]"),
+        _ => format!(
+            "{name}.add_conditional_edges(\"agent\", tools_condition)  # from langgraph.prebuilt"
+        ),
+    };
+    Some((
+        SuggestedEditKind::After(at + 1),
+        format!("{indent}{code}\n"),
+    ))
+}

@@ -1,0 +1,80 @@
+//! The files of a folder that may say something about an agent: few, small, and none of
+//! somebody else's.
+
+use std::path::{Path, PathBuf};
+
+use checkrein_runtime::durable_file;
+
+/// Folders of other people's code, of what is built, and of what only looks like an agent.
+const SKIPPED_FOLDERS: &[&str] = &[
+    "test",
+    "tests",
+    "__tests__",
+    "fixtures",
+    "samples",
+    "docs",
+    "node_modules",
+    "target",
+    "vendor",
+    "dist",
+    "build",
+    "site-packages",
+    "__pycache__",
+];
+const MAX_FILES: usize = 2_000;
+const MAX_DEPTH: usize = 5;
+const MAX_BYTES: u64 = 256 * 1024;
+
+/// A file, relative to the folder with `/`, and its text.
+pub(super) struct TextFile {
+    pub(super) name: String,
+    pub(super) text: String,
+}
+
+/// Texts with one of these endings, in order of their names.
+pub(super) fn read_text_files(root: &Path, endings: &[&str]) -> Vec<TextFile> {
+    let mut files = Vec::new();
+    collect_file_paths_recursively(root, MAX_DEPTH, &mut files);
+    files.sort();
+    files
+        .into_iter()
+        .filter(|file| {
+            file.extension()
+                .and_then(|ending| ending.to_str())
+                .is_some_and(|ending| endings.contains(&ending))
+        })
+        .take(MAX_FILES)
+        .filter_map(|file| {
+            let name = file.strip_prefix(root).ok()?;
+            let name = name.to_string_lossy().replace('\\', "/");
+            let text = durable_file::read_limited_text_file(&file, MAX_BYTES).ok()??;
+            Some(TextFile { name, text })
+        })
+        .collect()
+}
+
+fn collect_file_paths_recursively(folder: &Path, depth: usize, files: &mut Vec<PathBuf>) {
+    let Ok(entries) = std::fs::read_dir(folder) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        if files.len() >= 10 * MAX_FILES {
+            return;
+        }
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        // A link may lead anywhere, a hidden folder is a tool's.
+        match entry.file_type() {
+            Ok(kind) if kind.is_file() => files.push(path),
+            Ok(kind)
+                if kind.is_dir()
+                    && depth > 0
+                    && !name.starts_with('.')
+                    && !SKIPPED_FOLDERS.contains(&&*name) =>
+            {
+                collect_file_paths_recursively(&path, depth - 1, files);
+            }
+            _ => {}
+        }
+    }
+}

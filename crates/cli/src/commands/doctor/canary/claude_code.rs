@@ -1,0 +1,89 @@
+//! Claude Code: settings with our entries, and a home folder that has been through onboarding.
+
+use std::ffi::OsString;
+use std::io::Result;
+
+use checkrein_scripted::ScriptedModelApi;
+use serde_json::json;
+
+use super::{
+    CanaryAgent, CanaryTempEnvironment, HooksTrustedByPerson, SettingsFile,
+    loopback_proxy_environment, settings_copy, write_file_creating_folders,
+};
+use crate::commands::doctor::agents::SettingsScope;
+
+/// Not a key: the scripted model asks for none.
+const KEY: &str = "scripted-model-has-no-key";
+
+pub(super) struct ClaudeCodeCanary;
+
+impl CanaryAgent for ClaudeCodeCanary {
+    fn agent_model_api(&self) -> ScriptedModelApi {
+        ScriptedModelApi::Anthropic
+    }
+
+    fn write_canary_settings(
+        &self,
+        scene: &CanaryTempEnvironment,
+        settings: &[SettingsFile],
+        _agreed: &HooksTrustedByPerson,
+    ) -> Result<()> {
+        for one in settings {
+            let (folder, name) = match one.scope {
+                SettingsScope::User => (&scene.home, "settings.json"),
+                SettingsScope::Project => (&scene.repo, "settings.json"),
+                SettingsScope::Local => (&scene.repo, "settings.local.json"),
+            };
+            if let Some(copy) = settings_copy::settings_with_only_checkrein_hooks(
+                one.settings_json(),
+                "claude-code",
+                one.scope,
+                &scene.inspected_repo,
+            ) {
+                write_file_creating_folders(&folder.join(".claude").join(name), &copy.to_string())?;
+            }
+        }
+        // What its dialogs ask a person at the first start.
+        let state = json!({
+            "hasCompletedOnboarding": true, "theme": "dark", "numStartups": 3,
+            "projects": { scene.repo.display().to_string(): {
+                "hasTrustDialogAccepted": true, "hasCompletedProjectOnboarding": true,
+            } },
+        });
+        write_file_creating_folders(&scene.home.join(".claude.json"), &state.to_string())
+    }
+
+    fn canary_environment(&self, scene: &CanaryTempEnvironment) -> Vec<(&'static str, OsString)> {
+        let base = scene.model.base_url();
+        let mut all = loopback_proxy_environment(&base);
+        all.extend(
+            [
+                ("ANTHROPIC_BASE_URL", base.as_str()),
+                ("ANTHROPIC_API_KEY", KEY),
+                ("CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC", "1"),
+                ("CLAUDE_CODE_MAX_RETRIES", "1"),
+                ("DISABLE_TELEMETRY", "1"),
+                ("DISABLE_ERROR_REPORTING", "1"),
+                ("DISABLE_AUTOUPDATER", "1"),
+                ("DISABLE_UPDATES", "1"),
+                ("DO_NOT_TRACK", "1"),
+            ]
+            .map(|(name, value)| (name, OsString::from(value))),
+        );
+        all
+    }
+
+    fn command_arguments(&self, prompt: &str) -> Vec<OsString> {
+        // Not bypassPermissions: nothing is to be allowed that the canary does not need.
+        [
+            "-p",
+            prompt,
+            "--permission-mode",
+            "acceptEdits",
+            "--allowedTools",
+            "Bash",
+        ]
+        .map(OsString::from)
+        .into()
+    }
+}

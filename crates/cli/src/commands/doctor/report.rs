@@ -1,0 +1,107 @@
+//! The findings, for people: one block per agent, what is wrong before what is well.
+
+use super::agents;
+use super::finding::{DoctorFinding, DoctorFindingSeverity};
+use crate::ui;
+use crate::ui::line::StyledLine;
+use crate::ui::style::Paint;
+
+/// Columns that are used of a wider terminal.
+const WIDTH: usize = 100;
+
+/// Prints all of them, and what they come to.
+pub(super) fn print_doctor_findings(findings: &[DoctorFinding]) {
+    for about in agents::ALL.iter().map(|agent| agent.name).chain(["repo"]) {
+        let mut block: Vec<&DoctorFinding> = findings
+            .iter()
+            .filter(|finding| finding.about == about)
+            .collect();
+        if block.is_empty() {
+            continue;
+        }
+        block.sort_by_key(|finding| std::cmp::Reverse(finding.status));
+        let label = agents::ALL
+            .iter()
+            .find(|agent| agent.name == about)
+            .map_or("This repo", |agent| agent.label);
+        ui::print_output_line(StyledLine::line_from_styled_text(Paint::Strong, label));
+        for finding in block {
+            print_doctor_finding(finding);
+        }
+        ui::print_output_line("");
+    }
+    let count = |status: DoctorFindingSeverity| {
+        findings
+            .iter()
+            .filter(|finding| finding.status == status)
+            .count()
+    };
+    let (faults, warnings) = (
+        count(DoctorFindingSeverity::Fault),
+        count(DoctorFindingSeverity::Warning),
+    );
+    let (paint, line) = match (faults, warnings) {
+        (0, 0) => (Paint::Good, "All well.".to_owned()),
+        (0, warnings) => (
+            Paint::Warn,
+            format!("No fault, {}.", count_with_noun(warnings, "warning")),
+        ),
+        (faults, warnings) => (
+            Paint::Bad,
+            format!(
+                "{}, {}.",
+                count_with_noun(faults, "fault"),
+                count_with_noun(warnings, "warning")
+            ),
+        ),
+    };
+    ui::print_output_line(StyledLine::line_from_styled_text(paint, &line));
+}
+
+fn print_doctor_finding(finding: &DoctorFinding) {
+    let (paint, word) = match finding.status {
+        DoctorFindingSeverity::Ok => (Paint::Good, "ok     "),
+        DoctorFindingSeverity::Warning => (Paint::Warn, "warning"),
+        DoctorFindingSeverity::Fault => (Paint::Bad, "FAULT  "),
+    };
+    let head = StyledLine::from("  ")
+        .with_painted_suffix(paint, word)
+        .append_plain_text("  ");
+    print_with_hanging_indent(&head, &finding.what);
+    for (name, text) in [
+        ("where", &finding.place),
+        ("so", &finding.consequence),
+        ("mend", &finding.fix),
+    ] {
+        if let Some(text) = text {
+            let name = format!("           {name:<5} ");
+            print_with_hanging_indent(&StyledLine::line_from_styled_text(Paint::Dim, &name), text);
+        }
+    }
+}
+
+/// A text with a head: on a terminal it is wrapped beside it. In a pipe its lines stay whole.
+fn print_with_hanging_indent(head: &StyledLine, text: &str) {
+    let left = head.line_display_width();
+    for (at, line) in text.lines().enumerate() {
+        let head = match at {
+            0 => head.clone(),
+            _ => StyledLine::from(&" ".repeat(left)),
+        };
+        let line = head.append_plain_text(line);
+        match ui::stdout_width() {
+            Some(columns) => line
+                .wrapped_to_width(columns.min(WIDTH), left)
+                .into_iter()
+                .for_each(ui::print_output_line),
+            None => ui::print_output_line(line),
+        }
+    }
+}
+
+fn count_with_noun(count: usize, noun: &str) -> String {
+    match count {
+        1 => format!("1 {noun}"),
+        count => format!("{count} {noun}s"),
+    }
+}

@@ -1,0 +1,180 @@
+//! The one place in `init` that writes: it notes first what was there, or, in a dry run, shows
+//! the difference and writes nothing.
+
+use std::path::Path;
+
+use similar::TextDiff;
+
+use super::InitContext;
+use crate::settings::install_record::{
+    InitWrittenFile, InitWrittenFileKind, InstallRecord, text_digest,
+};
+use crate::settings::settings_file;
+use crate::ui;
+use crate::ui::errors::CommandError;
+use crate::ui::line::StyledLine;
+use crate::ui::style::Paint;
+
+/// The folder for reports of checks.
+const REPORTS_FOLDER: &str = ".checkrein";
+
+/// See the module.
+pub(super) struct InitWriter<'a> {
+    pub(super) site: &'a InitContext,
+    pub(super) installed: &'a mut InstallRecord,
+    pub(super) dry_run: bool,
+}
+
+impl<'a> InitWriter<'a> {
+    pub(super) fn new(
+        site: &'a InitContext,
+        installed: &'a mut InstallRecord,
+        dry_run: bool,
+    ) -> Self {
+        Self {
+            site,
+            installed,
+            dry_run,
+        }
+    }
+
+    /// Writes `after` in place of `now`. `bare` is the text without anything of ours, which is
+    /// what `--undo` goes back to.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one row of the record, said once"
+    )]
+    pub(super) fn write_and_record_init_file(
+        &mut self,
+        path: &Path,
+        now: Option<(&str, Option<&str>)>,
+        after: String,
+        inserted: Vec<String>,
+        what: InitWrittenFileKind,
+        agent: Option<&str>,
+        about: &str,
+    ) -> Result<(), CommandError> {
+        let shown = self.site.path_text_from_root_or_home(path);
+        if now.is_some_and(|(now, _)| now == after) {
+            self.print_file_left_unchanged(path, "nothing to change");
+            return Ok(());
+        }
+        if self.dry_run {
+            print_diff(&shown, now.map(|(now, _)| now), &after);
+            return Ok(());
+        }
+        let failed = |error: std::io::Error| {
+            CommandError::command_failed_error(format!("{}: {error}", path.display()))
+        };
+        let known = self.installed.init_written_file_at(path).cloned();
+        let bare = now.and_then(|(_, bare)| bare);
+        let before = match bare {
+            Some(bare) => Some(
+                self.installed
+                    .save_original_file_text(bare)
+                    .map_err(failed)?,
+            ),
+            None => None,
+        };
+        let mut written = InitWrittenFile {
+            path: path.to_owned(),
+            what,
+            scope: self.site.scope,
+            agent: agent.map(str::to_owned),
+            repo: Some(self.site.root.clone()),
+            before,
+            after: text_digest(&after),
+            inserted,
+            folders: known.map(|known| known.folders).unwrap_or_default(),
+        };
+        // Noted before it happens: what was noted and never happened is found to be so.
+        self.installed
+            .record_installed_file(written.clone())
+            .map_err(failed)?;
+        let made = settings_file::write_atomically(path, &after).map_err(failed)?;
+        if !made.is_empty() {
+            written.folders = made;
+            self.installed
+                .record_installed_file(written)
+                .map_err(failed)?;
+        }
+        let verb = if now.is_some() { "changed" } else { "wrote" };
+        print_written_file_line(Paint::Good, verb, &shown, about);
+        Ok(())
+    }
+
+    /// Notes the folder for reports, if it is checks of ours that make it; says so.
+    pub(super) fn record_reports_folder_for_undo(&mut self) -> Result<bool, CommandError> {
+        let path = self.site.root.join(REPORTS_FOLDER);
+        if path.exists() {
+            return Ok(false);
+        }
+        let written = InitWrittenFile {
+            path,
+            what: InitWrittenFileKind::Reports,
+            scope: self.site.scope,
+            agent: None,
+            repo: Some(self.site.root.clone()),
+            before: None,
+            after: String::new(),
+            inserted: Vec::new(),
+            folders: Vec::new(),
+        };
+        self.installed.record_installed_file(written)?;
+        Ok(true)
+    }
+
+    /// Takes the folder for reports back, if it was this run that made it.
+    pub(super) fn remove_reports_folder(&mut self, made: bool) -> Result<(), CommandError> {
+        let path = self.site.root.join(REPORTS_FOLDER);
+        if !made {
+            return Ok(());
+        }
+        if path.is_dir() {
+            std::fs::remove_dir_all(&path)?;
+        }
+        Ok(self.installed.forget_installed_file(&path)?)
+    }
+
+    /// Says that a file stays as it is, and why.
+    pub(super) fn print_file_left_unchanged(&self, path: &Path, why: &str) {
+        print_written_file_line(
+            Paint::Dim,
+            "kept",
+            &self.site.path_text_from_root_or_home(path),
+            why,
+        );
+    }
+}
+
+/// One file, one line.
+pub(super) fn print_written_file_line(paint: Paint, verb: &str, path: &str, about: &str) {
+    let line = StyledLine::line_from_styled_text(paint, &format!("{verb:<8}"))
+        .append_plain_text(" ")
+        .append_styled(StyledLine::from(path).padded_to_min_width(30))
+        .append_plain_text(" ")
+        .with_painted_suffix(Paint::Dim, about);
+    ui::print_output_wrapped(line, 9);
+}
+
+fn print_diff(path: &str, now: Option<&str>, after: &str) {
+    let old = if now.is_some() { path } else { "/dev/null" };
+    let difference = TextDiff::from_lines(now.unwrap_or_default(), after);
+    let text = difference
+        .unified_diff()
+        .context_radius(3)
+        .header(old, path)
+        .to_string();
+    for line in text.lines() {
+        let paint = match line.chars().next() {
+            Some('+') => Paint::Good,
+            Some('-') => Paint::Bad,
+            Some('@') => Paint::Dim,
+            _ => {
+                ui::print_output_line(line);
+                continue;
+            }
+        };
+        ui::print_output_line(StyledLine::line_from_styled_text(paint, line));
+    }
+}

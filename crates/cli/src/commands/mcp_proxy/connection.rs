@@ -1,0 +1,540 @@
+//! What passes between client and server, and what is done to it: calls of tools are judged, their
+//! results recorded; everything else goes on as it came.
+
+use std::collections::BTreeMap;
+use std::io::{PipeWriter, Write as _};
+use std::sync::mpsc::Sender;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+use checkrein_adapters::mcp;
+use checkrein_runtime::tool_result_text;
+use serde_json::{Map, Value};
+
+use super::declared_tools::ServerDeclaredTools;
+use super::gate::{ForwardedCall, ProxiedCallDecision, ProxyGate};
+use super::wire::{
+    INVALID_REQUEST, JsonRpcMessage, McpWireLine, SERVER_FAILED, parse_raw_json_part,
+};
+use crate::ui;
+use crate::ui::printable::escape_to_one_line;
+
+/// Lines of a server in a row that are no messages: more are no slip.
+const MAX_STRAY: usize = 1_000;
+/// So many of them are shown.
+const SHOWN_STRAY: usize = 3;
+/// Bytes of one that are shown.
+const SHOWN_STRAY_BYTES: usize = 200;
+/// Requests that the server can owe an answer to.
+const MAX_OPEN: usize = 10_000;
+
+/// Calls of one tool with the same arguments that the server can owe an answer to.
+const MAX_IDENTICAL_OPEN: usize = 20;
+
+/// Both directions.
+pub(super) struct McpMessageForwarder {
+    pub(super) gate: ProxyGate,
+    /// What rules call the server; until then it is known by its program.
+    given_name: Option<String>,
+    learned_name: OnceLock<String>,
+    program: String,
+    declared_tools: ServerDeclaredTools,
+    open_requests: Mutex<BTreeMap<String, PendingMcpRequest>>,
+    server_stdin: Mutex<Option<PipeWriter>>,
+    /// When the client asked for something first.
+    pub(super) first_request_at: OnceLock<Instant>,
+    /// Whether the server has answered anything.
+    pub(super) answered: OnceLock<()>,
+    /// Whether it was said that it answers what nobody waits for.
+    warned_unsolicited: OnceLock<()>,
+}
+
+/// A call that is to be judged.
+pub(super) struct QueuedMcpToolCall {
+    message: JsonRpcMessage,
+    params: Value,
+    tool: String,
+    id: Value,
+}
+
+/// What an answer is waited for.
+enum PendingMcpRequest {
+    /// A call that is being judged; the client's id of it.
+    Evaluating(Value),
+    /// A call that was judged; the client's id of it.
+    Forwarded(Value, Box<ForwardedCall>),
+    /// The client's `initialize` or `server/discover`: the answer names the server.
+    Handshake(Value),
+    /// Anything else of the client's.
+    Other(Value),
+    /// A list of tools for ourselves, by its number.
+    ToolList(u64),
+}
+
+/// What became of a line of the server's.
+pub(super) enum MessageOrStrayLine {
+    /// It was a message.
+    Message,
+    /// It was none.
+    Stray,
+}
+
+fn lock_unpoisoned<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl McpMessageForwarder {
+    pub(super) fn new(
+        gate: ProxyGate,
+        down: PipeWriter,
+        named: Option<String>,
+        program: String,
+    ) -> Self {
+        Self {
+            gate,
+            given_name: named,
+            learned_name: OnceLock::new(),
+            program,
+            declared_tools: ServerDeclaredTools::default(),
+            open_requests: Mutex::new(BTreeMap::new()),
+            server_stdin: Mutex::new(Some(down)),
+            first_request_at: OnceLock::new(),
+            answered: OnceLock::new(),
+            warned_unsolicited: OnceLock::new(),
+        }
+    }
+
+    fn proxied_server_name(&self) -> &str {
+        let named = self.given_name.as_ref().or_else(|| self.learned_name.get());
+        named.unwrap_or(&self.program)
+    }
+
+    /// Nothing more goes to the server. Without waiting: who writes to a server that does not read
+    /// holds the line.
+    pub(super) fn close_server_stdin(&self) {
+        if let Ok(mut down) = self.server_stdin.try_lock() {
+            down.take();
+        }
+    }
+
+    /// The server says nothing more.
+    pub(super) fn mark_server_silent(&self) {
+        self.declared_tools.mark_server_gone();
+    }
+
+    /// What nobody answered is answered with this.
+    pub(super) fn answer_open_requests_with_error(&self, why: &str) {
+        for (_, open) in std::mem::take(&mut *lock_unpoisoned(&self.open_requests)) {
+            let text = format!("checkrein mcp-proxy: {why}");
+            match open {
+                PendingMcpRequest::Forwarded(id, passed) => {
+                    self.gate.record_call_failure(&passed.call, why);
+                    send_to_client(&JsonRpcMessage::json_rpc_result_message(
+                        id,
+                        &mcp::refusal_result(&text, &Value::Null),
+                    ));
+                }
+                PendingMcpRequest::Evaluating(id) => {
+                    send_to_client(&JsonRpcMessage::json_rpc_result_message(
+                        id,
+                        &mcp::refusal_result(&text, &Value::Null),
+                    ));
+                }
+                PendingMcpRequest::Handshake(id) | PendingMcpRequest::Other(id) => {
+                    send_to_client(&JsonRpcMessage::new_json_rpc_error(
+                        id,
+                        SERVER_FAILED,
+                        &text,
+                    ));
+                }
+                PendingMcpRequest::ToolList(_) => {}
+            }
+        }
+    }
+
+    /// A line of the client's. Calls go to who judges them, one after the other: that may take a
+    /// while, and nothing else waits for it.
+    pub(super) fn receive_from_client(&self, line: McpWireLine, calls: &Sender<QueuedMcpToolCall>) {
+        let refused = |text: &str| {
+            send_to_client(&JsonRpcMessage::new_json_rpc_error(
+                Value::Null,
+                INVALID_REQUEST,
+                &format!("checkrein mcp-proxy: this message is not passed on: {text}"),
+            ));
+        };
+        let message = match line {
+            McpWireLine::End => return,
+            McpWireLine::Text(line) if line.trim().is_empty() => return,
+            McpWireLine::Text(line) => JsonRpcMessage::parse_json_rpc_line(&line),
+            McpWireLine::NotUtf8 => Err("it is not UTF-8".to_owned()),
+            McpWireLine::TooLong => Err(TOO_LONG_TEXT.to_owned()),
+        };
+        let message = match message {
+            Ok(message) => message,
+            Err(why) => return refused(&why),
+        };
+        let id = message.id.clone();
+        match (message.method.as_deref(), id) {
+            (Some(method), Some(id)) => {
+                let key = id.to_string();
+                let taken = {
+                    let open = lock_unpoisoned(&self.open_requests);
+                    open.contains_key(&key) || open.len() >= MAX_OPEN
+                };
+                if taken {
+                    let text =
+                        "checkrein mcp-proxy: this id is in use, or too many requests are open";
+                    return send_to_client(&JsonRpcMessage::new_json_rpc_error(
+                        id,
+                        INVALID_REQUEST,
+                        text,
+                    ));
+                }
+                if self.first_request_at.get().is_none() {
+                    let _ = self.first_request_at.set(Instant::now());
+                }
+                if method == "tools/call" {
+                    match parse_mcp_tool_call(message, id.clone()) {
+                        Ok(call) => {
+                            lock_unpoisoned(&self.open_requests)
+                                .insert(key, PendingMcpRequest::Evaluating(id));
+                            // Who judges them goes after us.
+                            let _ = calls.send(call);
+                        }
+                        Err(text) => send_to_client(&JsonRpcMessage::new_json_rpc_error(
+                            id,
+                            INVALID_REQUEST,
+                            text,
+                        )),
+                    }
+                    return;
+                }
+                let open = match method {
+                    "initialize" | "server/discover" => PendingMcpRequest::Handshake(id),
+                    _ => PendingMcpRequest::Other(id),
+                };
+                lock_unpoisoned(&self.open_requests).insert(key, open);
+                self.send_to_server(&message);
+            }
+            (Some("tools/call"), None) => {
+                refused("a call of a tool needs an id, so that it can be answered");
+            }
+            (Some("notifications/cancelled"), None) => {
+                let params = parse_raw_json_part(message.params.as_deref());
+                let key = params.get("requestId").map(Value::to_string);
+                let open = key.and_then(|key| lock_unpoisoned(&self.open_requests).remove(&key));
+                match open {
+                    // The server does not know of it yet, and will not.
+                    Some(PendingMcpRequest::Evaluating(_)) => return,
+                    Some(PendingMcpRequest::Forwarded(_, passed)) => {
+                        self.gate.record_call_failure(&passed.call, CANCELLED)
+                    }
+                    Some(
+                        PendingMcpRequest::Handshake(_)
+                        | PendingMcpRequest::Other(_)
+                        | PendingMcpRequest::ToolList(_),
+                    )
+                    | None => {}
+                }
+                self.send_to_server(&message);
+            }
+            (_, _) => self.send_to_server(&message),
+        }
+    }
+
+    /// Judges a call, and sends it on or answers it.
+    pub(super) fn forward_call_if_allowed(&self, call: QueuedMcpToolCall) {
+        let QueuedMcpToolCall {
+            message,
+            params,
+            tool,
+            id,
+        } = call;
+        let args = match params.get("arguments") {
+            None | Some(Value::Null) => Value::Object(Map::new()),
+            Some(args) => args.clone(),
+        };
+        let meta = params.get("_meta").cloned().unwrap_or_default();
+        let ask = |number: u64, params: Value| {
+            let id = format!("checkrein/tools/{number}");
+            let request = JsonRpcMessage::new_json_rpc_request(&id, "tools/list", &params);
+            lock_unpoisoned(&self.open_requests).insert(
+                Value::from(id).to_string(),
+                PendingMcpRequest::ToolList(number),
+            );
+            self.send_to_server(&request);
+        };
+        let misfit = self.declared_tools.check_against_declared_tools(
+            &tool,
+            &args,
+            &mcp_protocol_meta(&meta),
+            &ask,
+        );
+        let call = self
+            .gate
+            .new_mcp_tool_call(self.proxied_server_name(), &tool, args);
+        let against = misfit.map(|misfit| misfit.to_string());
+        let against = against.or_else(|| self.identical_call_refusal(&call));
+        let judged = self.gate.evaluate_mcp_tool_call(call, against);
+        let key = id.to_string();
+        let mut open = lock_unpoisoned(&self.open_requests);
+        let waits = matches!(open.get(&key), Some(PendingMcpRequest::Evaluating(_)));
+        match judged {
+            ProxiedCallDecision::Refused(text) if waits => {
+                open.remove(&key);
+                drop(open);
+                send_to_client(&JsonRpcMessage::json_rpc_result_message(
+                    id,
+                    &mcp::refusal_result(&text, &meta),
+                ));
+            }
+            ProxiedCallDecision::Forward(passed) if waits => {
+                open.insert(key, PendingMcpRequest::Forwarded(id, Box::new(passed)));
+                drop(open);
+                // What was judged is what is sent.
+                self.send_to_server(&message.with_json_rpc_params(&params));
+            }
+            ProxiedCallDecision::Refused(_) => {}
+            ProxiedCallDecision::Forward(passed) => {
+                drop(open);
+                self.gate.record_call_failure(&passed.call, CANCELLED);
+            }
+        }
+    }
+
+    /// Why this call is not sent, if the server owes answers to as many of exactly this kind as it
+    /// may. Other calls between them hide none: a detector looks at the last thirty only.
+    fn identical_call_refusal(&self, call: &mcp::McpToolCall) -> Option<String> {
+        let digest = call.call_digest();
+        let open = lock_unpoisoned(&self.open_requests);
+        let alike = |open: &&PendingMcpRequest| matches!(open, PendingMcpRequest::Forwarded(_, passed) if passed.digest == digest);
+        let alike = open.values().filter(alike).count();
+        (alike >= MAX_IDENTICAL_OPEN).then(|| {
+            format!(
+                "{alike} calls exactly like this one have not come back; it is not sent before one of them has. Wait, or try something else"
+            )
+        })
+    }
+
+    /// To the server.
+    fn send_to_server(&self, message: &JsonRpcMessage) {
+        let mut down = lock_unpoisoned(&self.server_stdin);
+        if let Some(pipe) = down.as_mut()
+            && pipe.write_all(&message.to_json_rpc_line()).is_err()
+        {
+            // It is gone, or going: what is open is answered when that is known.
+            down.take();
+        }
+    }
+
+    /// A line of the server's.
+    pub(super) fn receive_from_server(&self, line: &str) -> MessageOrStrayLine {
+        let Ok(message) = JsonRpcMessage::parse_json_rpc_line(line) else {
+            return MessageOrStrayLine::Stray;
+        };
+        let _ = self.answered.set(());
+        if message.method.as_deref() == Some("notifications/tools/list_changed") {
+            self.declared_tools.forget_declared_tools();
+        }
+        let open = match (&message.method, message.correlation_key()) {
+            (None, Some(key)) => self.take_request_awaiting_reply(&key),
+            _ => None,
+        };
+        // There are readers to whom a request with a result is an answer.
+        let answers =
+            message.method.is_none() || message.result.is_some() || message.error.is_some();
+        if open.is_none() && answers && self.gate.middleware_rewrites_results() {
+            self.warn_unsolicited_answer();
+            return MessageOrStrayLine::Message;
+        }
+        match open {
+            Some(PendingMcpRequest::ToolList(number)) => {
+                let page = parse_raw_json_part(message.result.as_deref());
+                self.learn_server_name(&page);
+                let answer = message.result.is_some().then_some(page);
+                self.declared_tools
+                    .receive_tool_page(number, answer.ok_or(()));
+                return MessageOrStrayLine::Message;
+            }
+            Some(PendingMcpRequest::Forwarded(_, passed)) => {
+                return self.forward_result(line, message, &passed);
+            }
+            Some(PendingMcpRequest::Handshake(_)) => {
+                self.learn_server_name(&parse_raw_json_part(message.result.as_deref()))
+            }
+            Some(PendingMcpRequest::Evaluating(_) | PendingMcpRequest::Other(_)) | None => {}
+        }
+        send_line_to_client(line);
+        MessageOrStrayLine::Message
+    }
+
+    /// Who waits for this answer.
+    fn take_request_awaiting_reply(&self, key: &str) -> Option<PendingMcpRequest> {
+        let mut open = lock_unpoisoned(&self.open_requests);
+        // The server has not heard of a call that is being judged.
+        let early = matches!(open.get(key), Some(PendingMcpRequest::Evaluating(_)));
+        match early && self.gate.middleware_rewrites_results() {
+            true => None,
+            false => open.remove(key),
+        }
+    }
+
+    /// The server answers what nobody waits for, and middleware would not see it.
+    fn warn_unsolicited_answer(&self) {
+        if self.warned_unsolicited.set(()).is_ok() {
+            ui::print_wrapped_to_stderr(
+                "checkrein mcp-proxy: the server sent an answer that nobody waits for; such answers are not passed on, as middleware looks at results",
+            );
+        }
+    }
+
+    fn forward_result(
+        &self,
+        line: &str,
+        message: JsonRpcMessage,
+        passed: &ForwardedCall,
+    ) -> MessageOrStrayLine {
+        let error = message
+            .error
+            .as_deref()
+            .map(|error| parse_raw_json_part(Some(error)));
+        let mut result = parse_raw_json_part(message.result.as_deref());
+        let answer = match &error {
+            Some(error) => Err(error),
+            None => Ok(&result),
+        };
+        let given = self.gate.record_mcp_call_result(&passed.call, answer);
+        if given.is_none() && passed.advice.is_none() {
+            send_line_to_client(line);
+            return MessageOrStrayLine::Message;
+        }
+        let id = message.id.unwrap_or_default();
+        match error {
+            None => {
+                if let Some(given) = &given {
+                    result = mcp::rewrite_tool_result(&result, given);
+                }
+                if let Some(advice) = &passed.advice {
+                    mcp::append_nudge_to_tool_result(&mut result, advice);
+                }
+                send_to_client(&JsonRpcMessage::json_rpc_result_message(id, &result));
+            }
+            Some(error) => {
+                let code = error.get("code").and_then(Value::as_i64);
+                // Of an error the words are what a model reads.
+                let said = tool_result_text(given.as_ref().unwrap_or(&error));
+                let advice = passed.advice.as_deref().map(|advice| format!("\n{advice}"));
+                let text = said + &advice.unwrap_or_default();
+                send_to_client(&JsonRpcMessage::new_json_rpc_error(
+                    id,
+                    code.unwrap_or(SERVER_FAILED),
+                    &text,
+                ));
+            }
+        }
+        MessageOrStrayLine::Message
+    }
+
+    /// The name that the server gives itself, the first time it does.
+    fn learn_server_name(&self, result: &Value) {
+        let info = result.get("serverInfo").or_else(|| {
+            result
+                .get("_meta")?
+                .get("io.modelcontextprotocol/serverInfo")
+        });
+        let name = info
+            .and_then(|info| info.get("name"))
+            .and_then(Value::as_str);
+        if let Some(name) = name.filter(|name| !name.is_empty()) {
+            let _ = self.learned_name.set(name.to_owned());
+        }
+    }
+}
+
+/// A call, if it can be one; else what is wrong with it.
+fn parse_mcp_tool_call(
+    message: JsonRpcMessage,
+    id: Value,
+) -> Result<QueuedMcpToolCall, &'static str> {
+    let params = parse_raw_json_part(message.params.as_deref());
+    let tool = params.get("name").and_then(Value::as_str);
+    let tool = tool
+        .ok_or("checkrein mcp-proxy: a call of a tool names it in params.name")?
+        .to_owned();
+    // There are readers to whom these are the same.
+    let double = |name: &str| {
+        let mut names = params.as_object().into_iter().flat_map(Map::keys);
+        names.any(|key| key != name && key.eq_ignore_ascii_case(name))
+    };
+    if double("name") || double("arguments") {
+        return Err("checkrein mcp-proxy: params has two spellings of name or arguments");
+    }
+    Ok(QueuedMcpToolCall {
+        message,
+        params,
+        tool,
+        id,
+    })
+}
+
+/// The outcome of a call that the client took back.
+const CANCELLED: &str = "cancelled";
+
+/// What is said of a message that is too long.
+pub(super) const TOO_LONG_TEXT: &str = "it is longer than 32 MiB";
+
+/// Counts what a server prints that is no message.
+#[derive(Default)]
+pub(super) struct StrayLineCounter {
+    in_a_row: usize,
+    shown: usize,
+}
+
+impl StrayLineCounter {
+    /// It was one.
+    pub(super) fn reset_stray_count(&mut self) {
+        self.in_a_row = 0;
+    }
+
+    /// It was none; whether that is too much.
+    pub(super) fn count_stray_mcp_line(&mut self, line: &str) -> bool {
+        self.in_a_row += 1;
+        if self.shown < SHOWN_STRAY {
+            self.shown += 1;
+            let head = line
+                .get(..line.floor_char_boundary(SHOWN_STRAY_BYTES))
+                .unwrap_or_default();
+            ui::print_wrapped_to_stderr(&format!(
+                "checkrein mcp-proxy: the server printed something that is no message, and it is not passed on: {}",
+                escape_to_one_line(head)
+            ));
+        }
+        self.in_a_row > MAX_STRAY
+    }
+}
+
+/// What each request says of the protocol since 2026-07-28: ours says the same as the client's.
+fn mcp_protocol_meta(meta: &Value) -> Value {
+    let Value::Object(meta) = meta else {
+        return Value::Null;
+    };
+    let of_protocol = meta
+        .iter()
+        .filter(|(name, _)| name.starts_with("io.modelcontextprotocol/"));
+    let of_protocol: Map<String, Value> = of_protocol
+        .map(|(name, value)| (name.clone(), value.clone()))
+        .collect();
+    match of_protocol.is_empty() {
+        true => Value::Null,
+        false => Value::Object(of_protocol),
+    }
+}
+
+/// To the client.
+fn send_to_client(message: &JsonRpcMessage) {
+    ui::write_stdout_bytes(&message.to_json_rpc_line());
+}
+
+fn send_line_to_client(line: &str) {
+    ui::write_stdout_bytes(format!("{line}\n").as_bytes());
+}

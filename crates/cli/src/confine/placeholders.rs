@@ -1,0 +1,250 @@
+//! Placeholders: an empty file or folder where a guarded one is missing, so that an agent cannot
+//! make it. They are lent to the repo for a run and given back after it; what a run that was
+//! killed left behind, the next one finds in its journal. Runs at the same time share them.
+
+use std::fs::{File, TryLockError};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use checkrein_runtime::durable_file;
+use checkrein_verifiers::private_file::{create_private_folder, open_private_file};
+use serde::{Deserialize, Serialize};
+
+/// The lock that a run holds as long as it lives.
+const ALIVE_LOCK: &str = "alive";
+const JOURNAL: &str = "journal.json";
+/// Held while placeholders are made or given back.
+const RUNS_LOCK: &str = "mutex";
+
+/// Something that stands in for what is missing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SandboxPathPlaceholder {
+    pub(crate) path: PathBuf,
+    /// The contents of a file; none = a folder.
+    pub(crate) text: Option<String>,
+}
+
+/// The placeholders of one run.
+#[derive(Debug)]
+pub(super) struct SandboxPlaceholderFiles {
+    runs: PathBuf,
+    folder: PathBuf,
+    alive: File,
+}
+
+impl SandboxPlaceholderFiles {
+    /// A run begins.
+    pub(super) fn create_confined_run_folder(runs: &Path) -> io::Result<Self> {
+        create_private_folder(runs)?;
+        let mutex = lock_runs_folder(runs)?;
+        remove_dead_run_placeholders(runs)?;
+        let folder = (0_u32..)
+            .map(|nth| runs.join(format!("{}-{nth}", std::process::id())))
+            .find(|folder| !folder.exists())
+            .unwrap_or_else(|| runs.join("run"));
+        create_private_folder(&folder)?;
+        let mut options = File::options();
+        options.write(true).truncate(true);
+        let alive = open_private_file(&folder.join(ALIVE_LOCK), &mut options)?;
+        alive.lock()?;
+        drop(mutex);
+        Ok(Self {
+            runs: runs.to_owned(),
+            folder,
+            alive,
+        })
+    }
+
+    /// A folder of this run's own.
+    pub(super) fn confined_run_folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Makes what is missing; the answer is all that is only lent.
+    pub(super) fn create_placeholders(
+        &mut self,
+        wanted: impl Iterator<Item = SandboxPathPlaceholder>,
+    ) -> io::Result<Vec<SandboxPathPlaceholder>> {
+        let _mutex = lock_runs_folder(&self.runs)?;
+        let others = placeholder_files_of_living_runs(&self.runs, Some(&self.folder));
+        let mut lent = Vec::new();
+        for placeholder in wanted {
+            let shared = others.contains(&placeholder) || lent.contains(&placeholder);
+            if placeholder.path.symlink_metadata().is_err() || shared {
+                lent.push(placeholder);
+            }
+        }
+        // Before the first is made: who is killed from here on has said what is to be mended.
+        let journal = serde_json::to_vec(&lent).unwrap_or_default();
+        durable_file::write_atomically(&self.folder.join(JOURNAL), &journal)?;
+        for placeholder in &lent {
+            if placeholder.path.symlink_metadata().is_ok() {
+                continue;
+            }
+            match &placeholder.text {
+                Some(text) => std::fs::write(&placeholder.path, text)?,
+                None => std::fs::create_dir(&placeholder.path)?,
+            }
+        }
+        Ok(lent)
+    }
+}
+
+impl Drop for SandboxPlaceholderFiles {
+    fn drop(&mut self) {
+        if let Ok(_mutex) = lock_runs_folder(&self.runs) {
+            // What cannot be given back now stays in the journal.
+            let _ = self.alive.unlock();
+            let _ = remove_run_placeholder_files(&self.runs, &self.folder);
+        }
+    }
+}
+
+/// Gives back what runs that are gone have left.
+pub(super) fn remove_dead_runs_mount_placeholders(runs: &Path) -> io::Result<()> {
+    let _mutex = lock_runs_folder(runs)?;
+    remove_dead_run_placeholders(runs)
+}
+
+fn remove_dead_run_placeholders(runs: &Path) -> io::Result<()> {
+    for folder in confined_run_folders(runs) {
+        if !is_confined_run_alive(&folder) {
+            remove_run_placeholder_files(runs, &folder)?;
+        }
+    }
+    Ok(())
+}
+
+/// Takes away what this run made, unless another still needs it or somebody changed it.
+fn remove_run_placeholder_files(runs: &Path, folder: &Path) -> io::Result<()> {
+    let others = placeholder_files_of_living_runs(runs, Some(folder));
+    let mut mine = read_placeholder_journal(folder);
+    // Files before the folders that they are in.
+    mine.sort_by_key(|placeholder| std::cmp::Reverse(placeholder.path.components().count()));
+    for placeholder in mine.iter().filter(|mine| !others.contains(mine)) {
+        let gone = match &placeholder.text {
+            Some(text) => match durable_file::read_regular_file(
+                &placeholder.path,
+                durable_file::MAX_SMALL_BYTES,
+            ) {
+                Ok(Some(bytes)) if bytes == text.as_bytes() => {
+                    std::fs::remove_file(&placeholder.path)
+                }
+                _ => Ok(()),
+            },
+            // One that is in use now is not empty, and stays.
+            None => std::fs::remove_dir(&placeholder.path).or(Ok(())),
+        };
+        gone?;
+    }
+    std::fs::remove_dir_all(folder)
+}
+
+fn lock_runs_folder(runs: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    options.write(true).truncate(false);
+    let file = open_private_file(&runs.join(RUNS_LOCK), &mut options)?;
+    file.lock()?;
+    Ok(file)
+}
+
+fn confined_run_folders(runs: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(runs).into_iter().flatten();
+    entries
+        .filter_map(Result::ok)
+        .map(|entry| entry.path())
+        .filter(|path| path.is_dir())
+        .collect()
+}
+
+fn is_confined_run_alive(folder: &Path) -> bool {
+    let Ok(file) = File::open(folder.join(ALIVE_LOCK)) else {
+        return false;
+    };
+    matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+}
+
+/// What living runs other than this one have lent.
+fn placeholder_files_of_living_runs(
+    runs: &Path,
+    but: Option<&Path>,
+) -> Vec<SandboxPathPlaceholder> {
+    confined_run_folders(runs)
+        .iter()
+        .filter(|folder| Some(folder.as_path()) != but && is_confined_run_alive(folder))
+        .flat_map(|folder| read_placeholder_journal(folder))
+        .collect()
+}
+
+fn read_placeholder_journal(folder: &Path) -> Vec<SandboxPathPlaceholder> {
+    durable_file::read_regular_file(&folder.join(JOURNAL), durable_file::MAX_CONFIG_BYTES)
+        .ok()
+        .flatten()
+        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(folder: &Path, name: &str) -> SandboxPathPlaceholder {
+        SandboxPathPlaceholder {
+            path: folder.join(name),
+            text: Some("{}\n".to_owned()),
+        }
+    }
+
+    #[test]
+    fn given_back_by_the_last_that_needs_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let (runs, repo) = (folder.path().join("runs"), folder.path().join("repo"));
+        std::fs::create_dir(&repo).unwrap();
+        std::fs::write(repo.join("there"), "a person's").unwrap();
+        let wanted = || {
+            let tree = SandboxPathPlaceholder {
+                path: repo.join("made"),
+                text: None,
+            };
+            [
+                tree,
+                file(&repo.join("made"), "in"),
+                file(&repo, "there"),
+                file(&repo, "new"),
+            ]
+        };
+        let mut one = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
+        let lent = one.create_placeholders(wanted().into_iter()).unwrap();
+        assert_eq!(lent.len(), 3, "{lent:?}");
+        let mut two = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
+        assert_eq!(
+            two.create_placeholders(wanted().into_iter()).unwrap().len(),
+            3
+        );
+        drop(one);
+        assert!(repo.join("made/in").exists() && repo.join("new").exists());
+        drop(two);
+        assert!(!repo.join("made").exists() && !repo.join("new").exists());
+        assert_eq!(std::fs::read(repo.join("there")).unwrap(), b"a person's");
+    }
+
+    #[test]
+    fn what_a_killed_run_left_is_given_back_by_the_next() {
+        let folder = tempfile::tempdir().unwrap();
+        let (runs, repo) = (folder.path().join("runs"), folder.path().join("repo"));
+        std::fs::create_dir(&repo).unwrap();
+        let mut killed = SandboxPlaceholderFiles::create_confined_run_folder(&runs).unwrap();
+        killed
+            .create_placeholders([file(&repo, "new"), file(&repo, "changed")].into_iter())
+            .unwrap();
+        std::fs::write(repo.join("changed"), "by a person meanwhile").unwrap();
+        // The kernel lets go of the lock; nothing else is done.
+        killed.alive.unlock().unwrap();
+        std::mem::forget(killed);
+        assert!(repo.join("new").exists());
+        remove_dead_runs_mount_placeholders(&runs).unwrap();
+        assert!(!repo.join("new").exists());
+        assert!(repo.join("changed").exists());
+        assert_eq!(confined_run_folders(&runs), Vec::<PathBuf>::new());
+    }
+}

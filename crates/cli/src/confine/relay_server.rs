@@ -1,0 +1,142 @@
+//! Outside of a confinement: takes in what hooks inside send, judges it where the run is, and
+//! answers. What comes in is the agent's word: it names no store, no folder and no session
+//! that the run did not begin.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use checkrein_core::ids::{EventSeq, SessionId};
+use checkrein_runtime::config::TaskDriver;
+use checkrein_runtime::{Runtime, VerificationProgress};
+use checkrein_store::{SqliteStore, Store as _};
+
+use super::relay_client::{RelayRequestHeader, ReplyHeader, SOCKET_NAME};
+use crate::agent_message::MAX_INPUT;
+use crate::commands::{engine, hook};
+use crate::locate::ProjectLocation;
+
+/// Longest envelope.
+const MAX_ENVELOPE: u64 = 1024 * 1024;
+/// The level that is recorded with what is judged here.
+pub(crate) const CONFINED_LEVEL: &str = "L2";
+
+/// Who judges.
+pub(crate) struct RelayServer {
+    pub(crate) located: ProjectLocation,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) attempts: Option<u32>,
+    /// What comes from outside of the run's own hooks is sealed as its own is.
+    pub(crate) under_run: bool,
+    pub(crate) progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
+    sessions: Mutex<BTreeSet<SessionId>>,
+}
+
+impl RelayServer {
+    pub(crate) fn new(
+        located: &ProjectLocation,
+        store: Arc<SqliteStore>,
+        attempts: Option<u32>,
+        under_run: bool,
+        progress: Arc<dyn Fn(VerificationProgress) + Send + Sync>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            located: located.clone(),
+            store,
+            attempts,
+            under_run,
+            progress,
+            sessions: Mutex::default(),
+        })
+    }
+
+    /// What a message is judged with.
+    pub(crate) fn build_runtime(&self, from_run: bool) -> Runtime {
+        let store = self.store.clone();
+        let runtime = if from_run || self.under_run {
+            engine::build_hook_runtime_under_run(&self.located, store, self.attempts)
+        } else {
+            engine::build_runtime(&self.located, store, TaskDriver::Hook)
+        };
+        runtime.with_protection_level(CONFINED_LEVEL)
+    }
+
+    /// A session that the run itself began or took up.
+    pub(crate) fn allow_relay_session(&self, session: &SessionId) {
+        self.lock_sessions().insert(session.clone());
+    }
+
+    /// Whether this session is the run's, or begins here.
+    pub(crate) fn is_session_of_run(&self, session: &SessionId) -> bool {
+        if self.lock_sessions().contains(session) {
+            return true;
+        }
+        let begins = self
+            .store
+            .events_after(session, EventSeq(0))
+            .is_ok_and(|events| events.is_empty());
+        if begins {
+            self.allow_relay_session(session);
+        }
+        begins
+    }
+
+    fn lock_sessions(&self) -> std::sync::MutexGuard<'_, BTreeSet<SessionId>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Listens in this folder, as long as the process lives.
+    #[cfg(unix)]
+    pub(crate) fn listen_in_folder(self: Arc<Self>, folder: &Path) -> io::Result<()> {
+        use std::os::fd::AsRawFd as _;
+        use std::os::unix::net::UnixListener;
+        let opened = std::fs::File::open(folder)?;
+        let listener = UnixListener::bind(format!(
+            "/proc/self/fd/{}/{SOCKET_NAME}",
+            opened.as_raw_fd()
+        ))?;
+        std::thread::spawn(move || {
+            for stream in listener.incoming().filter_map(Result::ok) {
+                let desk = Arc::clone(&self);
+                // One that cannot be answered is closed: the hook inside says so.
+                std::thread::spawn(move || desk.serve_relayed_hook(&stream));
+            }
+        });
+        Ok(())
+    }
+
+    #[cfg(not(unix))]
+    pub(crate) fn listen_in_folder(self: Arc<Self>, _folder: &Path) -> io::Result<()> {
+        Err(io::Error::other("there are no confinements here"))
+    }
+
+    #[cfg(unix)]
+    fn serve_relayed_hook(&self, stream: &std::os::unix::net::UnixStream) -> io::Result<()> {
+        let mut reader = BufReader::new(stream);
+        let mut envelope = Vec::new();
+        reader
+            .by_ref()
+            .take(MAX_ENVELOPE)
+            .read_until(b'\n', &mut envelope)?;
+        let envelope: RelayRequestHeader = serde_json::from_slice(&envelope)?;
+        let mut message = Vec::new();
+        reader.take(MAX_INPUT + 1).read_to_end(&mut message)?;
+        let env = |name: &str| {
+            let found = envelope.env.iter().find(|(known, _)| known == name);
+            found.map(|(_, value)| value.clone())
+        };
+        let reply = hook::answer_relayed_hook_event(self, &envelope.arguments, &message, &env);
+        let slip = ReplyHeader {
+            exit_code: reply.exit_code,
+            stdout: reply.stdout.len(),
+            stderr: reply.stderr.len(),
+        };
+        let mut answer = serde_json::to_vec(&slip)?;
+        answer.push(b'\n');
+        answer.extend(reply.stdout);
+        answer.extend(reply.stderr);
+        let mut stream = stream;
+        stream.write_all(&answer)
+    }
+}

@@ -1,0 +1,145 @@
+//! The texts that a new session's policy is compiled from: what lies in the repo, what a
+//! person approved, or what is held since it was edited while a task was open.
+
+use checkrein_runtime::config::{ConfigError, ConfigSource, ConfigWithNamedFiles, PolicySources};
+use checkrein_runtime::held_config;
+
+use crate::locate::{self, CONFIG, ProjectLocation};
+use crate::trust;
+
+/// Texts, and what a person should know about where they come from.
+pub(crate) struct EffectivePolicySources {
+    pub(crate) sources: PolicySources,
+    /// What lies there now, where older texts go on in its place.
+    pub(crate) edited: Option<PolicySources>,
+    pub(crate) notes: Vec<String>,
+}
+
+/// What lies there now, whether or not anybody has approved it.
+pub(crate) fn policy_sources_on_disk(
+    located: &ProjectLocation,
+) -> Result<PolicySources, ConfigError> {
+    Ok(PolicySources {
+        repo: repo_or_approved_config(located)?,
+        person: load_personal_config(located)?,
+    })
+}
+
+/// What a session that begins now is sealed with.
+pub(crate) fn effective_policy_sources(
+    located: &ProjectLocation,
+) -> Result<EffectivePolicySources, ConfigError> {
+    let mut notes = Vec::new();
+    let approved = located
+        .require_trust
+        .then(|| trust::approved_config_digest(located));
+    let trusted = |repo: &ConfigWithNamedFiles| match &approved {
+        None => true,
+        Some(approved) => *approved == Some(repo.config_digest()),
+    };
+    let person = load_personal_config(located)?;
+    let repo = match repo_or_approved_config(located) {
+        Ok(Some(repo)) if trusted(&repo) => Some(repo),
+        Ok(None) => None,
+        // What a person approved and what is broken now does not make a session looser.
+        Err(error) if matches!(approved, Some(Some(_))) => return Err(error),
+        // What nobody approved may be as broken as it likes.
+        Ok(Some(_)) | Err(_) if located.require_trust => {
+            notes.push(trust::config_not_approved_notice(located));
+            None
+        }
+        Ok(repo) => repo,
+        Err(error) => return Err(error),
+    };
+    let sources = PolicySources { repo, person };
+    let state = &located.place.state;
+    let kept = |source| located.held_config_io_error(source);
+    let Some(held) = located.config_held_despite_edit().map_err(kept)? else {
+        return Ok(EffectivePolicySources {
+            sources,
+            edited: None,
+            notes,
+        });
+    };
+    if held.sources == sources {
+        // Taken back: nothing is different any more.
+        held_config::remove_configs_held_despite_edit(state, &held.root, &held.root)
+            .map_err(kept)?;
+        return Ok(EffectivePolicySources {
+            sources,
+            edited: None,
+            notes,
+        });
+    }
+    if !held.sources.repo.as_ref().is_none_or(trusted) {
+        return Ok(EffectivePolicySources {
+            sources,
+            edited: None,
+            notes,
+        });
+    }
+    notes.push(format!(
+        "{} edited while a task was open: the older policy goes on. To take the edit up, a person runs: checkrein seal",
+        paths_with_was_or_were(&held.paths)
+    ));
+    Ok(EffectivePolicySources {
+        sources: held.sources,
+        edited: Some(sources),
+        notes,
+    })
+}
+
+/// Whether a session that begins here may be sealed with texts that counted before.
+pub(crate) fn are_config_sources_trusted(located: &ProjectLocation, texts: &PolicySources) -> bool {
+    let approved = |repo: &ConfigWithNamedFiles| {
+        trust::approved_config_digest(located) == Some(repo.config_digest())
+    };
+    !located.require_trust || texts.repo.as_ref().is_some_and(approved)
+}
+
+/// Whether what lies in the repo is what a person approved; `None` if nothing does.
+pub(crate) fn is_repo_approved(located: &ProjectLocation) -> Option<bool> {
+    match repo_or_approved_config(located) {
+        Ok(repo) => {
+            repo.map(|repo| trust::approved_config_digest(located) == Some(repo.config_digest()))
+        }
+        Err(_) => Some(false),
+    }
+}
+
+/// `checkrein.toml was`, `checkrein.toml, a.rules were`
+fn paths_with_was_or_were(paths: &[String]) -> String {
+    let verb = if paths.len() == 1 { "was" } else { "were" };
+    format!("{} {verb}", paths.join(", "))
+}
+
+/// The repo's config; the one that a person approved for a repo that has none.
+fn repo_or_approved_config(
+    located: &ProjectLocation,
+) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {
+    if let Some(source) = read_optional_config_source(located.repo_config.as_deref())? {
+        return ConfigWithNamedFiles::gather_files_named_by_config(source).map(Some);
+    }
+    Ok(trust::approved_config_text(located).map(|text| {
+        ConfigWithNamedFiles::from_config_naming_no_files(ConfigSource {
+            name: located.place.root.join(CONFIG),
+            text,
+        })
+    }))
+}
+
+/// The person's own config.
+fn load_personal_config(
+    located: &ProjectLocation,
+) -> Result<Option<ConfigWithNamedFiles>, ConfigError> {
+    let source = read_optional_config_source(located.person_config.as_deref())?;
+    source
+        .map(ConfigWithNamedFiles::read_person_config)
+        .transpose()
+}
+
+fn read_optional_config_source(
+    file: Option<&std::path::Path>,
+) -> Result<Option<ConfigSource>, ConfigError> {
+    Ok(file.map(locate::read_config_source).transpose()?.flatten())
+}

@@ -1,0 +1,115 @@
+//! Tools that are named like the one program that they start: `git` with `args`, `kubectl` with
+//! `command`, `run_gh`. The program is no word of what they are given.
+
+use serde_json::Value;
+
+use super::CommandInToolArguments;
+use super::command::{self, first_named_argument, parse_string_array, shell_join};
+use super::tool_names::ToolNameWithoutServer;
+
+/// Programs that are more than their first word, by what can be done with them.
+const PROGRAMS: &[&str] = &[
+    "aws",
+    "az",
+    "bq",
+    "cargo",
+    "curl",
+    "docker",
+    "flyctl",
+    "gcloud",
+    "gh",
+    "git",
+    "glab",
+    "gsutil",
+    "helm",
+    "heroku",
+    "kubectl",
+    "mysql",
+    "npm",
+    "npx",
+    "pip",
+    "pnpm",
+    "podman",
+    "psql",
+    "rsync",
+    "scp",
+    "ssh",
+    "terraform",
+    "tofu",
+    "uv",
+    "vercel",
+    "wget",
+    "wrangler",
+    "yarn",
+];
+
+/// What such a tool is given as a command can be code, or a command of its own.
+const INTERPRETERS: &[&str] = &[
+    "bun", "deno", "node", "perl", "php", "python", "python3", "ruby",
+];
+
+/// Words that may stand before a program in the name of its tool, and behind it.
+const BEFORE: &[&str] = &["call", "exec", "execute", "invoke", "run", "use"];
+const BEHIND: &[&str] = &["cli", "cmd", "command", "tool"];
+
+/// Names of arguments that hold the first word behind the program.
+const FIRST: &[&str] = &["subcommand", "action", "operation", "verb"];
+
+/// The command of a tool that is named like a program, beside the one that was found without that.
+pub(super) fn command_from_tool_name(
+    name: &ToolNameWithoutServer<'_>,
+    args: &Value,
+    found: Option<&CommandInToolArguments>,
+) -> Option<CommandInToolArguments> {
+    let program = program_from_tool_name(name.tool_name_words())?;
+    let map = args.as_object()?;
+    match found {
+        // As it is written it may be a command as well.
+        Some(CommandInToolArguments::Script(script)) if !INTERPRETERS.contains(&program) => {
+            let is_whole = script.split_whitespace().next() == Some(program);
+            let is_line = !script.trim().contains('\n');
+            (is_line && !is_whole)
+                .then(|| CommandInToolArguments::Script(format!("{program} {script}\n{script}")))
+        }
+        Some(CommandInToolArguments::Argv(words)) if !INTERPRETERS.contains(&program) => {
+            let is_whole = words.first().is_some_and(|first| first == program);
+            (!is_whole).then(|| {
+                let words = shell_join(words);
+                CommandInToolArguments::Script(format!("{program} {words}\n{words}"))
+            })
+        }
+        Some(_) => None,
+        None => {
+            let first = first_named_argument(map, FIRST).and_then(Value::as_str);
+            let words = |more: Vec<String>| -> Vec<String> {
+                let before = std::iter::once(program).chain(first).map(str::to_owned);
+                before.chain(more).collect()
+            };
+            match first_named_argument(map, command::ARGUMENTS) {
+                Some(Value::String(more)) => {
+                    let before = shell_join(&words(Vec::new()));
+                    Some(CommandInToolArguments::Script(format!("{before} {more}")))
+                }
+                Some(more) => Some(CommandInToolArguments::Argv(words(parse_string_array(
+                    more,
+                )?))),
+                None => first.map(|_| CommandInToolArguments::Argv(words(Vec::new()))),
+            }
+        }
+    }
+}
+
+/// The program that a name of these words is.
+fn program_from_tool_name(words: &[String]) -> Option<&'static str> {
+    let words = match words {
+        [first, rest @ ..] if BEFORE.contains(&first.as_str()) => rest,
+        words => words,
+    };
+    let program = match words {
+        [program] => program,
+        [program, last] if BEHIND.contains(&last.as_str()) => program,
+        _ => return None,
+    };
+    let mut known = PROGRAMS.iter().chain(INTERPRETERS);
+    known.find(|known| *known == program).copied()
+}

@@ -1,0 +1,204 @@
+//! What the words of a command tell other programs: a runner what to run, another machine what
+//! stands in them.
+
+use super::parsed_args::ParsedArgs;
+use super::program_spec::ProgramSpec;
+use super::{CodeLanguage, CommandEffect, EffectKind, programs};
+use crate::shell::{CommandWord, WordKnowledge};
+
+/// What runs the project's programs may be told which: `hatch run rm x`.
+pub(super) fn add_runner_effects(
+    program: &str,
+    call: &ParsedArgs<'_>,
+    out: &mut Vec<CommandEffect>,
+) {
+    const DESTROYS: &[&str] = &[
+        "db:drop",
+        "db:reset",
+        "db:purge",
+        "db:wipe",
+        "schema:drop",
+        "migrate:fresh",
+        "migrate:reset",
+        "migrate:rollback",
+        "--force-reset",
+        "ecto.drop",
+        "ecto.reset",
+        "down-to",
+        "downgrade",
+        "flush",
+        "reset_db",
+        "yank",
+    ];
+    const CODE: &[&str] = &[
+        "rake", "mix", "ghc", "stack", "clj", "kotlin", "tsx", "ts-node", "zx", "bun", "deno", "v",
+        "ocaml", "memray", "nx", "rails", "m4", "prove", "pnpm", "tcc", "yarn",
+    ];
+    let coder = CODE.contains(&program);
+    let text = |word: &CommandWord| word.text.clone();
+    let words: Vec<String> = call.words.iter().skip(1).map(text).collect();
+    let any = |wanted: &[&str]| words.iter().any(|word| wanted.contains(&word.as_str()));
+    let file = |effect: &CommandEffect| matches!(effect, CommandEffect::RunsFile(_));
+    let opaque = out.contains(&CommandEffect::Kind(EffectKind::Opaque));
+    if (opaque || out.iter().any(file)) && any(DESTROYS) || call.command_name() == "yank" {
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+    }
+    if !coder && !opaque {
+        return;
+    }
+    let checks = matches!(program, "husky" | "pre-commit" | "lefthook");
+    if checks && call.literal_operand(0) == Some("uninstall") {
+        out.push(CommandEffect::Kind(EffectKind::SkipsChecks));
+    }
+    if call.literal_operand(0) == Some("publish") {
+        out.push(CommandEffect::Kind(EffectKind::Publishes));
+    }
+    let flagged = words.iter().any(|word| {
+        [
+            "-e",
+            "-c",
+            "--eval",
+            "--execute",
+            "--exec",
+            "--command",
+            "--run_under",
+            "-run",
+        ]
+        .iter()
+        .any(|flag| word == flag || word.starts_with(&format!("{flag}=")))
+    });
+    let told = matches!(
+        call.literal_operand(0),
+        Some("runner" | "console" | "exec:exec")
+    ) && call.command_name() != "php";
+    if coder
+        && (flagged
+            || words
+                .iter()
+                .any(|word| word == "-" || word.starts_with("data:")))
+        || told
+        || words.iter().any(|word| word.starts_with("--run_under"))
+    {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+    if coder && call.operands.is_empty() {
+        out.push(CommandEffect::StdinCode(CodeLanguage::Unread));
+    }
+    // What runs in a container is judged there.
+    if out
+        .iter()
+        .any(|effect| matches!(effect, CommandEffect::ContainerCommand(_)))
+    {
+        return;
+    }
+    for operand in call.operands.iter().take(3) {
+        // Words that are called like programs, and mostly are tasks.
+        const TASKS: &[&str] = &[
+            "format", "install", "test", "reset", "watch", "link", "start",
+        ];
+        let name = operand.as_literal().filter(|name| !TASKS.contains(name));
+        let known = name.and_then(programs::find_program_spec);
+        if known.is_some_and(|row| !row.effects.contains(&EffectKind::Opaque)) {
+            let before = |word: &&CommandWord| !std::ptr::eq(*word, *operand);
+            let words = call.words.iter().skip_while(before).cloned().collect();
+            out.push(CommandEffect::ProjectTool(words));
+        }
+    }
+}
+
+/// The machine that an address names.
+fn url_host(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once("://")?;
+    rest.split(['/', '?', '#', ':']).next()
+}
+
+/// Whether a text has a variable that is called like a secret, and not like the one service that
+/// it goes to: `$GITHUB_TOKEN` is for github.com.
+fn references_secret_variable(text: &str, hosts: &[&str]) -> bool {
+    text.split('$').skip(1).any(|rest| {
+        let rest = rest.trim_start_matches('{');
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'));
+        let name = rest
+            .get(..end.unwrap_or(rest.len()))
+            .unwrap_or("")
+            .to_ascii_uppercase();
+        let service = name.split('_').next().unwrap_or("").to_ascii_lowercase();
+        let own = |host: &&str| {
+            ["com", "org", "io", "ai"].iter().any(|end| {
+                let home = format!("{service}.{end}");
+                *host == home || host.ends_with(&format!(".{home}"))
+            })
+        };
+        if !hosts.is_empty() && hosts.iter().all(own) {
+            return false;
+        }
+        [
+            "TOKEN",
+            "SECRET",
+            "PASSWORD",
+            "PASSWD",
+            "API_KEY",
+            "ACCESS_KEY",
+            "PRIVATE_KEY",
+        ]
+        .iter()
+        .any(|secret| name.contains(secret))
+    })
+}
+
+/// What goes to another machine: what only the run knows, and what is called like a secret.
+pub(super) fn add_upload_effects(
+    row: &ProgramSpec,
+    call: &ParsedArgs<'_>,
+    out: &mut Vec<CommandEffect>,
+) {
+    // A name that is looked up is a message to whoever answers.
+    let asks = matches!(
+        call.command_name(),
+        "dig" | "nslookup" | "host" | "drill" | "kdig" | "whois" | "ping" | "getent"
+    );
+    let made = |word: &CommandWord| {
+        word.knowledge == WordKnowledge::SingleWord
+            && word.text.len() > 1
+            && (!word.text.starts_with('$') || word.text.starts_with("$("))
+    };
+    if asks && call.words.iter().skip(1).any(made) {
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
+    }
+    let near =
+        |word: &CommandWord| word.text.contains("localhost") || word.text.contains("127.0.0.1");
+    if row.effects.contains(&EffectKind::Network) && !call.words.iter().any(near) {
+        let open = call
+            .words
+            .iter()
+            .skip(1)
+            .filter(|word| word.knowledge != WordKnowledge::Literal);
+        let hosts: Vec<&str> = call
+            .words
+            .iter()
+            .filter_map(|word| url_host(&word.text))
+            .collect();
+        if open
+            .clone()
+            .any(|word| references_secret_variable(&word.text, &hosts))
+        {
+            out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
+        }
+        // Of a sub-command, only where it goes: `git clone URL`.
+        let whole = programs::find_program_spec(call.command_name())
+            .is_some_and(|own| std::ptr::eq(own, row));
+        let dumps = |text: &str| {
+            ["$(env", "$(printenv", "$(export", "`env", "`printenv"]
+                .iter()
+                .any(|dump| text.contains(dump))
+        };
+        // The word's own, not one in a text that a command of it prints.
+        let names_place = |text: &str| {
+            let (head, rest) = text.split_at(text.find(['`', '(']).unwrap_or(text.len()));
+            let tail = rest.rfind(['`', ')']).and_then(|end| rest.get(end..));
+            head.contains("://") || tail.is_some_and(|tail| tail.contains("://"))
+        };
+        let open = open.filter(|word| whole || names_place(&word.text) || dumps(&word.text));
+        out.extend(open.map(|word| CommandEffect::Sends(word.clone())));
+    }
+}

@@ -1,0 +1,91 @@
+//! What stays on this machine: a registry, a cluster of one's own under which things are tried out.
+//! What a program hands to it nobody else feels, so that this is no hazard.
+
+use super::programs::is_local_server_url;
+use crate::shell::CommandWord;
+
+/// Names of clusters that tools make for development.
+const OWN_CLUSTERS: &[&str] = &["minikube", "docker-desktop", "rancher-desktop", "orbstack"];
+/// How such names begin.
+const OWN_CLUSTERS_BEGIN: &[&str] = &["kind-", "k3d-"];
+
+/// Whether these words name a place of this machine, and no other.
+pub(super) fn command_targets_only_localhost(program: &str, words: &[CommandWord]) -> bool {
+    let own = words
+        .iter()
+        .take_while(|word| word.as_literal() != Some("--"));
+    let texts: Option<Vec<&str>> = own.map(CommandWord::as_literal).collect();
+    let Some(texts) = texts else { return false };
+    match program {
+        "npm" | "pnpm" | "yarn" | "bun" => {
+            all_option_values_match(&texts, &["--registry"], is_local_url)
+        }
+        "twine" => all_option_values_match(&texts, &["--repository-url"], is_local_url),
+        "docker" | "podman" | "nerdctl" => pushes_to_local_registry(&texts),
+        "kubectl" | "oc" | "kubecolor" => {
+            // They say where the cluster is, whatever the context says.
+            let elsewhere = ["-s", "--server", "--cluster", "--kubeconfig", "--user"];
+            all_option_values_match(&texts, &["--context"], is_local_cluster)
+                && !has_any_option(&texts, &elsewhere)
+        }
+        "helm" => {
+            let elsewhere = ["--kube-apiserver", "--kubeconfig"];
+            all_option_values_match(&texts, &["--kube-context"], is_local_cluster)
+                && !has_any_option(&texts, &elsewhere)
+        }
+        _ => false,
+    }
+}
+
+/// Whether one of these options is there, and each time with such a value.
+fn all_option_values_match(words: &[&str], names: &[&str], is_such: fn(&str) -> bool) -> bool {
+    let mut found = false;
+    for (at, word) in words.iter().enumerate() {
+        let value = match word.split_once('=') {
+            Some((name, value)) if names.contains(&name) => value,
+            _ if names.contains(word) => words.get(at + 1).copied().unwrap_or_default(),
+            _ => continue,
+        };
+        if !is_such(value) {
+            return false;
+        }
+        found = true;
+    }
+    found
+}
+
+fn has_any_option(words: &[&str], names: &[&str]) -> bool {
+    words.iter().any(|word| {
+        let long = word.split('=').next().unwrap_or(word);
+        // A letter can hang on its value.
+        let short = names.iter().filter(|name| !name.starts_with("--"));
+        names.contains(&long)
+            || short
+                .into_iter()
+                .any(|name| !word.starts_with("--") && word.starts_with(name))
+    })
+}
+
+fn is_local_url(text: &str) -> bool {
+    text.contains("://") && is_local_server_url(text)
+}
+
+fn is_local_cluster(name: &str) -> bool {
+    OWN_CLUSTERS.contains(&name)
+        || OWN_CLUSTERS_BEGIN
+            .iter()
+            .any(|begin| name.starts_with(begin))
+}
+
+/// `docker push localhost:5000/image`
+fn pushes_to_local_registry(words: &[&str]) -> bool {
+    match words {
+        [_, "push", image] | [_, "image", "push", image] => {
+            image.contains(':')
+                && image
+                    .split_once('/')
+                    .is_some_and(|(host, _)| is_local_server_url(host))
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,383 @@
+//! What is written down about a program: one row. Its options that take a value, where its
+//! operands stand, and what happens to them.
+
+use super::CommandEffect;
+use super::inert::DryRunOption;
+use super::parsed_args::ParsedArgs;
+
+/// What a command does beside reading and writing the files that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum EffectKind {
+    /// Reaches the network; brings something here.
+    Network,
+    /// Installs packages.
+    Installs,
+    /// Runs what the project says: build scripts, tests, a program of its own.
+    Opaque,
+    /// Moves the whole tree to another state that is kept: another branch, a merge, a stash.
+    MovesTree,
+    /// Runs something on another machine, or in another tree than this.
+    RemoteExecution,
+    /// Sends files to another machine.
+    Uploads,
+    /// Hands something to others for good: a package, a release, a deployment.
+    Publishes,
+    /// Replaces or removes what others have.
+    OverwritesShared,
+    /// Changes services that others may use.
+    Deploys,
+    /// Speaks for the person where others read it: closes, locks, comments.
+    SpeaksForPerson,
+    /// Rewrites a repository's whole history, or drops what only its records of moves kept.
+    RewritesHistory,
+    /// Moves or drops names in history; what they named can still be found.
+    MovesRefs,
+    /// Throws away work that is nowhere else.
+    DiscardsWork,
+    /// Skips or switches off checks.
+    SkipsChecks,
+    /// Acts with another account's rights, or gives rights away.
+    Privilege,
+    /// Goes on, or comes back, after the agent has ended.
+    Persists,
+    /// Destroys data or services outside the project's tree.
+    DestroysData,
+    /// Destroys what is on a disk.
+    WipesDisk,
+    /// Stops or restarts the machine.
+    ShutsDownMachine,
+    /// Changes the machine: mounts, processes of others, its network, its power.
+    ChangesMachine,
+    /// Shows or hands on a secret.
+    ExposesSecret,
+    /// Changes whom many files belong to, or what may be done with them.
+    ChangesModes,
+    /// Code that cannot be read beforehand.
+    UnreadableCode,
+    /// Options that only the run knows.
+    UnknownOptions,
+    /// Nothing is written down about it.
+    UnknownProgram,
+}
+
+impl EffectKind {
+    /// It is ordinary work, and more than work on the project's files.
+    pub(crate) fn reaches_beyond_project(self) -> bool {
+        matches!(self, Self::Network | Self::Installs | Self::MovesTree)
+    }
+
+    /// Why it is refused where destruction is: nobody means it.
+    pub(crate) fn destruction_reason(self) -> Option<&'static str> {
+        match self {
+            Self::WipesDisk | Self::ShutsDownMachine => self.prompt_reason(true),
+            Self::Network
+            | Self::Installs
+            | Self::Opaque
+            | Self::MovesTree
+            | Self::RemoteExecution
+            | Self::Uploads
+            | Self::Publishes
+            | Self::OverwritesShared
+            | Self::Deploys
+            | Self::SpeaksForPerson
+            | Self::RewritesHistory
+            | Self::MovesRefs
+            | Self::DiscardsWork
+            | Self::SkipsChecks
+            | Self::Privilege
+            | Self::Persists
+            | Self::DestroysData
+            | Self::ChangesMachine
+            | Self::ExposesSecret
+            | Self::ChangesModes
+            | Self::UnreadableCode
+            | Self::UnknownOptions
+            | Self::UnknownProgram => None,
+        }
+    }
+
+    /// Why a person is asked about it wherever hazards are asked about, and what to do instead:
+    /// others feel it, and nobody takes it back.
+    pub(crate) fn hazard_reason(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Publishes => {
+                "hands something to others that is hard to take back: leave that to the person"
+            }
+            Self::OverwritesShared => {
+                "replaces or removes what others have: add to it instead (a new commit, a new \
+                 version), or leave that to the person"
+            }
+            Self::Deploys => "changes services that others may use: leave that to the person",
+            Self::RewritesHistory => "rewrites or drops history: leave that to the person",
+            Self::Network
+            | Self::Installs
+            | Self::Opaque
+            | Self::MovesTree
+            | Self::RemoteExecution
+            | Self::Uploads
+            | Self::SpeaksForPerson
+            | Self::MovesRefs
+            | Self::DiscardsWork
+            | Self::SkipsChecks
+            | Self::Privilege
+            | Self::Persists
+            | Self::DestroysData
+            | Self::WipesDisk
+            | Self::ShutsDownMachine
+            | Self::ChangesMachine
+            | Self::ExposesSecret
+            | Self::ChangesModes
+            | Self::UnreadableCode
+            | Self::UnknownOptions
+            | Self::UnknownProgram => return None,
+        })
+    }
+
+    /// Why a person is asked; `None` if it is ordinary work.
+    pub(crate) fn prompt_reason(self, opaque: bool) -> Option<&'static str> {
+        Some(match self {
+            Self::Network | Self::Installs | Self::MovesTree => return None,
+            Self::Opaque if !opaque => return None,
+            Self::Opaque => "runs code that is not read beforehand",
+            Self::RemoteExecution => "runs something on another machine",
+            Self::Uploads => "sends files to another machine",
+            Self::Publishes => "hands something to others that is hard to take back",
+            Self::OverwritesShared => "replaces or removes what others have",
+            Self::Deploys => "changes services that others may use",
+            Self::SpeaksForPerson => "speaks for the person where others read it",
+            Self::RewritesHistory | Self::MovesRefs => "rewrites or drops history",
+            Self::DiscardsWork => "throws away work that may be nowhere else",
+            Self::SkipsChecks => "skips or switches off checks",
+            Self::Privilege => "acts with another account's rights, or changes rights",
+            Self::Persists => "goes on or comes back after this work has ended",
+            Self::DestroysData => "destroys data or services outside the project's tree",
+            Self::WipesDisk => "destroys what is on a disk",
+            Self::ShutsDownMachine => "stops the machine, or all that runs on it",
+            Self::ChangesMachine => "changes the machine itself",
+            Self::ExposesSecret => "shows or hands on a secret",
+            Self::ChangesModes => "changes the rights of many files at once",
+            Self::UnreadableCode => "runs code that cannot be read beforehand",
+            Self::UnknownOptions => "has options that only the run knows",
+            Self::UnknownProgram => "is not a command that this build knows",
+        })
+    }
+}
+
+/// What an option means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OptionMeaning {
+    /// Its value is a text.
+    Value,
+    /// Its value names a file that is read.
+    Reads,
+    /// Its value names a file that is written.
+    Writes,
+    /// Its value names a folder into which the operands are put.
+    TargetDir,
+    /// Its value names the folder from which files are named.
+    WorkingDir,
+    /// Its value is a command.
+    Command,
+    /// The operands are written, too; a value can only be attached.
+    Edits,
+    /// The operands are read, as the program or pattern is in its value.
+    ProgramText,
+    /// It takes no value and does this.
+    FlagEffect(EffectKind),
+    /// It takes a value and does this.
+    ValueEffect(EffectKind),
+    /// Nothing happens but a message, if it is certain that it is read as this one.
+    Inert(&'static DryRunOption),
+}
+
+impl OptionMeaning {
+    /// Whether the next word belongs to it.
+    pub(super) fn takes_value(self) -> bool {
+        matches!(
+            self,
+            Self::Value
+                | Self::Reads
+                | Self::Writes
+                | Self::TargetDir
+                | Self::WorkingDir
+                | Self::Command
+                | Self::ProgramText
+                | Self::ValueEffect(_)
+        )
+    }
+}
+
+/// What happens to the words that are no options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum OperandRole {
+    /// They name no files.
+    Text,
+    /// They are read.
+    Read,
+    /// Only their names and what is known of them is shown.
+    List,
+    /// They are written or made.
+    Write,
+    /// They are written, and what was in them is lost.
+    Replace,
+    /// They are removed.
+    Remove,
+    /// All but the last are read, the last is written or they are put into it.
+    Copy,
+    /// All but the last are removed, the last is written or they are put into it.
+    Move,
+    /// The first is a pattern or a program, the others are read.
+    PatternThenRead,
+    /// The first is read, the second written.
+    ReadThenWrite,
+    /// There should be none: with one it is not known what happens.
+    None,
+}
+
+/// A program, or one of its sub-commands.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ProgramSpec {
+    pub(super) names: &'static [&'static str],
+    pub(super) value_letters: &'static str,
+    pub(super) value_options: &'static [&'static str],
+    pub(super) option_meanings: &'static [(&'static str, OptionMeaning)],
+    pub(super) operand_role: OperandRole,
+    pub(super) effects: &'static [EffectKind],
+    pub(super) subcommands: &'static [ProgramSpec],
+    pub(super) other_subcommands: Option<&'static [EffectKind]>,
+    pub(super) single_dash: bool,
+    pub(super) handler: Option<fn(&ParsedArgs<'_>, &mut Vec<CommandEffect>)>,
+}
+
+impl ProgramSpec {
+    /// A program that does nothing to files.
+    pub(super) const fn new(names: &'static [&'static str]) -> Self {
+        Self {
+            names,
+            value_letters: "",
+            value_options: &[],
+            option_meanings: &[],
+            operand_role: OperandRole::Text,
+            effects: &[],
+            subcommands: &[],
+            other_subcommands: None,
+            single_dash: false,
+            handler: None,
+        }
+    }
+
+    /// A program that reads its operands.
+    pub(super) const fn program_spec_reading_operands(names: &'static [&'static str]) -> Self {
+        Self::new(names).with_operand_role(OperandRole::Read)
+    }
+
+    /// One that writes them.
+    pub(super) const fn program_spec_writing_operands(names: &'static [&'static str]) -> Self {
+        Self::new(names).with_operand_role(OperandRole::Write)
+    }
+
+    /// One that removes them.
+    pub(super) const fn program_spec_removing_operands(names: &'static [&'static str]) -> Self {
+        Self::new(names).with_operand_role(OperandRole::Remove)
+    }
+
+    /// One that does this, whatever its words are.
+    pub(super) const fn program_with_fixed_effects(
+        names: &'static [&'static str],
+        does: &'static [EffectKind],
+    ) -> Self {
+        Self {
+            effects: does,
+            ..Self::new(names)
+        }
+    }
+
+    /// Letters that take a value.
+    pub(super) const fn with_short_value_options(self, values: &'static str) -> Self {
+        Self {
+            value_letters: values,
+            ..self
+        }
+    }
+
+    /// Long names that take a value.
+    pub(super) const fn with_long_value_options(self, longs: &'static [&'static str]) -> Self {
+        Self {
+            value_options: longs,
+            ..self
+        }
+    }
+
+    /// Options with a meaning of their own: letters and long names.
+    pub(super) const fn with_option_meanings(
+        self,
+        options: &'static [(&'static str, OptionMeaning)],
+    ) -> Self {
+        Self {
+            option_meanings: options,
+            ..self
+        }
+    }
+
+    /// What happens to its operands.
+    pub(super) const fn with_operand_role(self, operands: OperandRole) -> Self {
+        Self {
+            operand_role: operands,
+            ..self
+        }
+    }
+
+    /// Its sub-commands; one that is not among them is not known.
+    pub(super) const fn with_subcommands(self, subs: &'static [ProgramSpec]) -> Self {
+        Self {
+            subcommands: subs,
+            ..self
+        }
+    }
+
+    /// What sub-commands do that have no row.
+    pub(super) const fn with_other_subcommand_effects(self, others: &'static [EffectKind]) -> Self {
+        Self {
+            other_subcommands: Some(others),
+            ..self
+        }
+    }
+
+    /// Its options are words after one dash.
+    pub(super) const fn with_single_dash_long_options(self) -> Self {
+        Self {
+            single_dash: true,
+            ..self
+        }
+    }
+
+    /// What a row cannot say.
+    pub(super) const fn with_extra_effects_fn(
+        self,
+        more: fn(&ParsedArgs<'_>, &mut Vec<CommandEffect>),
+    ) -> Self {
+        Self {
+            handler: Some(more),
+            ..self
+        }
+    }
+
+    /// Whether an option could turn it into something else: one of those written down, or of
+    /// those that a program reads which knows its words alone.
+    pub(super) fn has_dangerous_options(&self) -> bool {
+        let alone = self.handler.is_some()
+            && self.option_meanings.is_empty()
+            && self.subcommands.is_empty();
+        alone && self.operand_role == OperandRole::Text
+            || self.option_meanings.iter().any(|(_, on)| {
+                matches!(
+                    on,
+                    OptionMeaning::Writes
+                        | OptionMeaning::Command
+                        | OptionMeaning::Edits
+                        | OptionMeaning::FlagEffect(_)
+                        | OptionMeaning::ValueEffect(_)
+                )
+            })
+    }
+}

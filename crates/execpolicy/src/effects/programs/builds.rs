@@ -1,0 +1,322 @@
+//! Build tools and task runners: they run what the project says, and write into its tree.
+
+use crate::effects::CommandEffect;
+use crate::effects::code;
+use crate::effects::dangerous_variables;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, ProgramSpec};
+use crate::shell::CommandWord;
+
+const RUNS: &[EffectKind] = &[EffectKind::Opaque];
+
+pub(super) const SPECS: &[ProgramSpec] = &[ProgramSpec::program_with_fixed_effects(
+    &[
+        "make",
+        "gmake",
+        "bmake",
+        "ninja",
+        "samu",
+        "just",
+        "task",
+        "go-task",
+        "mage",
+        "rake",
+        "invoke",
+        "inv",
+        "doit",
+        "waf",
+        "scons",
+        "bazel",
+        "bazelisk",
+        "buck",
+        "buck2",
+        "pants",
+        "please",
+        "b2",
+        "bjam",
+        "earthly",
+        "meson",
+        "cmake",
+        "xmake",
+        "premake",
+        "autoconf",
+        "automake",
+        "autoreconf",
+        "libtool",
+        "aclocal",
+        "configure",
+        "ant",
+        "mvn",
+        "mvnw",
+        "gradle",
+        "gradlew",
+        "sbt",
+        "mill",
+        "lein",
+        "clj",
+        "boot",
+        "leiningen",
+        "scala-cli",
+        "msbuild",
+        "xbuild",
+        "nx",
+        "turbo",
+        "lerna",
+        "rush",
+        "moon",
+        "grunt",
+        "gulp",
+        "webpack",
+        "webpack-cli",
+        "rollup",
+        "vite",
+        "parcel",
+        "esbuild",
+        "tsup",
+        "swc",
+        "babel",
+        "rspack",
+        "snowpack",
+        "next",
+        "nuxt",
+        "astro",
+        "remix",
+        "svelte-kit",
+        "gatsby",
+        "ng",
+        "vue-cli-service",
+        "vue-tsc",
+        "react-scripts",
+        "expo",
+        "storybook",
+        "sphinx-build",
+        "mkdocs",
+        "jekyll",
+        "hugo",
+        "zola",
+        "mdbook",
+        "docusaurus",
+        "eleventy",
+        "doxygen",
+        "javadoc",
+        "rustdoc",
+        "typedoc",
+        "pre-commit",
+        "lefthook",
+        "husky",
+        "lint-staged",
+        "nodemon",
+        "hyperfine",
+        "tsx",
+        "ts-node",
+        "concurrently",
+        "wireit",
+        "zx",
+        "alembic",
+        "flask",
+        "django-admin",
+        "manage.py",
+        "uvicorn",
+        "gunicorn",
+        "hypercorn",
+        "celery",
+        "streamlit",
+        "jupyter",
+        "scrapy",
+        "airflow",
+        "dbt",
+        "rails",
+        "rackup",
+        "puma",
+        "artisan",
+        "symfony",
+        "mix",
+        "rebar3",
+        "stack",
+        "cabal",
+        "dune",
+        "opam-exec",
+        "elm",
+        "elm-test",
+        "spago",
+        "gleam",
+        "crystal",
+        "shards",
+        "nimble",
+        "vlang",
+        "cargo-nextest",
+        "wasm-pack",
+        "trunk",
+        "maturin",
+        "setup.py",
+        "build",
+        "pyproject-build",
+        "flit",
+        "pdm-run",
+        "prisma",
+        "drizzle-kit",
+        "knex",
+        "sequelize",
+        "typeorm",
+        "graphql-codegen",
+        "openapi-generator",
+        "protoc",
+        "buf",
+        "thrift",
+        "flatc",
+        "swig",
+        "cython",
+        "cythonize",
+        "mypyc",
+        "nuitka",
+        "pyinstaller",
+        "depcheck",
+        "knip",
+        "ts-prune",
+        "madge",
+        "size-limit",
+        "webpack-bundle-analyzer",
+        "xcodebuild",
+        "xcrun",
+        "swift",
+        "flutter",
+        "dart",
+        "gst-launch",
+        "create-react-app",
+        "create-vite",
+        "create-next-app",
+        "degit",
+        "ponyc",
+        "serve",
+        "http-server",
+        "live-server",
+        "json-server",
+        "changeset",
+        "commitlint",
+        "pipx-run",
+    ],
+    RUNS,
+)
+.with_extra_effects_fn(build_tool_effects)];
+
+fn build_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
+    if matches!(name, "make" | "gmake" | "bmake") {
+        add_make_file_option_effects(call, out);
+    }
+    if make_call_has_inline_code(name, call)
+        || has_inline_code_option(name, call)
+        || name == "cmake" && is_unsafe_cmake_tool_call(call)
+    {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+    if name == "xcrun" && call.literal_operand(0) == Some("notarytool") {
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
+    }
+    if is_publish_command(name, call) {
+        out.push(CommandEffect::Kind(EffectKind::Publishes));
+    }
+    add_runner_shell_commands(name, call, out);
+}
+
+/// `make SHELL=...`, `make --eval`, `make -f -`: code in the words, or on its input.
+fn make_call_has_inline_code(name: &str, call: &ParsedArgs<'_>) -> bool {
+    let code = |word: &CommandWord| {
+        let text = word.text.as_str();
+        let set = |(name, value): (&str, &str)| {
+            name.ends_with('!')
+                || dangerous_variables::build_variable_runs_program(name, value)
+                || value.contains("$(shell")
+        };
+        ["SHELL=", ".SHELLFLAGS=", "--eval", "MAKEFLAGS="]
+            .iter()
+            .any(|begin| text.starts_with(begin))
+            || text.split_once('=').is_some_and(set)
+    };
+    matches!(name, "make" | "gmake" | "bmake")
+        && (call.words.iter().skip(1).any(code) || call.has_option(&["E", "eval"]))
+}
+
+/// The files that `make` reads its rules from.
+fn add_make_file_option_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let mut words = call.words.iter().skip(1);
+    while let Some(word) = words.next() {
+        let text = word.text.as_str();
+        let file = match text {
+            "--file" | "--makefile" => words.next().cloned(),
+            _ if text.starts_with("--file=") || text.starts_with("--makefile=") => {
+                word.suffix_after_char('=')
+            }
+            _ if text.starts_with("--") || !text.starts_with('-') => None,
+            _ => match text.find('f').map(|at| at + 1) {
+                Some(at) if at == text.len() => words.next().cloned(),
+                Some(at) => Some(word.suffix_from_byte(at)),
+                None => None,
+            },
+        };
+        let Some(file) = file else { continue };
+        out.push(code::script_file_effect(&file));
+    }
+}
+
+/// Runners with an option whose value is code.
+fn has_inline_code_option(name: &str, call: &ParsedArgs<'_>) -> bool {
+    name == "just" && call.has_option(&["c", "command", "shell"])
+        || name == "gradle" && call.has_option(&["I", "init-script"])
+}
+
+/// `cmake -E rm x`: a tool of its own, and only some of those do nothing.
+fn is_unsafe_cmake_tool_call(call: &ParsedArgs<'_>) -> bool {
+    const HARMLESS: &[&str] = &[
+        "echo",
+        "capabilities",
+        "cat",
+        "compare_files",
+        "environment",
+        "md5sum",
+        "sha256sum",
+        "sleep",
+        "true",
+        "false",
+        "touch",
+        "make_directory",
+    ];
+    let mut words = call.words.iter().map(CommandWord::as_literal);
+    let tool = words.find(|word| *word == Some("-E")).map(|_| words.next());
+    tool.is_some_and(|tool| !tool.flatten().is_some_and(|tool| HARMLESS.contains(&tool)))
+}
+
+fn is_publish_command(name: &str, call: &ParsedArgs<'_>) -> bool {
+    match name {
+        "xcrun" | "swift" | "dart" | "flutter" => {
+            matches!(call.literal_operand(0), Some("publish" | "altool"))
+        }
+        "mvn" | "mvnw" | "gradle" | "gradlew" | "sbt" | "lerna" | "nx" | "changeset" | "mix"
+        | "ant" => call.operands.iter().any(|word| {
+            matches!(
+                word.text.as_str(),
+                "deploy"
+                    | "publish"
+                    | "release:perform"
+                    | "hex.publish"
+                    | "publishToMavenCentral"
+                    | "nexus-staging:release"
+            )
+        }),
+        _ => false,
+    }
+}
+
+/// Words that a runner hands to a shell.
+fn add_runner_shell_commands(name: &str, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let runs = |word: &CommandWord| CommandEffect::RunsScript(word.clone());
+    if matches!(name, "nodemon" | "concurrently" | "zx" | "watch")
+        && call.has_option(&["x", "exec", "e", "eval", "c"])
+    {
+        let words = call.words.iter().skip(1);
+        out.extend(words.filter(|word| !word.text.starts_with('-')).map(runs));
+    }
+    if matches!(name, "concurrently" | "hyperfine") {
+        out.extend(call.operands.iter().map(|word| runs(word)));
+    }
+}

@@ -1,0 +1,619 @@
+//! Databases and clouds: reading is ordinary, the rest is where other people's data is.
+
+use crate::effects::code;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["psql", "pgcli"])
+        .with_short_value_options("cdfhopUvFPRTL")
+        .with_long_value_options(&[
+            "command", "dbname", "file", "host", "output", "port", "username", "set", "variable",
+            "log-file", "pset",
+        ])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("L", OptionMeaning::Writes),
+            ("log-file", OptionMeaning::Writes),
+        ])
+        .with_extra_effects_fn(psql_effects),
+    ProgramSpec::new(&["mysql", "mariadb", "mycli"])
+        .with_short_value_options("eDhPu")
+        .with_long_value_options(&[
+            "execute", "database", "host", "port", "user", "protocol", "socket",
+        ])
+        .with_option_meanings(&[
+            ("tee", OptionMeaning::Writes),
+            ("pager", OptionMeaning::Command),
+            (
+                "init-command",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("defaults-file", OptionMeaning::Value),
+        ])
+        .with_extra_effects_fn(mysql_effects),
+    ProgramSpec::new(&["sqlite3", "sqlite", "litecli", "duckdb"])
+        .with_extra_effects_fn(sqlite_effects),
+    ProgramSpec::new(&["redis-cli", "valkey-cli", "keydb-cli"])
+        .with_short_value_options("hpuan")
+        .with_long_value_options(&["user", "pass"])
+        .with_option_meanings(&[
+            ("eval", OptionMeaning::ValueEffect(EffectKind::DestroysData)),
+            ("rdb", OptionMeaning::Writes),
+        ])
+        .with_extra_effects_fn(redis_effects),
+    ProgramSpec::new(&[
+        "mongosh",
+        "mongo",
+        "clickhouse-client",
+        "clickhouse",
+        "cqlsh",
+        "influx",
+        "sqlcmd",
+        "sqlplus",
+        "bq",
+        "snowsql",
+        "trino",
+        "presto",
+        "beeline",
+        "hive",
+        "spark-sql",
+        "usql",
+        "neo4j",
+        "cypher-shell",
+        "etcdctl",
+        "consul",
+        "nomad",
+    ])
+    .with_extra_effects_fn(database_client_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "pg_dump",
+            "pg_dumpall",
+            "mysqldump",
+            "mongodump",
+            "pg_isready",
+            "mysqladmin-ping",
+            "mongoexport",
+        ],
+        &[EffectKind::Network],
+    )
+    .with_short_value_options("dhpUFfnt")
+    .with_option_meanings(&[
+        ("f", OptionMeaning::Writes),
+        ("file", OptionMeaning::Writes),
+        ("o", OptionMeaning::Writes),
+        ("out", OptionMeaning::Writes),
+        ("result-file", OptionMeaning::Writes),
+        ("r", OptionMeaning::Writes),
+    ]),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "pg_restore",
+            "dropdb",
+            "dropuser",
+            "mysqladmin",
+            "mongorestore",
+            "mongoimport",
+            "createuser",
+            "initdb",
+            "pg_resetwal",
+            "pg_upgrade",
+        ],
+        &[EffectKind::DestroysData],
+    ),
+    ProgramSpec::new(&[
+        "createdb",
+        "pg_ctl",
+        "pg_ctlcluster",
+        "pg_lsclusters",
+        "pg_config",
+        "vacuumdb",
+        "reindexdb",
+        "pgbench",
+    ])
+    .with_extra_effects_fn(postgres_server_effects),
+    ProgramSpec::new(&[
+        "dbmate",
+        "migrate",
+        "flyway",
+        "liquibase",
+        "sqlx",
+        "diesel",
+        "atlas",
+        "sqlc",
+        "sea",
+        "refinery",
+        "supabase",
+        "hasura",
+    ])
+    .with_extra_effects_fn(migration_effects),
+    ProgramSpec::new(&["aws"])
+        .with_short_value_options("")
+        .with_long_value_options(&["region", "profile", "output", "query", "endpoint-url"])
+        .with_extra_effects_fn(aws_effects),
+    ProgramSpec::new(&[
+        "gcloud",
+        "gsutil",
+        "az",
+        "doctl",
+        "heroku",
+        "fly",
+        "flyctl",
+        "vercel",
+        "netlify",
+        "wrangler",
+        "firebase",
+        "railway",
+        "render",
+        "linode-cli",
+        "hcloud",
+        "oci",
+        "ibmcloud",
+        "ali",
+        "s3cmd",
+        "mc",
+        "s5cmd",
+        "sam",
+        "serverless",
+        "sls",
+        "cdk",
+        "amplify",
+        "eb",
+        "pulumi",
+        "ansible",
+        "ansible-playbook",
+        "salt",
+        "chef",
+        "puppet",
+        "stripe",
+        "twilio",
+        "sentry-cli",
+        "datadog-ci",
+        "newrelic",
+        "pscale",
+        "turso",
+        "neonctl",
+        "atlas-cli",
+        "expo-cli",
+        "eas",
+        "surge",
+        "now",
+    ])
+    .with_extra_effects_fn(cloud_cli_effects),
+    ProgramSpec::new(&["terraform", "tofu", "terragrunt", "opentofu"])
+        .with_long_value_options(&["chdir"])
+        .with_single_dash_long_options()
+        .with_option_meanings(&[("chdir", OptionMeaning::WorkingDir)])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &["init", "get", "providers"],
+                &[EffectKind::Installs],
+            )
+            .with_single_dash_long_options()
+            .with_option_meanings(&[("plugin-dir", OptionMeaning::Value)]),
+            ProgramSpec::program_with_fixed_effects(&["plan"], &[EffectKind::Opaque])
+                .with_single_dash_long_options()
+                .with_long_value_options(&["var", "target", "replace", "parallelism"])
+                .with_option_meanings(&[
+                    ("out", OptionMeaning::Writes),
+                    ("var-file", OptionMeaning::Reads),
+                ]),
+            ProgramSpec::new(&[
+                "validate",
+                "fmt",
+                "show",
+                "output",
+                "graph",
+                "version",
+                "test",
+                "metadata",
+                "help",
+                "hclfmt",
+                "run-all-plan",
+            ])
+            .with_single_dash_long_options(),
+            ProgramSpec::new(&["state", "workspace"]).with_subcommands(&[
+                ProgramSpec::new(&["list", "show", "pull", "select", "new"])
+                    .with_single_dash_long_options(),
+                ProgramSpec::program_with_fixed_effects(
+                    &["rm", "mv", "push", "replace-provider", "delete"],
+                    &[EffectKind::Deploys],
+                )
+                .with_single_dash_long_options(),
+            ]),
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "apply",
+                    "destroy",
+                    "import",
+                    "taint",
+                    "untaint",
+                    "force-unlock",
+                    "refresh",
+                    "run-all",
+                    "login",
+                    "logout",
+                    "console",
+                ],
+                &[EffectKind::Deploys],
+            )
+            .with_single_dash_long_options(),
+        ]),
+];
+
+/// Texts of SQL in options and operands.
+fn sql_in_options_and_operands(call: &ParsedArgs<'_>, names: &[&'static str]) -> Vec<CommandWord> {
+    call.options
+        .iter()
+        .filter(|(name, _)| names.contains(&name.as_str()))
+        .filter_map(|(_, value)| value.clone())
+        .collect()
+}
+
+fn psql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Network));
+    let mut texts = sql_in_options_and_operands(call, &["c", "command"]);
+    for file in sql_in_options_and_operands(call, &["f", "file"]) {
+        out.push(CommandEffect::File(FileAccess::Read, file));
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+    }
+    let shows = call.has_option(&["l", "list", "f", "file"])
+        || call.has_exactly_this_argument(&["-V", "--version"]);
+    if texts.is_empty() && !shows {
+        out.push(CommandEffect::StdinCode(code::CodeLanguage::Sql));
+    }
+    for text in texts.drain(..) {
+        code::sql_effects(&text, out);
+    }
+}
+
+fn mysql_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Network));
+    let texts = sql_in_options_and_operands(call, &["e", "execute"]);
+    if texts.is_empty() && !call.has_exactly_this_argument(&["-V", "--version"]) {
+        out.push(CommandEffect::StdinCode(code::CodeLanguage::Sql));
+    }
+    for text in texts {
+        code::sql_effects(&text, out);
+    }
+}
+
+/// Words after the file are statements; a database of the project is the project's.
+fn sqlite_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    const VALUES: &[&str] = &[
+        "-cmd",
+        "-init",
+        "-separator",
+        "-newline",
+        "-nullvalue",
+        "-maxsize",
+        "-mmap",
+        "-vfs",
+        "-heap",
+        "-c",
+        "-s",
+    ];
+    let mut at = 1;
+    let mut texts = Vec::new();
+    let mut file: Option<CommandWord> = None;
+    let mut read_only = false;
+    while let Some(word) = call.words.get(at) {
+        let text = word.text.as_str();
+        let name = text.strip_prefix('-').map(|_| text.trim_start_matches('-'));
+        match name {
+            Some("cmd" | "c" | "s") => {
+                at += 1;
+                texts.extend(call.words.get(at).cloned());
+            }
+            Some("init") => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+            Some("readonly" | "safe") => read_only = true,
+            Some("version" | "help") if call.words.len() == 2 => return,
+            Some(_) if VALUES.contains(&text) => at += 1,
+            Some(_) => {}
+            None if file.is_none() => file = Some(word.clone()),
+            None => texts.push(word.clone()),
+        }
+        at += 1;
+    }
+    let writes = texts
+        .iter()
+        .any(|text| code::sqlite_text_effects(text, out));
+    if texts.is_empty() {
+        out.push(CommandEffect::StdinCode(code::CodeLanguage::Sqlite));
+    }
+    if let Some(file) = file.filter(|word| word.text != ":memory:") {
+        let act = if writes && !read_only {
+            FileAccess::Write
+        } else {
+            FileAccess::Read
+        };
+        out.push(CommandEffect::File(act, file));
+    }
+}
+
+fn redis_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    const READS: &[&str] = &[
+        "ping",
+        "get",
+        "mget",
+        "keys",
+        "scan",
+        "exists",
+        "ttl",
+        "pttl",
+        "type",
+        "info",
+        "dbsize",
+        "hget",
+        "hgetall",
+        "hkeys",
+        "hlen",
+        "lrange",
+        "llen",
+        "smembers",
+        "scard",
+        "zrange",
+        "zcard",
+        "strlen",
+        "memory",
+        "client-list",
+        "time",
+        "echo",
+        "lastsave",
+        "xlen",
+        "xrange",
+        "xinfo",
+        "object",
+        "randomkey",
+        "hmget",
+        "zscore",
+        "sismember",
+        "zrangebyscore",
+        "getrange",
+        "llen",
+        "command",
+        "latency",
+    ];
+    let Some(first) = call.literal_operand(0) else {
+        let open = !call.operands.is_empty() || !call.options.is_empty();
+        if open {
+            out.push(CommandEffect::StdinCode(code::CodeLanguage::Redis));
+        }
+        return;
+    };
+    let first = first.to_ascii_lowercase();
+    if READS.contains(&first.as_str()) {
+        return;
+    }
+    out.push(CommandEffect::Kind(match first.as_str() {
+        // Keys by their names, as a test writes them.
+        "set" | "hset" | "lpush" | "rpush" | "sadd" | "zadd" | "incr" | "decr" | "expire"
+        | "publish" | "subscribe" | "setex" | "append" | "xadd" => EffectKind::Network,
+        _ => EffectKind::DestroysData,
+    }));
+}
+
+fn database_client_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let texts: Vec<CommandWord> = call
+        .options
+        .iter()
+        .filter(|(name, _)| matches!(name.as_str(), "q" | "query" | "e" | "Q"))
+        .filter_map(|(_, value)| value.clone())
+        .collect();
+    let asks = matches!(
+        call.literal_operand(0),
+        Some("ls" | "show" | "get" | "version" | "status" | "members" | "node")
+    );
+    if texts.is_empty() && !asks {
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+    }
+    for text in texts {
+        code::sql_effects(&text, out);
+    }
+}
+
+fn postgres_server_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call
+        .words
+        .first()
+        .is_some_and(|word| word.text.contains("pg_ctl"))
+    {
+        out.push(CommandEffect::Kind(EffectKind::Opaque));
+    }
+}
+
+/// Forward is ordinary, back is not.
+fn migration_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let back = call.words.iter().any(|word| {
+        matches!(
+            word.text.as_str(),
+            "down"
+                | "drop"
+                | "reset"
+                | "rollback"
+                | "clean"
+                | "redo"
+                | "force"
+                | "drop-all"
+                | "dropAll"
+                | "undo"
+                | "delete"
+                | "destroy"
+                | "repair"
+        )
+    });
+    out.push(CommandEffect::Kind(if back {
+        EffectKind::DestroysData
+    } else {
+        EffectKind::Opaque
+    }));
+}
+
+/// `SERVICE VERB`: verbs that only ask.
+fn aws_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let (service, verb) = (
+        call.literal_operand(0).unwrap_or(""),
+        call.literal_operand(1).unwrap_or(""),
+    );
+    let secret = matches!(
+        verb,
+        "get-secret-value"
+            | "get-parameter"
+            | "get-parameters"
+            | "get-session-token"
+            | "get-federation-token"
+            | "get-login-password"
+            | "get-authorization-token"
+            | "get-password-data"
+            | "create-access-key"
+            | "assume-role"
+            | "get-parameters-by-path"
+            | "batch-get-secret-value"
+            | "decrypt"
+            | "export-credentials"
+            | "get-credentials"
+            | "get-token"
+    );
+    let asks = verb.starts_with("describe-")
+        || verb.starts_with("list-")
+        || verb.starts_with("get-")
+        || verb.starts_with("head-")
+        || verb.starts_with("filter-")
+        || verb == "ls"
+        || verb == "help"
+        || verb == "wait"
+        || verb == "tail";
+    match (service, verb) {
+        ("", _) if call.has_exactly_this_argument(&["--version"]) => {}
+        _ if secret => out.push(CommandEffect::Kind(EffectKind::ExposesSecret)),
+        ("configure", "list" | "list-profiles") => {}
+        ("configure" | "sso", _) => out.push(CommandEffect::Kind(EffectKind::ExposesSecret)),
+        ("s3", "cp" | "sync" | "mv") => {
+            let from = call.operands.get(2);
+            let to = call.operands.get(3);
+            let down = from.is_some_and(|word| word.text.starts_with("s3://"))
+                && to.is_some_and(|word| !word.text.starts_with("s3://"));
+            match to.filter(|_| down && verb != "mv" && !call.has_option(&["delete"])) {
+                Some(to) => out.push(CommandEffect::File(FileAccess::Write, (*to).clone())),
+                None => out.push(CommandEffect::Kind(EffectKind::Uploads)),
+            }
+        }
+        _ if asks => {
+            out.push(CommandEffect::Kind(EffectKind::Network));
+            // `s3api get-object` writes a file of the name that comes last.
+            if verb == "get-object" {
+                out.extend(
+                    call.operands
+                        .last()
+                        .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
+                );
+            }
+        }
+        _ => out.push(CommandEffect::Kind(EffectKind::Deploys)),
+    }
+}
+
+fn cloud_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    const ASKS: &[&str] = &[
+        "list",
+        "ls",
+        "describe",
+        "show",
+        "status",
+        "version",
+        "info",
+        "logs",
+        "get",
+        "ps",
+        "whoami",
+        "help",
+        "validate",
+        "diff",
+        "preview",
+        "synth",
+        "cat",
+        "stat",
+        "du",
+        "lint",
+        "package",
+        "apps",
+        "releases",
+        "config-list",
+        "current",
+        "tail",
+        "history",
+        "build",
+        "local",
+        "doctor",
+        "inventory-list",
+        "read",
+        "search",
+    ];
+    const SECRET: &[&str] = &[
+        "print-access-token",
+        "print-identity-token",
+        "auth",
+        "login",
+        "logout",
+        "get-access-token",
+        "secrets",
+        "secret",
+        "keyvault",
+        "env",
+        "config",
+        "credentials",
+        "keys",
+        "access-token",
+        "auth:token",
+        "config:get",
+        "ssh",
+    ];
+    let words: Vec<&str> = call
+        .operands
+        .iter()
+        .map(|word| word.text.as_str())
+        .collect();
+    let check = call.has_option(&[
+        "check",
+        "syntax-check",
+        "list-tasks",
+        "list-hosts",
+        "dry-run",
+        "dryrun",
+    ]);
+    if words.iter().any(|word| SECRET.contains(word))
+        && (!words.contains(&"list") || words.contains(&"secrets"))
+    {
+        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
+    } else if words.is_empty()
+        || check
+        || words.iter().any(|word| ASKS.contains(word))
+            && !words.iter().any(|word| {
+                matches!(
+                    *word,
+                    "delete"
+                        | "rm"
+                        | "destroy"
+                        | "remove"
+                        | "deploy"
+                        | "up"
+                        | "cp"
+                        | "rsync"
+                        | "mv"
+                )
+            })
+    {
+        out.push(CommandEffect::Kind(EffectKind::Network));
+    } else if matches!(
+        words.first(),
+        Some(&"dev" | &"serve" | &"emulators:start" | &"local" | &"start")
+    ) {
+        out.push(CommandEffect::Kind(EffectKind::Opaque));
+    } else {
+        out.push(CommandEffect::Kind(EffectKind::Deploys));
+    }
+}

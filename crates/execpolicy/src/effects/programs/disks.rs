@@ -1,0 +1,215 @@
+//! Disks, partitions and file systems. What makes one destroys what was there; what only shows
+//! one is known by its options, all of them.
+
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "mkfs",
+            "mke2fs",
+            "mkdosfs",
+            "mkntfs",
+            "mkswap",
+            "newfs",
+            "blkdiscard",
+            "pvcreate",
+            "mkfs.ext",
+        ],
+        &[EffectKind::ChangesMachine],
+    )
+    .with_extra_effects_fn(mkfs_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "wipefs",
+            "fdisk",
+            "sfdisk",
+            "cfdisk",
+            "gdisk",
+            "sgdisk",
+            "parted",
+            "badblocks",
+            "cryptsetup",
+        ],
+        &[EffectKind::ChangesMachine],
+    )
+    .with_short_value_options("x")
+    .with_extra_effects_fn(disk_partition_tool_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "hdparm", "lvm", "lvremove", "vgremove", "pvremove", "mdadm", "zfs", "zpool",
+            "diskutil", "nvme", "dmsetup", "asr",
+        ],
+        &[EffectKind::ChangesMachine],
+    )
+    .with_extra_effects_fn(volume_tool_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "mount",
+            "umount",
+            "fsck",
+            "e2fsck",
+            "tune2fs",
+            "resize2fs",
+            "xfs_repair",
+            "partprobe",
+            "losetup",
+            "vgcreate",
+            "lvcreate",
+            "btrfs",
+            "swapon",
+            "swapoff",
+            "hdiutil",
+            "fusermount",
+            "format",
+            "multipath",
+            "kpartx",
+            "debugfs",
+            "fstrim",
+            "bless",
+            "smartctl",
+        ],
+        &[EffectKind::ChangesMachine],
+    )
+    .with_extra_effects_fn(disk_state_query_effects),
+];
+
+/// The program that a name such as `mkfs.btrfs` or `newfs_msdos` is a kind of.
+pub(super) fn mkfs_program_family(name: &str) -> Option<&'static str> {
+    [("mkfs.", "mkfs"), ("newfs_", "newfs")]
+        .into_iter()
+        .find(|(begins, _)| name.starts_with(begins))
+        .map(|(_, family)| family)
+}
+
+/// What stands on them is gone. Without an operand it cannot be told which.
+fn add_disk_format_effects(operands: &[&CommandWord], out: &mut Vec<CommandEffect>) {
+    if operands.is_empty() {
+        out.push(CommandEffect::Kind(EffectKind::WipesDisk));
+    }
+    let all = operands.iter();
+    out.extend(all.map(|word| CommandEffect::File(FileAccess::Format, (*word).clone())));
+}
+
+fn mkfs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    add_disk_format_effects(&call.operands, out);
+}
+
+/// Programs that show a disk, or change what is on it.
+fn disk_partition_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let operands = call.operands.as_slice();
+    let (shows, wipes) = match call.command_name() {
+        "wipefs" => (false, call.has_option(&["a", "all", "o", "offset"])),
+        "badblocks" => (false, call.has_option(&["w"])),
+        "cryptsetup" => {
+            let verb = call.literal_operand(0);
+            let formats = matches!(
+                verb,
+                Some("luksFormat" | "luksErase" | "erase" | "format" | "reencrypt")
+            );
+            (matches!(verb, Some("status" | "luksDump")), formats)
+        }
+        "sgdisk" => {
+            let shows =
+                call.has_only_listed_options(&["p", "print", "v", "verify", "i", "info", "E", "F"]);
+            (shows, !shows)
+        }
+        "parted" => {
+            let prints = operands.len() == 2 && call.literal_operand(1) == Some("print");
+            let lists =
+                operands.is_empty() && call.has_only_listed_options(&["l", "list", "m", "machine"]);
+            let shows = lists || prints;
+            (shows, !shows)
+        }
+        _ => {
+            let shows = call.has_only_listed_options(&[
+                "l", "list", "x", "d", "dump", "J", "json", "V", "verify",
+            ]);
+            (shows, !shows)
+        }
+    };
+    if shows {
+        out.clear();
+    } else if wipes {
+        add_disk_format_effects(operands, out);
+    }
+}
+
+/// Programs whose sub-command, or one option, removes a volume or all that is on a disk.
+fn volume_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let verb = call.literal_operand(0).unwrap_or("");
+    let wipes = match call.command_name() {
+        "hdparm" => call
+            .options
+            .iter()
+            .any(|(name, _)| name.starts_with("security-erase") || name == "trim-sector-ranges"),
+        "lvremove" | "vgremove" | "pvremove" => true,
+        "lvm" => matches!(verb, "lvremove" | "vgremove" | "pvremove" | "pvcreate"),
+        "mdadm" => call.has_option(&["zero-superblock", "create", "C"]),
+        // A snapshot is no disk.
+        "zfs" => verb == "destroy" && !call.operands.iter().any(|word| word.text.contains('@')),
+        "zpool" => matches!(verb, "destroy" | "labelclear" | "create"),
+        "diskutil" => {
+            let any = |begins: &str| {
+                let mut words = call.operands.iter().take(2);
+                words.any(|word| word.text.to_ascii_lowercase().starts_with(begins))
+            };
+            [
+                "erase",
+                "zerodisk",
+                "randomdisk",
+                "secureerase",
+                "partitiondisk",
+                "reformat",
+                "delete",
+            ]
+            .into_iter()
+            .any(any)
+        }
+        "nvme" => matches!(verb, "format" | "sanitize" | "write-zeroes" | "dsm"),
+        "dmsetup" => matches!(verb, "wipe_table" | "remove_all"),
+        _ => call.has_option(&["erase"]),
+    };
+    if wipes {
+        out.push(CommandEffect::Kind(EffectKind::WipesDisk));
+        return;
+    }
+    let looks: &[&str] = match call.command_name() {
+        "zfs" | "zpool" | "diskutil" | "nvme" => &["list", "status", "get", "info"],
+        _ => &[],
+    };
+    if call.first_argument_is_one_of(looks) {
+        out.clear();
+    }
+}
+
+/// With options that only ask, the state is shown.
+fn disk_state_query_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let none = call.operands.is_empty();
+    let shown = match call.command_name() {
+        "mount" => none && (call.words.len() == 1 || call.has_only_listed_options(&["l", "V"])),
+        "swapon" => {
+            none && call.has_only_listed_options(&[
+                "s",
+                "show",
+                "summary",
+                "bytes",
+                "noheadings",
+                "raw",
+                "output",
+            ])
+        }
+        "losetup" => none && call.has_only_listed_options(&["a", "l", "list", "all"]),
+        "btrfs" => call.first_argument_is_one_of(&["list", "status", "get", "info"]),
+        "smartctl" => call.has_only_listed_options(&[
+            "a", "i", "H", "all", "info", "health", "x", "xall", "scan",
+        ]),
+        _ => false,
+    };
+    if shown {
+        out.clear();
+    }
+}

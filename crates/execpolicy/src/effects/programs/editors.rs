@@ -1,0 +1,232 @@
+//! Programs that change files in place, or are used for it.
+
+use crate::effects::code;
+use crate::effects::inert;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["sed", "gsed", "ssed"])
+        .with_short_value_options("l")
+        .with_long_value_options(&["line-length"])
+        .with_option_meanings(&[
+            ("e", OptionMeaning::ProgramText),
+            ("expression", OptionMeaning::ProgramText),
+            ("f", OptionMeaning::ProgramText),
+            ("file", OptionMeaning::ProgramText),
+            ("i", OptionMeaning::Edits),
+            ("in-place", OptionMeaning::Edits),
+        ])
+        .with_extra_effects_fn(sed_effects),
+    ProgramSpec::new(&[
+        "vi", "vim", "nvim", "view", "vimdiff", "ex", "nvi", "ed", "red", "emacs", "nano", "pico",
+        "micro", "helix", "hx", "kak", "joe", "mcedit", "gvim",
+    ])
+    .with_extra_effects_fn(editor_effects),
+    ProgramSpec::new(&[
+        "code",
+        "cursor",
+        "subl",
+        "open",
+        "xdg-open",
+        "start",
+        "idea",
+        "zed",
+        "atom",
+        "explorer.exe",
+        "say",
+        "notify-send",
+        "pbcopy",
+        "xclip",
+        "xsel",
+        "wl-copy",
+        "clip.exe",
+    ])
+    .with_extra_effects_fn(opener_effects),
+    ProgramSpec::new(&["sd"])
+        .with_option_meanings(&[
+            ("p", OptionMeaning::Inert(&inert::PRINTS)),
+            ("preview", OptionMeaning::Inert(&inert::PRINTS)),
+        ])
+        .with_extra_effects_fn(sd_effects),
+    ProgramSpec::new(&[
+        "fastmod",
+        "codemod",
+        "comby",
+        "jscodeshift",
+        "gritql",
+        "grit",
+    ])
+    .with_extra_effects_fn(codemod_effects),
+    ProgramSpec::new(&["apply_patch", "applypatch"])
+        .with_extra_effects_fn(|_, out| out.push(CommandEffect::Patch(None))),
+    ProgramSpec::new(&[
+        "crudini",
+        "augtool",
+        "xmlstarlet",
+        "json",
+        "fx",
+        "gron",
+        "miller",
+        "mlr",
+        "q",
+        "textql",
+        "xsv",
+        "qsv",
+        "csvkit",
+        "pdftotext",
+        "pdftoppm",
+        "convert",
+        "magick",
+        "mogrify",
+        "ffmpeg",
+        "sox",
+        "exiftool",
+        "optipng",
+        "pngquant",
+        "jpegoptim",
+        "svgo",
+        "cwebp",
+        "gifsicle",
+        "inkscape",
+        "rsvg-convert",
+        "qpdf",
+        "gs",
+        "tesseract",
+        "wkhtmltopdf",
+        "soffice",
+        "libreoffice",
+    ])
+    .with_extra_effects_fn(file_converter_effects),
+];
+
+fn sed_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let mut files = call.operands.as_slice();
+    let scripts: Vec<&CommandWord> = call.option_values(&["e", "expression"]).collect();
+    for file in call.option_values(&["f", "file"]) {
+        out.push(code::script_file_effect(file));
+    }
+    let inline = !scripts.is_empty() || call.has_option(&["f", "file"]);
+    for script in scripts {
+        code::sed_script_effects(script, out);
+    }
+    if !inline && let Some((script, rest)) = files.split_first() {
+        code::sed_script_effects(script, out);
+        files = rest;
+    }
+    // GNU takes what hangs on `-i` for a suffix, so `-ie` edits and `-ne` has a program.
+    let edits = call.has_option(&["i", "in-place"])
+        || call
+            .options
+            .iter()
+            .any(|(name, _)| name.starts_with("in-p"));
+    let act = if edits {
+        FileAccess::Write
+    } else {
+        FileAccess::Read
+    };
+    out.extend(
+        files
+            .iter()
+            .map(|word| CommandEffect::File(act, (*word).clone())),
+    );
+}
+
+/// An editor without a person does what its words say.
+fn editor_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let version = call.words.len() == 2
+        && call
+            .words
+            .get(1)
+            .is_some_and(|word| matches!(word.text.as_str(), "--version" | "--help"));
+    if !version {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+    if !version
+        && matches!(
+            call.command_name(),
+            "ex" | "ed" | "red" | "vi" | "vim" | "nvim" | "nvi"
+        )
+    {
+        let files = call.words.iter().skip(1);
+        let files = files.filter(|word| !word.text.starts_with(['-', '+']));
+        out.extend(files.map(|word| CommandEffect::File(FileAccess::Write, word.clone())));
+    }
+}
+
+/// Shows something to the person, or takes it on a clipboard.
+fn opener_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
+    if matches!(name, "open" | "xdg-open" | "start" | "explorer.exe") {
+        let page = call.operands.iter().all(|word| {
+            word.text.starts_with("http://")
+                || word.text.starts_with("https://")
+                || word.text.ends_with(".html")
+                || word.text.ends_with(".png")
+                || word.text.ends_with(".pdf")
+        });
+        if !page || call.has_option(&["a", "b", "n", "W"]) {
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        }
+    }
+    if matches!(name, "code" | "cursor")
+        && call.has_option(&["install-extension", "uninstall-extension"])
+    {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
+    }
+}
+
+fn sd_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.extend(
+        call.operands
+            .iter()
+            .skip(2)
+            .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
+    );
+}
+
+fn codemod_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::File(
+        FileAccess::WriteBelow,
+        call.option_values(&["d", "dir"])
+            .next()
+            .cloned()
+            .unwrap_or_else(|| CommandWord::new_literal_word(".")),
+    ));
+}
+
+/// Converters read and write what they name.
+fn file_converter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let code = |word: &CommandWord| {
+        let text = word.text.as_str();
+        text.starts_with('|')
+            || text.contains("system")
+            || text.contains("exec")
+            || text.starts_with("msl:")
+            || text.starts_with("-dNOSAFER")
+            || text.starts_with("macro:")
+            || text.contains("pipe")
+    };
+    if call.words.iter().skip(1).any(code) {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+    let path = |word: &&&CommandWord| {
+        !word.text.contains(['=', ' ', '(', '{']) && word.text.contains(['.', '/'])
+    };
+    out.extend(
+        call.operands
+            .iter()
+            .filter(|word| path(word))
+            .map(|word| CommandEffect::File(FileAccess::Write, (*word).clone())),
+    );
+    out.extend(
+        call.options
+            .iter()
+            .filter_map(|(_, value)| value.clone())
+            .filter(|word| word.text.contains('/'))
+            .map(|word| CommandEffect::File(FileAccess::Write, word)),
+    );
+}

@@ -1,0 +1,322 @@
+//! `gh` and `glab`: to look at a forge is ordinary, to propose is the work itself; what changes
+//! a repo for others, or deletes, is not.
+
+use crate::effects::CommandEffect;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+
+const NET: &[EffectKind] = &[EffectKind::Network];
+
+pub(super) const SPECS: &[ProgramSpec] = &[ProgramSpec::new(&["gh", "glab"])
+    .with_short_value_options("R")
+    .with_long_value_options(&["repo"])
+    .with_option_meanings(&[("R", OptionMeaning::Value)])
+    .with_subcommands(GH)];
+
+const GH: &[ProgramSpec] = &[
+    ProgramSpec::new(&["pr", "mr"])
+        .with_short_value_options("R")
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "list",
+                    "view",
+                    "diff",
+                    "checks",
+                    "status",
+                    "create",
+                    "checkout",
+                    "ready",
+                    "edit",
+                    "comment",
+                    "review",
+                    "reopen",
+                    "update-branch",
+                    "show",
+                    "note",
+                    "lock",
+                    "unlock",
+                ],
+                NET,
+            )
+            .with_short_value_options("RbBtFlarHqjLm")
+            .with_long_value_options(&[
+                "body",
+                "base",
+                "title",
+                "body-file",
+                "label",
+                "assignee",
+                "reviewer",
+                "head",
+                "json",
+                "jq",
+                "limit",
+                "state",
+                "template",
+                "search",
+                "author",
+                "milestone",
+            ])
+            .with_option_meanings(&[
+                ("w", OptionMeaning::Value),
+                ("F", OptionMeaning::Reads),
+                ("body-file", OptionMeaning::Reads),
+            ]),
+            // A merge is a push to a branch, and taken back by another one; not past its checks.
+            ProgramSpec::program_with_fixed_effects(&["merge"], &[EffectKind::SpeaksForPerson])
+                .with_option_meanings(&[(
+                    "admin",
+                    OptionMeaning::FlagEffect(EffectKind::Publishes),
+                )]),
+            ProgramSpec::program_with_fixed_effects(
+                &["close", "revert", "approve"],
+                &[EffectKind::SpeaksForPerson],
+            ),
+        ]),
+    ProgramSpec::new(&["issue", "discussion"])
+        .with_short_value_options("R")
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "list", "view", "create", "status", "comment", "edit", "reopen", "develop",
+                    "pin", "unpin",
+                ],
+                NET,
+            )
+            .with_short_value_options("RbtFlaqjLm")
+            .with_option_meanings(&[
+                ("F", OptionMeaning::Reads),
+                ("body-file", OptionMeaning::Reads),
+            ]),
+            ProgramSpec::program_with_fixed_effects(
+                &["close", "lock", "unlock"],
+                &[EffectKind::SpeaksForPerson],
+            ),
+            ProgramSpec::program_with_fixed_effects(
+                &["delete", "transfer"],
+                &[EffectKind::OverwritesShared],
+            ),
+        ]),
+    ProgramSpec::new(&["run", "workflow", "ci", "pipeline", "cache"])
+        .with_short_value_options("R")
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "list", "view", "watch", "download", "status", "trace", "get", "lint",
+                ],
+                NET,
+            )
+            .with_option_meanings(&[("D", OptionMeaning::Writes), ("dir", OptionMeaning::Writes)]),
+            ProgramSpec::program_with_fixed_effects(
+                &["rerun", "cancel", "run", "retry", "trigger"],
+                NET,
+            ),
+            ProgramSpec::program_with_fixed_effects(
+                &["delete", "enable", "disable"],
+                &[EffectKind::OverwritesShared],
+            ),
+        ]),
+    ProgramSpec::new(&["repo", "project"])
+        .with_short_value_options("R")
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "view",
+                    "list",
+                    "clone",
+                    "fork",
+                    "sync",
+                    "set-default",
+                    "gitignore",
+                    "license",
+                    "item-list",
+                    "field-list",
+                ],
+                NET,
+            )
+            .with_option_meanings(&[(
+                "force",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            )]),
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "create",
+                    "item-add",
+                    "item-create",
+                    "item-edit",
+                    "deploy-key",
+                    "edit",
+                    "autolink",
+                ],
+                &[EffectKind::Publishes],
+            ),
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "delete",
+                    "archive",
+                    "rename",
+                    "unarchive",
+                    "item-delete",
+                    "close",
+                    "transfer",
+                    "unlink",
+                    "mirror",
+                ],
+                &[EffectKind::OverwritesShared],
+            ),
+        ]),
+    ProgramSpec::new(&["release", "gist", "snippet"])
+        .with_short_value_options("R")
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(&["list", "view", "download", "clone"], NET)
+                .with_option_meanings(&[
+                    ("D", OptionMeaning::Writes),
+                    ("dir", OptionMeaning::Writes),
+                    ("O", OptionMeaning::Writes),
+                    ("output", OptionMeaning::Writes),
+                ]),
+            ProgramSpec::new(&["create"])
+                .with_short_value_options("tnFR")
+                .with_long_value_options(&[
+                    "title",
+                    "notes",
+                    "notes-file",
+                    "notes-start-tag",
+                    "target",
+                    "discussion-category",
+                    "repo",
+                ])
+                .with_extra_effects_fn(forge_release_effects),
+            ProgramSpec::program_with_fixed_effects(
+                &["upload", "edit", "rename", "delete", "delete-asset"],
+                &[EffectKind::Publishes],
+            ),
+        ]),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "search",
+            "status",
+            "browse",
+            "label",
+            "ruleset",
+            "org",
+            "version",
+            "help",
+            "completion",
+            "attestation",
+            "user",
+            "job",
+            "incident",
+        ],
+        NET,
+    )
+    .with_extra_effects_fn(forge_object_effects),
+    ProgramSpec::new(&["api"]).with_extra_effects_fn(forge_api_effects),
+    ProgramSpec::new(&["auth"]).with_subcommands(&[
+        ProgramSpec::new(&["status"]).with_option_meanings(&[
+            ("t", OptionMeaning::FlagEffect(EffectKind::ExposesSecret)),
+            (
+                "show-token",
+                OptionMeaning::FlagEffect(EffectKind::ExposesSecret),
+            ),
+        ]),
+        ProgramSpec::program_with_fixed_effects(
+            &["token", "login", "logout", "refresh", "setup-git", "switch"],
+            &[EffectKind::ExposesSecret],
+        ),
+    ]),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "secret",
+            "variable",
+            "ssh-key",
+            "gpg-key",
+            "token",
+            "deploy-key",
+        ],
+        &[EffectKind::ExposesSecret],
+    ),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "extension",
+            "ext",
+            "alias",
+            "codespace",
+            "cs",
+            "config",
+            "copilot",
+        ],
+        &[EffectKind::UnreadableCode],
+    ),
+];
+
+/// A draft is seen by those alone who can publish it.
+fn forge_release_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let mut drafts = call
+        .options
+        .iter()
+        .filter(|(name, _)| matches!(name.as_str(), "d" | "draft"))
+        .map(|(_, value)| {
+            value
+                .as_ref()
+                .is_none_or(|word| word.as_literal() == Some("true"))
+        })
+        .peekable();
+    let draft = drafts.peek().is_some() && drafts.all(|draft| draft);
+    out.push(CommandEffect::Kind(match draft {
+        true => EffectKind::Uploads,
+        false => EffectKind::Publishes,
+    }));
+}
+
+fn forge_object_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    match call.literal_operand(0) {
+        Some("delete") => out.push(CommandEffect::Kind(EffectKind::OverwritesShared)),
+        Some("edit" | "create" | "clone") => {
+            out.push(CommandEffect::Kind(EffectKind::SpeaksForPerson))
+        }
+        _ => {}
+    }
+}
+
+/// `gh api`: what only asks, asks; what adds, speaks, unless it adds a release; a merge is a push.
+fn forge_api_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let words: Vec<&str> = call.words.iter().map(|word| word.text.as_str()).collect();
+    let method = words
+        .iter()
+        .zip(words.iter().skip(1))
+        .find(|(flag, _)| matches!(**flag, "-X" | "--method"))
+        .map(|(_, value)| *value);
+    let attached = words.iter().find_map(|word| {
+        word.strip_prefix("-X")
+            .filter(|value| !value.is_empty())
+            .or_else(|| word.strip_prefix("--method="))
+    });
+    let method = method.or(attached).map(str::to_ascii_uppercase);
+    let get = matches!(method.as_deref(), None | Some("GET" | "HEAD"));
+    let sends = call.has_option(&["f", "F", "field", "raw-field", "input"]) && method.is_none();
+    let any = |parts: &[&str]| {
+        let holds = |word: &&str| parts.iter().any(|part| word.contains(part));
+        words.iter().any(holds)
+    };
+    let graphql = words.contains(&"graphql");
+    let deed = match method.as_deref() {
+        _ if graphql && !any(&["mutation"]) => EffectKind::Network,
+        _ if graphql && any(&["delete", "remove", "archive", "transfer", "update"]) => {
+            EffectKind::OverwritesShared
+        }
+        _ if graphql && any(&["publish"]) => EffectKind::Publishes,
+        _ if graphql => EffectKind::SpeaksForPerson,
+        _ if get && !sends => EffectKind::Network,
+        None | Some("POST") if any(&["/releases", "/dispatches", "/deployments"]) => {
+            EffectKind::Publishes
+        }
+        None | Some("POST") => EffectKind::SpeaksForPerson,
+        Some("PUT") if words.iter().any(|word| word.ends_with("/merge")) => {
+            EffectKind::SpeaksForPerson
+        }
+        Some(_) => EffectKind::OverwritesShared,
+    };
+    out.push(CommandEffect::Kind(deed));
+}

@@ -1,0 +1,1041 @@
+//! Git, by sub-command.
+
+use crate::effects::inert;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::{CommandWord, WordKnowledge};
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["git", "hub"])
+        .with_option_meanings(&[
+            ("C", OptionMeaning::WorkingDir),
+            ("c", OptionMeaning::Value),
+            ("git-dir", OptionMeaning::Value),
+            ("work-tree", OptionMeaning::WorkingDir),
+            ("namespace", OptionMeaning::Value),
+            ("exec-path", OptionMeaning::Edits),
+            (
+                "config-env",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("super-prefix", OptionMeaning::Value),
+        ])
+        .with_subcommands(SUBS)
+        .with_extra_effects_fn(git_setting_effects),
+    ProgramSpec::new(&["git-lfs"]),
+    ProgramSpec::program_with_fixed_effects(
+        &["git-filter-repo", "bfg"],
+        &[EffectKind::RewritesHistory],
+    ),
+    ProgramSpec::program_spec_reading_operands(&["tig", "gitk", "lazygit", "git-cola"]),
+];
+
+const SHOWS: &[(&str, OptionMeaning)] = &[
+    ("output", OptionMeaning::Writes),
+    ("O", OptionMeaning::Edits),
+    (
+        "ext-diff",
+        OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
+    ),
+    ("S", OptionMeaning::Value),
+    ("G", OptionMeaning::Value),
+    ("L", OptionMeaning::Value),
+    ("n", OptionMeaning::Value),
+    ("U", OptionMeaning::Edits),
+    ("o", OptionMeaning::Value),
+];
+
+const SUBS: &[ProgramSpec] = &[
+    ProgramSpec::new(&[
+        "status",
+        "log",
+        "show",
+        "diff",
+        "whatchanged",
+        "shortlog",
+        "range-diff",
+        "diff-tree",
+        "diff-index",
+        "diff-files",
+        "cherry",
+        "rev-list",
+        "show-branch",
+    ])
+    .with_long_value_options(&[
+        "author",
+        "since",
+        "until",
+        "after",
+        "before",
+        "grep",
+        "format",
+        "max-count",
+        "skip",
+        "word-diff-regex",
+        "inter-hunk-context",
+        "diff-algorithm",
+    ])
+    .with_option_meanings(SHOWS)
+    .with_extra_effects_fn(git_named_file_read_effects),
+    ProgramSpec::new(&[
+        "describe",
+        "rev-parse",
+        "ls-files",
+        "ls-tree",
+        "cat-file",
+        "name-rev",
+        "merge-base",
+        "for-each-ref",
+        "show-ref",
+        "count-objects",
+        "check-ignore",
+        "check-attr",
+        "check-ref-format",
+        "check-mailmap",
+        "version",
+        "help",
+        "fsck",
+        "verify-commit",
+        "verify-tag",
+        "verify-pack",
+        "blame",
+        "annotate",
+        "diff-pairs",
+        "stripspace",
+        "patch-id",
+        "get-tar-commit-id",
+        "request-pull",
+        "var",
+        "column",
+        "unpack-file",
+        "merge-tree",
+        "fmt-merge-msg",
+        "show-index",
+        "bugreport",
+        "diagnose",
+        "backfill",
+        "hash-object",
+        "mktree",
+        "write-tree",
+        "commit-tree",
+        "rerere",
+        "update-server-info",
+        "pack-refs",
+    ])
+    .with_short_value_options("LSCMe")
+    .with_long_value_options(&[
+        "format",
+        "exclude",
+        "match",
+        "abbrev",
+        "contents",
+        "sort",
+        "points-at",
+    ])
+    .with_extra_effects_fn(git_named_file_read_effects),
+    ProgramSpec::program_with_fixed_effects(&["ls-remote"], &[EffectKind::Network])
+        .with_option_meanings(&[
+            (
+                "upload-pack",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "exec",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+        ])
+        .with_extra_effects_fn(git_remote_url_effects),
+    ProgramSpec::new(&["grep"])
+        .with_short_value_options("ABCmef")
+        .with_long_value_options(&["max-depth", "threads", "max-count"])
+        .with_option_meanings(&[
+            ("O", OptionMeaning::FlagEffect(EffectKind::UnreadableCode)),
+            (
+                "open-files-in-pager",
+                OptionMeaning::FlagEffect(EffectKind::UnreadableCode),
+            ),
+        ]),
+    ProgramSpec::new(&["init"])
+        .with_option_meanings(&[
+            (
+                "template",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("separate-git-dir", OptionMeaning::Writes),
+        ])
+        .with_operand_role(OperandRole::Write),
+    ProgramSpec::new(&["add", "stage", "notes", "sparse-checkout", "update-index"])
+        .with_long_value_options(&["chmod", "pathspec-from-file"])
+        .with_option_meanings(&[("p", OptionMeaning::Value)]),
+    ProgramSpec::new(&["commit"])
+        .with_short_value_options("mCcFtuS")
+        .with_long_value_options(&[
+            "message",
+            "file",
+            "author",
+            "date",
+            "template",
+            "fixup",
+            "squash",
+            "reuse-message",
+            "cleanup",
+            "trailer",
+        ])
+        .with_option_meanings(&[
+            (
+                "no-verify",
+                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+            ),
+            ("n", OptionMeaning::FlagEffect(EffectKind::SkipsChecks)),
+            (
+                "no-post-rewrite",
+                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+            ),
+        ]),
+    ProgramSpec::new(&["branch"])
+        .with_short_value_options("u")
+        .with_long_value_options(&["set-upstream-to", "format", "sort", "points-at"])
+        .with_option_meanings(&[
+            ("D", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("M", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("C", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+        ]),
+    ProgramSpec::new(&["tag"])
+        .with_short_value_options("mFun")
+        .with_long_value_options(&[
+            "message",
+            "file",
+            "local-user",
+            "sort",
+            "format",
+            "points-at",
+            "contains",
+            "merged",
+        ])
+        .with_option_meanings(&[
+            ("d", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("delete", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+        ]),
+    ProgramSpec::program_with_fixed_effects(&["checkout"], &[EffectKind::MovesTree])
+        .with_short_value_options("b")
+        .with_long_value_options(&["orphan", "conflict"])
+        .with_option_meanings(&[
+            ("B", OptionMeaning::ValueEffect(EffectKind::MovesRefs)),
+            ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            (
+                "pathspec-from-file",
+                OptionMeaning::ValueEffect(EffectKind::DiscardsWork),
+            ),
+        ])
+        .with_extra_effects_fn(git_checkout_effects),
+    ProgramSpec::program_with_fixed_effects(&["switch"], &[EffectKind::MovesTree])
+        .with_short_value_options("c")
+        .with_long_value_options(&["create", "orphan", "conflict"])
+        .with_option_meanings(&[
+            ("C", OptionMeaning::ValueEffect(EffectKind::MovesRefs)),
+            (
+                "force-create",
+                OptionMeaning::ValueEffect(EffectKind::MovesRefs),
+            ),
+            ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            (
+                "discard-changes",
+                OptionMeaning::FlagEffect(EffectKind::DiscardsWork),
+            ),
+        ]),
+    ProgramSpec::new(&["restore"])
+        .with_short_value_options("s")
+        .with_long_value_options(&["source", "conflict"])
+        .with_option_meanings(&[(
+            "pathspec-from-file",
+            OptionMeaning::ValueEffect(EffectKind::DiscardsWork),
+        )])
+        .with_extra_effects_fn(git_restore_effects),
+    ProgramSpec::new(&["reset"])
+        .with_option_meanings(&[("pathspec-from-file", OptionMeaning::Value)])
+        .with_extra_effects_fn(git_reset_effects),
+    ProgramSpec::new(&["clean"])
+        .with_short_value_options("e")
+        .with_long_value_options(&["exclude"])
+        .with_extra_effects_fn(git_clean_effects),
+    ProgramSpec::new(&["stash"]).with_extra_effects_fn(git_stash_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["merge", "cherry-pick", "revert"],
+        &[EffectKind::MovesTree],
+    )
+    .with_short_value_options("msSXF")
+    .with_long_value_options(&[
+        "message",
+        "strategy",
+        "strategy-option",
+        "mainline",
+        "file",
+        "into-name",
+        "cleanup",
+    ])
+    .with_option_meanings(&[(
+        "no-verify",
+        OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+    )]),
+    ProgramSpec::program_with_fixed_effects(&["rebase"], &[EffectKind::MovesTree])
+        .with_short_value_options("sXC")
+        .with_long_value_options(&["onto", "strategy", "strategy-option", "empty"])
+        .with_option_meanings(&[
+            ("x", OptionMeaning::Command),
+            ("exec", OptionMeaning::Command),
+            ("i", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            (
+                "interactive",
+                OptionMeaning::FlagEffect(EffectKind::MovesRefs),
+            ),
+            ("root", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            (
+                "edit-todo",
+                OptionMeaning::FlagEffect(EffectKind::MovesRefs),
+            ),
+            (
+                "no-verify",
+                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+            ),
+        ]),
+    ProgramSpec::program_with_fixed_effects(&["fetch"], &[EffectKind::Network])
+        .with_short_value_options("jo")
+        .with_long_value_options(&[
+            "depth",
+            "deepen",
+            "shallow-since",
+            "shallow-exclude",
+            "jobs",
+            "refmap",
+            "server-option",
+            "negotiation-tip",
+            "filter",
+        ])
+        .with_option_meanings(&[
+            (
+                "upload-pack",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("multiple", OptionMeaning::Value),
+        ])
+        .with_extra_effects_fn(git_remote_url_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["pull"],
+        &[EffectKind::Network, EffectKind::MovesTree],
+    )
+    .with_short_value_options("sXjo")
+    .with_long_value_options(&[
+        "depth",
+        "strategy",
+        "strategy-option",
+        "jobs",
+        "server-option",
+    ])
+    .with_option_meanings(&[
+        (
+            "upload-pack",
+            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+        ),
+        ("f", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+        ("force", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+    ])
+    .with_extra_effects_fn(git_remote_url_effects),
+    ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Network])
+        .with_short_value_options("o")
+        .with_long_value_options(&["push-option"])
+        .with_option_meanings(&[
+            ("f", OptionMeaning::FlagEffect(EffectKind::OverwritesShared)),
+            (
+                "force",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            (
+                "force-with-lease",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            (
+                "mirror",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            (
+                "delete",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            ("d", OptionMeaning::FlagEffect(EffectKind::OverwritesShared)),
+            (
+                "prune",
+                OptionMeaning::FlagEffect(EffectKind::OverwritesShared),
+            ),
+            (
+                "no-verify",
+                OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+            ),
+            (
+                "receive-pack",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "exec",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("repo", OptionMeaning::ValueEffect(EffectKind::Uploads)),
+        ])
+        .with_extra_effects_fn(git_push_effects),
+    ProgramSpec::program_with_fixed_effects(&["clone"], &[EffectKind::Network])
+        .with_short_value_options("bojc")
+        .with_long_value_options(&[
+            "branch",
+            "depth",
+            "origin",
+            "jobs",
+            "filter",
+            "shallow-since",
+            "reference",
+            "server-option",
+        ])
+        .with_option_meanings(&[
+            ("c", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "config",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("u", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "upload-pack",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "template",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("separate-git-dir", OptionMeaning::Writes),
+        ])
+        .with_extra_effects_fn(git_clone_effects),
+    ProgramSpec::new(&["remote"]).with_subcommands(&[
+        ProgramSpec::new(&[
+            "show",
+            "get-url",
+            "rename",
+            "prune",
+            "update",
+            "set-head",
+            "set-branches",
+            "remove",
+            "rm",
+        ]),
+        ProgramSpec::program_with_fixed_effects(&["add", "set-url"], &[EffectKind::Uploads])
+            .with_short_value_options("tm"),
+    ]),
+    ProgramSpec::new(&["config"])
+        .with_short_value_options("f")
+        .with_long_value_options(&["file", "blob", "type", "default", "value", "comment"])
+        .with_extra_effects_fn(git_config_effects),
+    ProgramSpec::new(&["submodule"])
+        .with_option_meanings(&[("quiet", OptionMeaning::Value)])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "status",
+                    "init",
+                    "summary",
+                    "sync",
+                    "set-branch",
+                    "absorbgitdirs",
+                ],
+                &[],
+            ),
+            ProgramSpec::program_with_fixed_effects(&["update"], &[EffectKind::Network])
+                .with_long_value_options(&["reference", "depth", "jobs"])
+                .with_option_meanings(&[
+                    ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                    ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                ]),
+            ProgramSpec::program_with_fixed_effects(&["add", "set-url"], &[EffectKind::Network])
+                .with_short_value_options("b")
+                .with_long_value_options(&["branch", "name", "reference", "depth"]),
+            ProgramSpec::program_with_fixed_effects(&["deinit"], &[])
+                .with_option_meanings(&[
+                    ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                    ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+                ])
+                .with_operand_role(OperandRole::Remove),
+            ProgramSpec::new(&["foreach"]).with_extra_effects_fn(git_foreach_effects),
+        ]),
+    ProgramSpec::new(&["worktree"]).with_subcommands(&[
+        ProgramSpec::new(&["list", "prune", "lock", "unlock", "repair"])
+            .with_long_value_options(&["reason", "expire"]),
+        ProgramSpec::new(&["add"])
+            .with_short_value_options("bB")
+            .with_long_value_options(&["reason"])
+            .with_extra_effects_fn(git_worktree_effects),
+        ProgramSpec::new(&["move"]).with_operand_role(OperandRole::Move),
+        ProgramSpec::new(&["remove"]).with_option_meanings(&[
+            ("f", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+            ("force", OptionMeaning::FlagEffect(EffectKind::DiscardsWork)),
+        ]),
+    ]),
+    ProgramSpec::new(&["bisect"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
+            &[
+                "start",
+                "good",
+                "bad",
+                "new",
+                "old",
+                "skip",
+                "reset",
+                "log",
+                "visualize",
+                "view",
+                "terms",
+                "replay",
+                "next",
+            ],
+            &[EffectKind::MovesTree],
+        ),
+        ProgramSpec::new(&["run"]).with_extra_effects_fn(git_bisect_effects),
+    ]),
+    ProgramSpec::new(&["apply"])
+        .with_short_value_options("pC")
+        .with_long_value_options(&["whitespace", "exclude", "include"])
+        .with_option_meanings(&[
+            ("check", OptionMeaning::Inert(&inert::GIT_APPLY)),
+            ("stat", OptionMeaning::Inert(&inert::GIT_APPLY)),
+            ("numstat", OptionMeaning::Inert(&inert::GIT_APPLY)),
+            ("summary", OptionMeaning::Inert(&inert::GIT_APPLY)),
+            (
+                "unsafe-paths",
+                OptionMeaning::FlagEffect(EffectKind::UnknownOptions),
+            ),
+            ("directory", OptionMeaning::Value),
+        ])
+        .with_extra_effects_fn(git_apply_effects),
+    ProgramSpec::new(&["am"])
+        .with_short_value_options("pC")
+        .with_long_value_options(&["whitespace", "exclude", "include", "patch-format"])
+        .with_option_meanings(&[(
+            "no-verify",
+            OptionMeaning::FlagEffect(EffectKind::SkipsChecks),
+        )])
+        .with_extra_effects_fn(git_apply_effects),
+    ProgramSpec::new(&["rm"])
+        .with_option_meanings(&[
+            ("cached", OptionMeaning::Inert(&inert::GIT_FILES)),
+            ("n", OptionMeaning::Inert(&inert::GIT_FILES)),
+            ("dry-run", OptionMeaning::Inert(&inert::GIT_FILES)),
+        ])
+        .with_operand_role(OperandRole::Remove),
+    ProgramSpec::new(&["mv"]).with_operand_role(OperandRole::Move),
+    ProgramSpec::new(&["archive", "bundle"])
+        .with_long_value_options(&["format", "prefix"])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            (
+                "exec",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("remote", OptionMeaning::ValueEffect(EffectKind::Network)),
+        ]),
+    ProgramSpec::new(&["format-patch"])
+        .with_short_value_options("nv")
+        .with_long_value_options(&[
+            "start-number",
+            "subject-prefix",
+            "reroll-count",
+            "to",
+            "cc",
+            "in-reply-to",
+            "base",
+            "suffix",
+        ])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output-directory", OptionMeaning::Writes),
+        ]),
+    ProgramSpec::new(&["fast-export"]),
+    ProgramSpec::new(&["reflog"]).with_extra_effects_fn(git_reflog_effects),
+    ProgramSpec::new(&[
+        "gc",
+        "repack",
+        "multi-pack-index",
+        "commit-graph",
+        "maintenance",
+    ])
+    .with_extra_effects_fn(git_gc_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["filter-branch", "filter-repo", "prune"],
+        &[EffectKind::RewritesHistory],
+    ),
+    ProgramSpec::program_with_fixed_effects(
+        &["replace", "update-ref", "fast-import"],
+        &[EffectKind::MovesRefs],
+    ),
+    ProgramSpec::new(&["symbolic-ref"])
+        .with_short_value_options("m")
+        .with_option_meanings(&[
+            ("d", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+            ("delete", OptionMeaning::FlagEffect(EffectKind::MovesRefs)),
+        ])
+        .with_extra_effects_fn(git_symbolic_ref_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["read-tree", "checkout-index"],
+        &[EffectKind::DiscardsWork],
+    ),
+    ProgramSpec::program_with_fixed_effects(
+        &["difftool", "mergetool", "hook", "instaweb", "gui", "citool"],
+        &[EffectKind::UnreadableCode],
+    ),
+    ProgramSpec::program_with_fixed_effects(
+        &["credential", "credential-store", "credential-cache"],
+        &[EffectKind::ExposesSecret],
+    ),
+    ProgramSpec::program_with_fixed_effects(
+        &["send-email", "imap-send", "p4", "svn", "cvsserver"],
+        &[EffectKind::Uploads],
+    ),
+    ProgramSpec::program_with_fixed_effects(
+        &["daemon", "fsmonitor--daemon"],
+        &[EffectKind::Persists],
+    ),
+    ProgramSpec::new(&["lfs"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
+            &[
+                "pull", "fetch", "checkout", "ls-files", "status", "env", "version", "track",
+                "untrack", "install", "logs", "fsck", "pointer", "locks",
+            ],
+            &[EffectKind::Network],
+        )
+        .with_short_value_options("IX"),
+        ProgramSpec::program_with_fixed_effects(&["push"], &[EffectKind::Network]),
+        ProgramSpec::program_with_fixed_effects(&["migrate"], &[EffectKind::RewritesHistory]),
+        ProgramSpec::program_with_fixed_effects(&["prune"], &[EffectKind::MovesRefs]),
+    ]),
+    ProgramSpec::new(&["flow"]),
+];
+
+/// Settings that name no program and skip no check.
+const PLAIN: &[&str] = &[
+    "user.",
+    "color.",
+    "core.pager=cat",
+    "core.pager=",
+    "core.autocrlf",
+    "core.quotepath",
+    "core.filemode",
+    "core.abbrev",
+    "core.whitespace",
+    "core.ignorecase",
+    "core.longpaths",
+    "core.eol",
+    "core.safecrlf",
+    "diff.renames",
+    "diff.renamelimit",
+    "diff.algorithm",
+    "diff.noprefix",
+    "diff.mnemonicprefix",
+    "merge.conflictstyle",
+    "merge.renamelimit",
+    "merge.ff",
+    "log.",
+    "advice.",
+    "init.defaultbranch",
+    "pull.",
+    "push.default",
+    "push.autosetupremote",
+    "rebase.autostash",
+    "rebase.autosquash",
+    "fetch.prune",
+    "fetch.parallel",
+    "http.lowspeed",
+    "http.postbuffer",
+    "http.version",
+    "gc.auto",
+    "column.",
+    "status.",
+    "format.pretty",
+    "commit.gpgsign=false",
+    "tag.gpgsign=false",
+    "commit.verbose",
+    "branch.",
+    "submodule.recurse",
+    "submodule.fetchjobs",
+    "safe.directory",
+    "pack.",
+    "index.",
+    "feature.",
+    "help.autocorrect=0",
+    "tag.sort",
+    "grep.",
+    "blame.",
+    "rerere.enabled",
+    "stash.",
+    "protocol.version",
+    "core.compression",
+    "core.editor=true",
+    "core.editor=:",
+    "sequence.editor=true",
+    "sequence.editor=:",
+    "core.editor=cat",
+    "pager.",
+];
+
+fn is_harmless_git_setting(setting: &str) -> bool {
+    let setting = setting.to_ascii_lowercase();
+    PLAIN
+        .iter()
+        .any(|plain| match plain.strip_suffix(['.', '=']) {
+            Some("pager") => setting.starts_with("pager.") && setting.ends_with("false"),
+            Some("core.pager") => setting == "core.pager=",
+            Some(_) => setting.starts_with(plain),
+            None if plain.contains('=') => setting == *plain,
+            None => setting.split('=').next() == Some(plain),
+        })
+}
+
+/// `-c NAME=VALUE` can name programs to run.
+fn git_setting_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let open = call.option_values(&["c"]).any(|word| {
+        !is_harmless_git_setting(word.known_word_prefix())
+            || (word.knowledge != WordKnowledge::Literal && !word.known_word_prefix().contains('='))
+    });
+    if open
+        || call.has_option(&["exec-path"]) && call.option_values(&["exec-path"]).next().is_some()
+    {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+}
+
+fn git_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let reads = call.has_option(&[
+        "get",
+        "get-all",
+        "get-regexp",
+        "get-urlmatch",
+        "l",
+        "list",
+        "name-only",
+        "get-color",
+        "get-colorbool",
+    ]);
+    let first = call.literal_operand(0).unwrap_or("");
+    if reads || matches!(first, "get" | "list") {
+        return;
+    }
+    let modern = matches!(
+        first,
+        "set" | "unset" | "edit" | "remove-section" | "rename-section"
+    );
+    let at = usize::from(modern);
+    if call.operands.len() <= at + 1
+        && !modern
+        && !call.has_option(&[
+            "unset",
+            "unset-all",
+            "e",
+            "edit",
+            "remove-section",
+            "rename-section",
+            "add",
+            "replace-all",
+        ])
+    {
+        return;
+    }
+    let name = call.literal_operand(at).unwrap_or("");
+    let value = call.literal_operand(at + 1).unwrap_or("\u{1}");
+    if call.has_option(&["global", "system", "f", "file"]) {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
+    }
+    if !is_harmless_git_setting(&format!("{name}={value}")) {
+        out.push(CommandEffect::Kind(EffectKind::SkipsChecks));
+    }
+}
+
+/// `git diff --no-index` and `git hash-object` read files by name.
+fn git_named_file_read_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.has_option(&["no-index"])
+        || call
+            .words
+            .first()
+            .is_some_and(|word| word.text == "hash-object")
+    {
+        out.extend(
+            call.operands
+                .iter()
+                .map(|word| CommandEffect::File(FileAccess::Read, (*word).clone())),
+        );
+    }
+}
+
+/// A pathspec that means a folder, or may: all changes in it.
+fn is_folder_pathspec(word: &CommandWord) -> bool {
+    let text = word.text.as_str();
+    let name = text.rsplit('/').next().unwrap_or(text);
+    word.knowledge == WordKnowledge::Unbounded
+        || text.starts_with(':')
+        || name.is_empty()
+        || !name.trim_start_matches('.').contains('.')
+}
+
+/// What is thrown away by going back to what is kept.
+fn add_git_discard_effects(words: &[&CommandWord], out: &mut Vec<CommandEffect>) {
+    for word in words {
+        if is_folder_pathspec(word) {
+            out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
+        }
+        out.push(CommandEffect::File(FileAccess::WriteBelow, (*word).clone()));
+    }
+}
+
+fn add_whole_tree_write(out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::File(
+        FileAccess::WriteBelow,
+        CommandWord::new_literal_word("."),
+    ));
+}
+
+fn double_dash_index(call: &ParsedArgs<'_>) -> Option<usize> {
+    call.words
+        .iter()
+        .position(|word| word.as_literal() == Some("--"))
+}
+
+fn git_checkout_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.has_option(&["f", "force", "pathspec-from-file"]) {
+        add_whole_tree_write(out);
+    }
+    if call.has_option(&["b", "B", "orphan", "t", "track", "detach", "d"]) {
+        return;
+    }
+    if let Some(at) = double_dash_index(call) {
+        let paths: Vec<&CommandWord> = call.words.iter().skip(at + 1).collect();
+        add_git_discard_effects(&paths, out);
+        return;
+    }
+    match call.operands.as_slice() {
+        [one] => {
+            let text = one.text.as_str();
+            if matches!(text, "." | "./" | "*" | ":/" | "..")
+                || text.ends_with('/')
+                || text.starts_with(':')
+                || one.text.contains('*')
+            {
+                add_git_discard_effects(&[one], out);
+            } else if text.contains('.') {
+                out.push(CommandEffect::File(FileAccess::WriteBelow, (*one).clone()));
+            }
+        }
+        [_, paths @ ..] => add_git_discard_effects(paths, out),
+        [] if call.has_option(&["ours", "theirs"]) => add_whole_tree_write(out),
+        [] => {}
+    }
+}
+
+fn git_restore_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let staged = call.has_option(&["staged", "S"]) && !call.has_option(&["worktree", "W"]);
+    if !staged {
+        add_git_discard_effects(&call.operands, out);
+    }
+}
+
+fn git_reset_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call
+        .options
+        .iter()
+        .any(|(name, _)| name.starts_with('h') || name.starts_with("merg") || name.starts_with('k'))
+    {
+        out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
+        add_whole_tree_write(out);
+    }
+}
+
+fn git_clean_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if !inert::has_certain_dry_run_option(
+        call.words,
+        &["n", "dry-run"],
+        &inert::GIT_FILES,
+        "e",
+        false,
+    ) {
+        out.push(CommandEffect::Kind(EffectKind::DiscardsWork));
+        add_whole_tree_write(out);
+        let here = CommandWord::new_literal_word(".");
+        let folders = match call.operands.as_slice() {
+            [] => &[&here][..],
+            folders => folders,
+        };
+        for word in folders {
+            out.push(CommandEffect::File(
+                FileAccess::ClearContents,
+                (*word).clone(),
+            ));
+            out.push(CommandEffect::File(FileAccess::WriteBelow, (*word).clone()));
+        }
+    }
+}
+
+fn git_stash_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let behind = double_dash_index(call).map(|at| call.words.iter().skip(at + 1).collect());
+    let named: Vec<&CommandWord> = match (behind, call.operands.as_slice()) {
+        (Some(paths), _) => paths,
+        (None, [push, paths @ ..]) if push.as_literal() == Some("push") => paths.to_vec(),
+        (None, _) => Vec::new(),
+    };
+    out.extend(
+        named
+            .iter()
+            .map(|word| CommandEffect::File(FileAccess::WriteBelow, (*word).clone())),
+    );
+    match call.literal_operand(0) {
+        Some(_) if double_dash_index(call) == Some(1) => add_whole_tree_write(out),
+        Some("list" | "show" | "create" | "store") => {}
+        Some("drop" | "clear") => out.push(CommandEffect::Kind(EffectKind::DiscardsWork)),
+        None | Some("push" | "save" | "pop" | "apply" | "branch") => add_whole_tree_write(out),
+        Some(_) => out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+    }
+}
+
+fn git_apply_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.extend(
+        call.operands
+            .iter()
+            .map(|word| CommandEffect::File(FileAccess::Read, (*word).clone())),
+    );
+    out.push(CommandEffect::Patch(
+        call.option_values(&["directory"]).next().cloned(),
+    ));
+}
+
+/// A place that is not called by a name: what is pushed there goes elsewhere.
+fn is_git_url_or_path(word: &CommandWord) -> bool {
+    word.text.contains("://")
+        || word.text.starts_with(['/', '~'])
+        || word
+            .text
+            .split('/')
+            .next()
+            .is_some_and(|host| host.contains(':') && host.contains(['@', '.']))
+}
+
+fn git_push_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call
+        .operands
+        .first()
+        .is_some_and(|word| is_git_url_or_path(word))
+    {
+        out.push(CommandEffect::Kind(EffectKind::Uploads));
+    }
+    git_remote_url_effects(call, out);
+    let forces = |word: &&&CommandWord| {
+        word.text.starts_with(['+', ':']) || word.knowledge == WordKnowledge::Unbounded
+    };
+    if call.operands.iter().skip(1).any(|word| forces(&word)) {
+        out.push(CommandEffect::Kind(EffectKind::OverwritesShared));
+    }
+    if inert::has_certain_dry_run_option(
+        call.words,
+        &["n", "dry-run"],
+        &inert::GIT_PUSH,
+        "o",
+        false,
+    ) {
+        out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::OverwritesShared));
+    }
+}
+
+/// `ext::COMMAND` runs it.
+fn git_remote_url_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call
+        .operands
+        .iter()
+        .any(|word| word.text.starts_with("ext::") || word.text.starts_with("fd::"))
+    {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+    let own = call
+        .operands
+        .iter()
+        .skip(1)
+        .any(|word| word.text.starts_with('+'));
+    if own {
+        out.push(CommandEffect::Kind(EffectKind::MovesRefs));
+    }
+}
+
+fn git_clone_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    git_remote_url_effects(call, out);
+    if let Some(folder) = call.operands.get(1) {
+        out.push(CommandEffect::File(FileAccess::Write, (*folder).clone()));
+    }
+}
+
+fn git_worktree_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // A linked tree beside this one is where they are usually made.
+    if let Some(folder) = call
+        .operands
+        .first()
+        .filter(|word| word.text.starts_with(['/', '~', '$']))
+    {
+        out.push(CommandEffect::File(FileAccess::Write, (*folder).clone()));
+    }
+    if call.has_option(&["B", "f", "force"]) {
+        out.push(CommandEffect::Kind(EffectKind::MovesRefs));
+    }
+}
+
+fn git_foreach_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.extend(
+        call.operands
+            .iter()
+            .map(|word| CommandEffect::RunsScript((*word).clone())),
+    );
+    if call.operands.len() > 1 {
+        out.push(CommandEffect::Command(
+            call.operands.iter().map(|word| (*word).clone()).collect(),
+        ));
+    }
+}
+
+fn git_bisect_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Command(
+        call.words.iter().skip(1).cloned().collect(),
+    ));
+}
+
+fn git_reflog_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if matches!(call.literal_operand(0), Some("expire" | "delete" | "drop")) {
+        out.push(CommandEffect::Kind(EffectKind::RewritesHistory));
+    }
+}
+
+fn git_gc_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let drops = call.options.iter().any(|(name, value)| {
+        name == "prune"
+            && value
+                .as_ref()
+                .is_none_or(|word| !word.text.contains("weeks"))
+            || name.starts_with("cruft-exp")
+    });
+    if drops {
+        out.push(CommandEffect::Kind(EffectKind::RewritesHistory));
+    }
+    if call.literal_operand(0) == Some("start") || call.literal_operand(0) == Some("register") {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
+    }
+}
+
+fn git_symbolic_ref_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.operands.len() > 1 {
+        out.push(CommandEffect::Kind(EffectKind::MovesRefs));
+    }
+}

@@ -1,0 +1,297 @@
+//! The package managers of JavaScript. What runs a program of a package is judged by that program.
+
+use super::packages::add_package_runner_effects;
+use crate::effects::CommandEffect;
+use crate::effects::inert;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::shell::CommandWord;
+
+const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
+const RUNS: &[EffectKind] = &[EffectKind::Opaque];
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["npm", "pnpm", "yarn", "yarnpkg", "cnpm"])
+        .with_short_value_options("CFw")
+        .with_long_value_options(&[
+            "prefix",
+            "filter",
+            "workspace",
+            "registry",
+            "loglevel",
+            "dir",
+            "cwd",
+        ])
+        .with_option_meanings(&[
+            ("C", OptionMeaning::WorkingDir),
+            ("prefix", OptionMeaning::WorkingDir),
+            ("dir", OptionMeaning::WorkingDir),
+            ("cwd", OptionMeaning::WorkingDir),
+            (
+                "script-shell",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "node-options",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+        ])
+        .with_subcommands(NODE)
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::new(&["npx", "pnpx", "bunx"])
+        .with_short_value_options("pwc")
+        .with_long_value_options(&["package", "workspace"])
+        .with_extra_effects_fn(npx_effects),
+    ProgramSpec::new(&["bun"])
+        .with_long_value_options(&["cwd", "filter", "env-file"])
+        .with_option_meanings(&[
+            ("cwd", OptionMeaning::WorkingDir),
+            ("e", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            ("p", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "eval",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "print",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+        ])
+        .with_subcommands(NODE)
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::new(&["deno"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
+            &[
+                "test", "task", "run", "fmt", "lint", "check", "bench", "compile", "bundle", "doc",
+                "info", "types", "serve", "coverage",
+            ],
+            RUNS,
+        ),
+        ProgramSpec::program_with_fixed_effects(
+            &[
+                "install",
+                "add",
+                "remove",
+                "cache",
+                "upgrade",
+                "uninstall",
+                "outdated",
+                "init",
+            ],
+            INSTALLS,
+        ),
+        ProgramSpec::program_with_fixed_effects(&["eval", "repl"], &[EffectKind::UnreadableCode]),
+        ProgramSpec::program_with_fixed_effects(&["publish", "deploy"], &[EffectKind::Publishes]),
+    ]),
+    ProgramSpec::new(&["ncu", "npm-check-updates", "npm-check", "bower", "jspm"])
+        .with_extra_effects_fn(package_install_effects),
+];
+
+const NODE: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "install",
+            "i",
+            "in",
+            "ci",
+            "add",
+            "remove",
+            "rm",
+            "uninstall",
+            "un",
+            "update",
+            "up",
+            "upgrade",
+            "dedupe",
+            "prune",
+            "audit",
+            "rebuild",
+            "link",
+            "unlink",
+            "ls",
+            "list",
+            "la",
+            "ll",
+            "outdated",
+            "view",
+            "info",
+            "show",
+            "why",
+            "explain",
+            "search",
+            "pack",
+            "fund",
+            "root",
+            "bin",
+            "prefix",
+            "help",
+            "init",
+            "create",
+            "version",
+            "doctor",
+            "cache",
+            "store",
+            "ping",
+            "docs",
+            "repo",
+            "bugs",
+            "set-script",
+            "query",
+            "sbom",
+            "config",
+            "c",
+            "get",
+            "pkg",
+            "licenses",
+            "import",
+            "fetch",
+            "patch",
+            "patch-commit",
+            "constraints",
+            "plugin",
+            "set",
+            "node",
+            "whoami",
+            "pm",
+            "shrinkwrap",
+            "clean-install",
+            "install-test",
+            "it",
+            "approve-builds",
+            "self-update",
+            "env",
+            "deploy-files",
+            "diff",
+        ],
+        INSTALLS,
+    )
+    .with_long_value_options(&[
+        "registry",
+        "prefix",
+        "filter",
+        "workspace",
+        "omit",
+        "save-prefix",
+        "loglevel",
+        "depth",
+        "cache",
+    ])
+    .with_option_meanings(&[
+        ("prefix", OptionMeaning::Writes),
+        (
+            "script-shell",
+            OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+        ),
+    ])
+    .with_extra_effects_fn(npm_config_effects),
+    ProgramSpec::new(&["exec", "dlx", "x"])
+        .with_short_value_options("pwc")
+        .with_long_value_options(&["package", "workspace", "filter"])
+        .with_extra_effects_fn(npx_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "run",
+            "run-script",
+            "test",
+            "t",
+            "tst",
+            "start",
+            "stop",
+            "restart",
+            "build",
+            "dev",
+            "lint",
+            "workspaces",
+            "foreach",
+            "recursive",
+        ],
+        RUNS,
+    )
+    .with_short_value_options("w")
+    .with_long_value_options(&["workspace", "prefix", "filter"])
+    .with_option_meanings(&[(
+        "script-shell",
+        OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+    )]),
+    ProgramSpec::new(&["workspace"]).with_extra_effects_fn(yarn_workspace_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "publish",
+            "unpublish",
+            "deprecate",
+            "dist-tag",
+            "owner",
+            "access",
+            "team",
+            "org",
+            "hook",
+            "star",
+            "stage",
+            "npm",
+        ],
+        &[EffectKind::Publishes],
+    )
+    .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
+    ProgramSpec::program_with_fixed_effects(
+        &["login", "logout", "adduser", "token", "profile"],
+        &[EffectKind::ExposesSecret],
+    ),
+];
+
+/// A registry, a shell or a script that is set for all later calls.
+fn npm_config_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.words.first().map_or("", |word| word.text.as_str());
+    let settles = matches!(name, "config" | "c" | "set")
+        && (name == "set"
+            || matches!(
+                call.literal_operand(0),
+                Some("set" | "edit" | "delete" | "fix")
+            ));
+    if settles {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
+    }
+    if matches!(name, "config" | "c" | "get")
+        && call.operands.iter().any(|word| word.text.contains("_auth"))
+    {
+        out.push(CommandEffect::Kind(EffectKind::ExposesSecret));
+    }
+}
+
+fn npx_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // Only options before the tool are its own.
+    let first = call.operands.first().copied();
+    for (at, word) in call.words.iter().enumerate().skip(1) {
+        if first.is_some_and(|first| std::ptr::eq(first, word)) {
+            break;
+        }
+        match word.text.as_str() {
+            "-c" | "--call" | "--shell-mode" => {
+                out.extend(
+                    call.words
+                        .get(at + 1)
+                        .map(|word| CommandEffect::RunsScript(word.clone())),
+                );
+                return;
+            }
+            text if text.starts_with("--call=") => {
+                out.extend(word.suffix_after_char('=').map(CommandEffect::RunsScript));
+                return;
+            }
+            _ => {}
+        }
+    }
+    add_package_runner_effects(&call.words_from_first_operand(), out);
+}
+
+/// `yarn workspace NAME SCRIPT`.
+fn yarn_workspace_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    let rest = call.words_from_first_operand();
+    let mut words = vec![CommandWord::new_literal_word("yarn")];
+    words.extend(rest.iter().skip(1).cloned());
+    out.push(CommandEffect::ProjectTool(words));
+}
+
+fn package_install_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Installs));
+}

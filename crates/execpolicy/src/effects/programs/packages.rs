@@ -1,0 +1,427 @@
+//! Package managers of languages: installing is ordinary work, handing out is not. What runs a
+//! program of a package is judged by that program.
+
+use crate::effects::CommandEffect;
+use crate::effects::inert;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::shell::CommandWord;
+
+const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
+const RUNS: &[EffectKind] = &[EffectKind::Opaque];
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&["pip", "pipx"])
+        .with_long_value_options(&["python", "log", "proxy", "retries", "timeout", "cache-dir"])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "install",
+                    "download",
+                    "wheel",
+                    "uninstall",
+                    "upgrade",
+                    "inject",
+                    "upgrade-all",
+                    "reinstall",
+                    "ensurepath",
+                    "sync",
+                    "compile",
+                    "tree",
+                    "venv",
+                ],
+                INSTALLS,
+            )
+            .with_short_value_options("rctei")
+            .with_long_value_options(&[
+                "requirement",
+                "constraint",
+                "target",
+                "editable",
+                "index-url",
+                "extra-index-url",
+                "find-links",
+                "prefix",
+                "root",
+                "python",
+            ])
+            .with_option_meanings(&[
+                ("t", OptionMeaning::Writes),
+                ("target", OptionMeaning::Writes),
+                ("prefix", OptionMeaning::Writes),
+                ("root", OptionMeaning::Writes),
+                ("d", OptionMeaning::Writes),
+                ("dest", OptionMeaning::Writes),
+                ("r", OptionMeaning::Reads),
+            ]),
+            ProgramSpec::new(&[
+                "list",
+                "show",
+                "freeze",
+                "check",
+                "index",
+                "search",
+                "help",
+                "debug",
+                "inspect",
+                "hash",
+                "environment",
+                "completion",
+            ]),
+            ProgramSpec::new(&["cache", "config"]),
+            ProgramSpec::new(&["run", "runpip"])
+                .with_extra_effects_fn(package_manager_exec_effects),
+        ]),
+    ProgramSpec::new(&["uv"])
+        .with_long_value_options(&["directory", "project", "cache-dir", "color", "config-file"])
+        .with_option_meanings(&[
+            ("directory", OptionMeaning::WorkingDir),
+            ("project", OptionMeaning::WorkingDir),
+        ])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "sync", "add", "remove", "lock", "venv", "init", "export", "tree", "python",
+                    "cache", "self", "build", "version", "help", "format",
+                ],
+                INSTALLS,
+            )
+            .with_option_meanings(&[
+                ("o", OptionMeaning::Writes),
+                ("output-file", OptionMeaning::Writes),
+                ("out-dir", OptionMeaning::Writes),
+            ]),
+            ProgramSpec::new(&["run"]).with_extra_effects_fn(uv_run_effects),
+            ProgramSpec::new(&["tool"]).with_subcommands(&[
+                ProgramSpec::new(&["run"]).with_extra_effects_fn(uv_run_effects),
+                ProgramSpec::program_with_fixed_effects(
+                    &[
+                        "install",
+                        "list",
+                        "upgrade",
+                        "uninstall",
+                        "update-shell",
+                        "dir",
+                    ],
+                    INSTALLS,
+                ),
+            ]),
+            ProgramSpec::new(&["pip"]).with_subcommands(&[
+                ProgramSpec::program_with_fixed_effects(
+                    &[
+                        "install",
+                        "uninstall",
+                        "sync",
+                        "compile",
+                        "tree",
+                        "check",
+                        "list",
+                        "show",
+                        "freeze",
+                    ],
+                    INSTALLS,
+                )
+                .with_option_meanings(&[
+                    ("o", OptionMeaning::Writes),
+                    ("output-file", OptionMeaning::Writes),
+                    ("t", OptionMeaning::Writes),
+                    ("target", OptionMeaning::Writes),
+                    ("prefix", OptionMeaning::Writes),
+                ]),
+            ]),
+            ProgramSpec::program_with_fixed_effects(&["publish"], &[EffectKind::Publishes]),
+        ]),
+    ProgramSpec::new(&["uvx"]).with_extra_effects_fn(uv_run_effects),
+    ProgramSpec::new(&["poetry", "pipenv", "pdm", "hatch", "rye", "pixi"])
+        .with_short_value_options("CPpe")
+        .with_long_value_options(&["directory", "project", "env"])
+        .with_option_meanings(&[
+            ("C", OptionMeaning::WorkingDir),
+            ("directory", OptionMeaning::WorkingDir),
+            ("project", OptionMeaning::WorkingDir),
+        ])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "install",
+                    "add",
+                    "remove",
+                    "update",
+                    "lock",
+                    "sync",
+                    "show",
+                    "init",
+                    "new",
+                    "env",
+                    "check",
+                    "version",
+                    "export",
+                    "build",
+                    "list",
+                    "graph",
+                    "info",
+                    "outdated",
+                    "about",
+                    "search",
+                    "self",
+                    "uninstall",
+                    "clean",
+                    "import",
+                    "use",
+                    "venv",
+                    "fmt",
+                    "test",
+                    "lint",
+                    "status",
+                    "tree",
+                    "dep",
+                ],
+                INSTALLS,
+            )
+            .with_option_meanings(&[
+                ("o", OptionMeaning::Writes),
+                ("output", OptionMeaning::Writes),
+            ]),
+            ProgramSpec::new(&["run"]).with_extra_effects_fn(package_manager_exec_effects),
+            ProgramSpec::program_with_fixed_effects(&["shell"], RUNS),
+            ProgramSpec::program_with_fixed_effects(&["config"], &[EffectKind::Persists]),
+            ProgramSpec::program_with_fixed_effects(&["publish"], &[EffectKind::Publishes])
+                .with_option_meanings(&[("dry-run", OptionMeaning::Inert(&inert::PACKAGES))]),
+        ])
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::new(&["conda", "mamba", "micromamba"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
+            &[
+                "install",
+                "create",
+                "update",
+                "env",
+                "list",
+                "info",
+                "search",
+                "activate",
+                "deactivate",
+                "remove",
+                "uninstall",
+                "config",
+                "clean",
+                "export",
+            ],
+            INSTALLS,
+        ),
+        ProgramSpec::new(&["run"])
+            .with_short_value_options("np")
+            .with_long_value_options(&["name", "prefix"])
+            .with_extra_effects_fn(package_manager_exec_effects),
+        ProgramSpec::program_with_fixed_effects(&["init"], &[EffectKind::Persists]),
+    ]),
+    ProgramSpec::new(&["gem"]).with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
+            &[
+                "install",
+                "update",
+                "uninstall",
+                "list",
+                "search",
+                "info",
+                "build",
+                "outdated",
+                "environment",
+                "env",
+                "which",
+                "contents",
+                "specification",
+                "cleanup",
+                "fetch",
+                "dependency",
+                "help",
+            ],
+            INSTALLS,
+        ),
+        ProgramSpec::program_with_fixed_effects(
+            &["push", "yank", "owner"],
+            &[EffectKind::Publishes],
+        ),
+        ProgramSpec::new(&["exec"]).with_extra_effects_fn(package_manager_exec_effects),
+        ProgramSpec::program_with_fixed_effects(
+            &["signin", "signout"],
+            &[EffectKind::ExposesSecret],
+        ),
+    ]),
+    ProgramSpec::new(&["bundle", "bundler"])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "install", "update", "add", "remove", "lock", "list", "show", "info",
+                    "outdated", "check", "config", "init", "clean", "cache", "binstubs",
+                    "platform", "version", "package",
+                ],
+                INSTALLS,
+            ),
+            ProgramSpec::new(&["exec", "e"]).with_extra_effects_fn(package_manager_exec_effects),
+        ])
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::new(&["composer"])
+        .with_short_value_options("d")
+        .with_long_value_options(&["working-dir"])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "install",
+                    "update",
+                    "require",
+                    "remove",
+                    "dump-autoload",
+                    "dumpautoload",
+                    "show",
+                    "outdated",
+                    "validate",
+                    "why",
+                    "info",
+                    "search",
+                    "init",
+                    "create-project",
+                    "self-update",
+                    "diagnose",
+                    "licenses",
+                    "status",
+                    "audit",
+                    "config",
+                    "clear-cache",
+                    "bump",
+                    "reinstall",
+                    "check-platform-reqs",
+                ],
+                INSTALLS,
+            ),
+            ProgramSpec::new(&["exec"]).with_extra_effects_fn(package_manager_exec_effects),
+            ProgramSpec::program_with_fixed_effects(&["run", "run-script", "test"], RUNS),
+            ProgramSpec::program_with_fixed_effects(&["global"], INSTALLS),
+        ])
+        .with_other_subcommand_effects(RUNS),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "opam",
+            "luarocks",
+            "cpan",
+            "cpanm",
+            "raco",
+            "ghcup",
+            "vcpkg",
+            "conan",
+            "pod",
+            "carthage",
+            "mint",
+            "tlmgr",
+            "easy_install",
+            "helm-docs",
+            "krew",
+            "tpm",
+            "haxelib",
+            "dub",
+            "ansible-galaxy",
+        ],
+        INSTALLS,
+    ),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "twine",
+            "vsce",
+            "ovsx",
+            "np",
+            "release-it",
+            "semantic-release",
+            "goreleaser",
+            "fastlane",
+            "cargo-release",
+            "gh-pages",
+            "clasp",
+        ],
+        &[EffectKind::Publishes],
+    )
+    .with_extra_effects_fn(drop_dry_run_publish_effect),
+    ProgramSpec::new(&["virtualenv", "pyvenv", "venv"]),
+    ProgramSpec::program_with_fixed_effects(&["activate", "deactivate"], &[]),
+];
+
+/// A program of a package, with its words.
+pub(super) fn add_package_runner_effects(words: &[CommandWord], out: &mut Vec<CommandEffect>) {
+    let Some(first) = words.first() else { return };
+    let mut words = words.to_vec();
+    // `create-vite@latest`, `@scope/name`: the program is called like the package.
+    if let (Some(name), Some(word)) = (first.as_literal(), words.first_mut()) {
+        let bare = name.strip_prefix('@').map_or(name, |scoped| {
+            scoped.split_once('/').map_or(scoped, |(_, name)| name)
+        });
+        let bare = bare.split('@').next().unwrap_or(bare);
+        if !bare.contains('/') && !name.contains("://") && !name.contains(':') {
+            *word = CommandWord::new_literal_word(bare);
+        }
+    }
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    out.push(CommandEffect::ProjectTool(words));
+}
+
+fn package_manager_exec_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    add_package_runner_effects(&call.words_from_first_operand(), out);
+}
+
+/// Options of `uv run` before the command, with those that take a word.
+fn uv_run_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    const VALUES: &[&str] = &[
+        "--with",
+        "--with-editable",
+        "--with-requirements",
+        "--python",
+        "-p",
+        "--extra",
+        "--group",
+        "--env-file",
+        "--from",
+        "--package",
+        "--index",
+        "--default-index",
+        "--index-url",
+        "-w",
+        "--project",
+        "--directory",
+        "--only-group",
+        "--no-group",
+        "--no-extra",
+    ];
+    let mut at = 1;
+    while let Some(word) = call.words.get(at) {
+        match word.text.as_str() {
+            "--" => {
+                at += 1;
+                break;
+            }
+            "-m" | "--module" => {
+                let mut words = vec![CommandWord::new_literal_word("python")];
+                words.extend(call.words.iter().skip(at).cloned());
+                out.push(CommandEffect::Kind(EffectKind::Opaque));
+                out.push(CommandEffect::ProjectTool(words));
+                return;
+            }
+            "-" => return out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+            text if VALUES.contains(&text) => at += 2,
+            text if text.starts_with('-') => at += 1,
+            _ => break,
+        }
+    }
+    add_package_runner_effects(call.words.get(at..).unwrap_or(&[]), out);
+}
+
+fn drop_dry_run_publish_effect(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if matches!(call.literal_operand(0), Some("check" | "build" | "package"))
+        || inert::has_certain_dry_run_option(
+            call.words,
+            &["dry-run", "snapshot"],
+            &inert::PACKAGES,
+            "",
+            false,
+        )
+    {
+        out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::Publishes));
+    }
+}

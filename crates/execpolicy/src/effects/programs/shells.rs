@@ -1,0 +1,886 @@
+//! Shells, their own commands, and interpreters. Programs that run their arguments do nothing of
+//! their own: what they run is found by the shell grammar and judged as a command.
+
+use crate::effects::code::{self, CodeLanguage};
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+use crate::shell::CommandWord;
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    // Keywords, and what changes only the shell itself.
+    ProgramSpec::new(&[
+        "{",
+        "}",
+        "!",
+        "if",
+        "then",
+        "elif",
+        "else",
+        "do",
+        "while",
+        "until",
+        "fi",
+        "done",
+        "esac",
+        "case",
+        "for",
+        "select",
+        "function",
+        "cd",
+        "pushd",
+        "popd",
+        "dirs",
+        "set",
+        "unset",
+        "shift",
+        "return",
+        "exit",
+        "break",
+        "continue",
+        "local",
+        "declare",
+        "typeset",
+        "readonly",
+        "export",
+        "let",
+        "read",
+        "getopts",
+        "umask",
+        "ulimit",
+        "wait",
+        "jobs",
+        "fg",
+        "bg",
+        "times",
+        "caller",
+        "shopt",
+        "setopt",
+        "unsetopt",
+        "autoload",
+        "bind",
+        "logout",
+        "suspend",
+        "unalias",
+        "alias",
+        "trap",
+        "eval",
+        "builtin",
+        "command",
+        "exec",
+        "history",
+        "print",
+        "whence",
+        "where",
+        "disown",
+        "coproc",
+        "noglob",
+        "nocorrect",
+        "-",
+        "compinit",
+        "rehash",
+        "vared",
+        "integer",
+        "float",
+        "end",
+        "begin",
+        "((",
+    ]),
+    ProgramSpec::program_with_fixed_effects(
+        &["enable", "zmodload", "fc"],
+        &[EffectKind::UnreadableCode],
+    ),
+    ProgramSpec::new(&["mapfile", "readarray"])
+        .with_short_value_options("dnOsuc")
+        .with_option_meanings(&[("C", OptionMeaning::Command)]),
+    // Run their arguments.
+    ProgramSpec::new(&[
+        "env",
+        "genv",
+        "xargs",
+        "gxargs",
+        "nohup",
+        "nice",
+        "time",
+        "gtime",
+        "timeout",
+        "gtimeout",
+        "stdbuf",
+        "gstdbuf",
+        "ionice",
+        "chrt",
+        "taskset",
+        "watch",
+        "parallel",
+        "strace",
+        "ltrace",
+        "fakeroot",
+        "caffeinate",
+        "eatmydata",
+        "busybox",
+        "toybox",
+        "setarch",
+        "linux32",
+        "linux64",
+        "flock",
+        "script",
+        "unbuffer",
+        "setsid",
+        "cross-env",
+        "dotenv",
+        "dotenvx",
+    ])
+    .with_extra_effects_fn(command_wrapper_effects),
+    ProgramSpec::new(&[
+        "sh", "bash", "zsh", "dash", "ash", "ksh", "mksh", "rbash", "fish",
+    ])
+    .with_extra_effects_fn(shell_effects),
+    ProgramSpec::new(&["source", "."]).with_extra_effects_fn(source_command_effects),
+    ProgramSpec::new(&["python", "pypy", "ipython", "python3-dbg"])
+        .with_extra_effects_fn(python_effects),
+    ProgramSpec::new(&["node", "nodejs"]).with_extra_effects_fn(nodejs_effects),
+    ProgramSpec::new(&["perl"]).with_extra_effects_fn(perl_effects),
+    ProgramSpec::new(&["ruby", "jruby"]).with_extra_effects_fn(ruby_effects),
+    ProgramSpec::new(&["php"]).with_extra_effects_fn(php_effects),
+    ProgramSpec::new(&[
+        "lua",
+        "luajit",
+        "Rscript",
+        "R",
+        "julia",
+        "octave",
+        "guile",
+        "racket",
+        "sbcl",
+        "clisp",
+        "elixir",
+        "iex",
+        "erl",
+        "escript",
+        "groovy",
+        "scala",
+        "ocaml",
+        "ghci",
+        "runghc",
+        "runhaskell",
+        "tclsh",
+        "wish",
+        "expect",
+        "osascript",
+        "swipl",
+        "gnuplot",
+        "java",
+        "jshell",
+        "csi",
+        "pwsh",
+        "powershell",
+        "maxima",
+        "gp",
+        "sage",
+        "irb",
+        "kotlin",
+        "qjs",
+        "d8",
+        "jsc",
+        "mono",
+        "wine",
+        "wasmtime",
+        "wasmer",
+        "janet",
+        "fennel",
+        "nu",
+        "xonsh",
+        "elvish",
+    ])
+    .with_extra_effects_fn(other_interpreter_effects),
+    ProgramSpec::new(&["awk", "gawk", "mawk", "nawk", "goawk"]).with_extra_effects_fn(awk_effects),
+    ProgramSpec::new(&["at", "batch"]).with_extra_effects_fn(at_job_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["tmux", "screen", "dtach", "abduco", "zellij"],
+        &[EffectKind::UnreadableCode],
+    )
+    .with_extra_effects_fn(terminal_multiplexer_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "entr",
+            "watchexec",
+            "chokidar",
+            "inotifywait-run",
+            "fswatch-run",
+        ],
+        &[EffectKind::Opaque],
+    )
+    .with_extra_effects_fn(file_watcher_effects),
+    ProgramSpec::new(&[
+        "inotifywait",
+        "fswatch",
+        "wait-for-it",
+        "wait-on",
+        "wait-for",
+    ]),
+];
+
+fn word_at<'w>(call: &'w ParsedArgs<'_>, at: usize) -> Option<&'w CommandWord> {
+    call.words.get(at)
+}
+
+/// `nohup` outlives a terminal, not the work; `env` without a command shows its variables.
+fn command_wrapper_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
+    match name {
+        "script" => {
+            let file = call
+                .words
+                .iter()
+                .skip(1)
+                .rfind(|word| !word.text.starts_with('-'));
+            out.extend(
+                file.filter(|word| !word.text.contains(' '))
+                    .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
+            );
+        }
+        "time" | "gtime" | "strace" | "ltrace" | "parallel" => {
+            for (at, word) in call.words.iter().enumerate().skip(1) {
+                let text = word.text.as_str();
+                if !text.starts_with('-') {
+                    break;
+                }
+                if matches!(text, "-o" | "--output" | "--joblog" | "--results") {
+                    out.extend(
+                        call.words
+                            .get(at + 1)
+                            .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
+                    );
+                } else if text.starts_with("-o")
+                    || text.starts_with("--output=")
+                    || text.starts_with("--results=")
+                {
+                    out.push(CommandEffect::File(
+                        FileAccess::Write,
+                        word.suffix_from_byte(if text.starts_with("--") {
+                            text.find('=').map_or(2, |at| at + 1)
+                        } else {
+                            2
+                        }),
+                    ));
+                }
+            }
+        }
+        // It runs elsewhere.
+        "env" | "genv" => {
+            let own = call
+                .words
+                .iter()
+                .skip(1)
+                .take_while(|word| word.text.starts_with('-') || word.is_assignment());
+            if own
+                .clone()
+                .any(|word| word.text.starts_with("-C") || word.text.starts_with("--ch"))
+            {
+                out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
+            }
+        }
+        "cross-env" | "dotenv" | "dotenvx" | "unbuffer" => {
+            let at = call
+                .words
+                .iter()
+                .skip(1)
+                .position(|word| !word.text.starts_with('-') && !word.is_assignment())
+                .map_or(call.words.len(), |at| at + 1);
+            let rest = call.words.get(at..).unwrap_or(&[]);
+            let skip = usize::from(rest.first().is_some_and(|word| word.text == "run"));
+            out.push(CommandEffect::ProjectTool(
+                rest.get(skip..).unwrap_or(&[]).to_vec(),
+            ));
+        }
+        "xargs" | "gxargs" => {
+            out.extend(
+                call.words
+                    .iter()
+                    .zip(call.words.iter().skip(1))
+                    .take_while(|(flag, _)| {
+                        flag.text.starts_with('-') || flag.text.ends_with("xargs")
+                    })
+                    .filter(|(flag, _)| matches!(flag.text.as_str(), "-a" | "--arg-file"))
+                    .map(|(_, file)| CommandEffect::File(FileAccess::Read, file.clone())),
+            );
+        }
+        _ => {}
+    }
+}
+
+/// A file of commands, or a text that the grammar reads.
+fn shell_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let mut at = 1;
+    while let Some(word) = word_at(call, at) {
+        let text = word.text.as_str();
+        match text {
+            "--rcfile" | "--init-file" => {
+                out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                at += 2;
+            }
+            "-o" | "+o" | "-O" | "+O" => at += 2,
+            "--" => {
+                at += 1;
+                break;
+            }
+            _ if text.starts_with("--") => at += 1,
+            _ if text.starts_with(['-', '+']) && text.len() > 1 => {
+                // `-n` only reads, `-c` has a text, `-s` reads its input.
+                if text.starts_with('-') && text.contains(['n']) && !text.contains('c') {
+                    return;
+                }
+                if text.contains('s') {
+                    return out.push(CommandEffect::StdinCode(CodeLanguage::Shell));
+                }
+                if text.contains('c') {
+                    return;
+                }
+                at += 1;
+            }
+            _ => break,
+        }
+    }
+    out.push(match word_at(call, at) {
+        Some(file) => CommandEffect::RunsFile(file.clone()),
+        None => CommandEffect::StdinCode(CodeLanguage::Shell),
+    });
+}
+
+fn source_command_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.extend(
+        call.words
+            .get(1)
+            .map(|word| CommandEffect::RunsFile(word.clone())),
+    );
+}
+
+/// Modules of Python's own that are like a program.
+fn add_python_module_effects(name: &str, rest: &[CommandWord], out: &mut Vec<CommandEffect>) {
+    let as_program = |program: &'static str, out: &mut Vec<CommandEffect>| {
+        let mut words = vec![CommandWord::new_literal_word(program)];
+        words.extend(rest.iter().cloned());
+        out.push(CommandEffect::ProjectTool(words));
+    };
+    code::add_python_module_files(name, out);
+    if name == "unittest" {
+        let named = rest.iter().filter_map(CommandWord::as_literal);
+        named.for_each(|name| code::add_python_module_files(name, out));
+        out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
+            "**/test*.py",
+        )));
+    }
+    let fed = |word: &CommandWord| word.text.starts_with("/dev") || word.text.starts_with("/proc");
+    if rest.iter().any(fed) {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+    match name {
+        "pip" => as_program("pip", out),
+        "pytest" | "tox" | "nox" | "black" | "ruff" | "mypy" | "flake8" | "isort" | "pylint"
+        | "coverage" | "build" | "twine" | "uvicorn" | "gunicorn" | "flask" | "poetry" | "pipx"
+        | "uv" | "virtualenv" | "alembic" | "celery" | "jupyter" | "sphinx" => {
+            let program = rest.len();
+            let mut words = vec![CommandWord::new_literal_word(name)];
+            words.extend(rest.iter().take(program).cloned());
+            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            out.push(CommandEffect::ProjectTool(words));
+        }
+        "json.tool" | "tabnanny" | "tokenize" | "ast" | "dis" | "calendar" | "this"
+        | "platform" | "site" | "sysconfig" | "base64" | "gzip" | "zipfile" | "tarfile"
+        | "compileall" | "py_compile" | "venv" | "ensurepip" | "http.server" | "pydoc"
+        | "unittest" | "doctest" | "trace" | "cProfile" | "profile" | "pstats" | "symtable"
+        | "inspect" | "pyclbr" | "difflib" | "mimetypes" | "locale" | "encodings" | "lib2to3"
+        | "xmlrpc" | "dataclasses" | "zipapp" => {
+            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            let written: &[CommandWord] = match name {
+                "json.tool" => rest
+                    .iter()
+                    .filter(|word| !word.text.starts_with('-'))
+                    .nth(1)
+                    .map_or(&[], std::slice::from_ref),
+                "venv" => rest.last().map_or(&[], std::slice::from_ref),
+                _ => &[],
+            };
+            out.extend(
+                written
+                    .iter()
+                    .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
+            );
+        }
+        "timeit" | "code" | "pty" | "runpy" | "pdb" | "asyncio" | "idlelib" | "test" => {
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode))
+        }
+        "smtpd" | "smtplib" | "ftplib" | "webbrowser" => {
+            out.push(CommandEffect::Kind(EffectKind::Uploads))
+        }
+        _ => out.push(CommandEffect::Kind(EffectKind::Opaque)),
+    }
+}
+
+fn python_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let mut at = 1;
+    while let Some(word) = call.words.get(at) {
+        let text = word.text.as_str();
+        let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
+            break;
+        };
+        if call.has_exactly_this_argument(&["--version", "--help", "-V", "-VV", "-h"]) {
+            return;
+        }
+        if cluster.starts_with('-') {
+            at += 1;
+            continue;
+        }
+        if cluster
+            .split(['c', 'm', 'W', 'X'])
+            .next()
+            .unwrap_or("")
+            .contains('i')
+        {
+            out.push(CommandEffect::StdinCode(CodeLanguage::Python));
+        }
+        if let Some(end) = cluster.find(['c', 'm', 'W', 'X']) {
+            let attached = cluster.get(end + 1..).unwrap_or("");
+            let (value, used) = match attached.is_empty() {
+                true => (call.words.get(at + 1).cloned(), 2),
+                false => (Some(word.suffix_from_byte(end + 2)), 1),
+            };
+            match cluster.as_bytes().get(end) {
+                // The grammar does not read other languages: `code` does, where it can.
+                Some(b'c') => {
+                    return code::add_inline_code_effects(
+                        CodeLanguage::Python,
+                        value.as_ref(),
+                        out,
+                    );
+                }
+                Some(b'm') => {
+                    let rest = call.words.get(at + used..).unwrap_or(&[]);
+                    match value.as_ref().and_then(CommandWord::as_literal) {
+                        Some(name) => return add_python_module_effects(name, rest, out),
+                        None => return out.push(CommandEffect::Kind(EffectKind::UnknownOptions)),
+                    }
+                }
+                _ => at += used,
+            }
+            continue;
+        }
+        at += 1;
+    }
+    match call.words.get(at) {
+        Some(word) if word.text == "-" => out.push(CommandEffect::StdinCode(CodeLanguage::Python)),
+        Some(file) => {
+            let mut inner = file.clone();
+            inner.concatenate_word(&CommandWord::new_literal_word("/__main__.py"));
+            out.push(CommandEffect::StartsFile(inner));
+            out.push(CommandEffect::RunsFile(file.clone()));
+        }
+        None => out.push(CommandEffect::StdinCode(CodeLanguage::Python)),
+    }
+}
+
+fn nodejs_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    const VALUES: &[&str] = &[
+        "-C",
+        "--conditions",
+        "--test-name-pattern",
+        "--test-reporter",
+        "--input-type",
+        "--watch-path",
+        "--title",
+        "--max-old-space-size",
+    ];
+    let mut at = 1;
+    while let Some(word) = call.words.get(at) {
+        let text = word.text.as_str();
+        match text {
+            "-e" | "--eval" | "-p" | "--print" | "-pe" | "-ep" => {
+                return code::add_inline_code_effects(
+                    CodeLanguage::Node,
+                    call.words.get(at + 1),
+                    out,
+                );
+            }
+            "-" => return out.push(CommandEffect::StdinCode(CodeLanguage::Node)),
+            "-i" | "--interactive" => {
+                out.push(CommandEffect::StdinCode(CodeLanguage::Node));
+                at += 1;
+            }
+            "-v" | "--version" | "-h" | "--help" | "--v8-options" if call.words.len() == 2 => {
+                return;
+            }
+            "--" => {
+                at += 1;
+                break;
+            }
+            _ if text.starts_with("--eval=") || text.starts_with("--print=") => {
+                return code::add_inline_code_effects(
+                    CodeLanguage::Node,
+                    word.suffix_after_char('=').as_ref(),
+                    out,
+                );
+            }
+            "-r" | "--require" | "--import" | "--loader" | "--experimental-loader" => {
+                out.extend(call.words.get(at + 1).map(node_preload_effect));
+                at += 2;
+            }
+            "--env-file" => {
+                out.extend(
+                    call.words
+                        .get(at + 1)
+                        .cloned()
+                        .map(CommandEffect::StartsFile),
+                );
+                at += 2;
+            }
+            _ if VALUES.contains(&text) => at += 2,
+            "--test" => {
+                out.push(CommandEffect::StartsFile(CommandWord::new_literal_word(
+                    "**/*test*",
+                )));
+                return out.push(CommandEffect::Kind(EffectKind::Opaque));
+            }
+            _ if [
+                "--import=",
+                "--require=",
+                "--loader=",
+                "--experimental-loader=",
+                "--env-file=",
+            ]
+            .iter()
+            .any(|flag| text.starts_with(flag)) =>
+            {
+                out.extend(
+                    word.suffix_after_char('=')
+                        .as_ref()
+                        .map(node_preload_effect),
+                );
+                at += 1;
+            }
+            _ if text.starts_with('-') => at += 1,
+            _ => break,
+        }
+    }
+    match call.words.get(at) {
+        Some(file) => out.push(CommandEffect::RunsFile(file.clone())),
+        None => out.push(CommandEffect::StdinCode(CodeLanguage::Node)),
+    }
+}
+
+/// What `node` loads before its program: a file, or code in the word.
+fn node_preload_effect(word: &CommandWord) -> CommandEffect {
+    match word.text.contains(':') {
+        true => CommandEffect::Kind(EffectKind::UnreadableCode),
+        false => CommandEffect::RunsFile(word.clone()),
+    }
+}
+
+/// Letters of Perl and Ruby whose value is a program, read from the words.
+fn one_liner_effects(language: CodeLanguage, call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let mut at = 1;
+    let mut edits = false;
+    let mut inline = false;
+    while let Some(word) = call.words.get(at) {
+        let text = word.text.as_str();
+        if text == "--" {
+            at += 1;
+            break;
+        }
+        let Some(cluster) = text.strip_prefix('-').filter(|cluster| !cluster.is_empty()) else {
+            break;
+        };
+        at += 1;
+        if cluster.starts_with('-') || matches!(cluster, "v" | "V" | "h") {
+            continue;
+        }
+        for (from, letter) in cluster.char_indices() {
+            let rest = cluster.get(from + 1..).unwrap_or("");
+            match letter {
+                'i' => {
+                    edits = true;
+                    break;
+                }
+                'e' | 'E' => {
+                    inline = true;
+                    let value = if rest.is_empty() {
+                        at += 1;
+                        call.words.get(at - 1).cloned()
+                    } else {
+                        Some(word.suffix_from_byte(from + 2))
+                    };
+                    code::add_inline_code_effects(language, value.as_ref(), out);
+                    break;
+                }
+                'c' if rest.is_empty() => return,
+                // A debugger.
+                'd' if language == CodeLanguage::Perl => {
+                    out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                    break;
+                }
+                // `-MModule` and `-rmodule` load code of a package.
+                'M' | 'm' | 'r' => {
+                    let module = if rest.is_empty() {
+                        call.words.get(at).map_or("", |word| word.text.as_str())
+                    } else {
+                        rest
+                    };
+                    if !code::is_pure_module(
+                        language,
+                        module
+                            .trim_start_matches('-')
+                            .split('=')
+                            .next()
+                            .unwrap_or(""),
+                    ) || module.contains([';', '(', '{', ' '])
+                    {
+                        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                    }
+                    if rest.is_empty() {
+                        at += 1;
+                    }
+                    break;
+                }
+                'I' | 'C' | 'F' | '0' | 'l' | 'x' | 'D' | 'K' | 'W' | 'T' | 'U' => {
+                    if matches!(letter, 'I') && rest.is_empty() {
+                        at += 1;
+                    }
+                    if letter == 'F' && rest.contains(['{', '(', ')', ';', '@', '`']) {
+                        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                    }
+                    if !matches!(letter, '0' | 'l' | 'W' | 'T' | 'U')
+                        || !rest.starts_with(|c: char| c.is_alphabetic())
+                    {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    let files = call.words.get(at..).unwrap_or(&[]);
+    if inline {
+        // `<>` of Perl opens `rm x |` as a command.
+        if language == CodeLanguage::Perl
+            && files
+                .iter()
+                .any(|word| word.text.contains('|') || word.text.starts_with('>'))
+        {
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        }
+        let act = if edits {
+            FileAccess::Write
+        } else {
+            FileAccess::Read
+        };
+        out.extend(
+            files
+                .iter()
+                .map(|word| CommandEffect::File(act, word.clone())),
+        );
+        return;
+    }
+    match files.first() {
+        Some(word) if word.text != "-" => out.push(CommandEffect::RunsFile(word.clone())),
+        None if call.words.len() > 1 => {}
+        _ => out.push(CommandEffect::StdinCode(language)),
+    }
+}
+
+fn perl_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    one_liner_effects(CodeLanguage::Perl, call, out);
+}
+
+fn ruby_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    one_liner_effects(CodeLanguage::Ruby, call, out);
+}
+
+fn php_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let mut at = 1;
+    while let Some(word) = call.words.get(at) {
+        match word.text.as_str() {
+            "-r" | "-R" | "-B" | "-E" | "--run" => {
+                return code::add_inline_code_effects(
+                    CodeLanguage::Php,
+                    call.words.get(at + 1),
+                    out,
+                );
+            }
+            "-d" | "-z" => {
+                out.push(CommandEffect::Kind(EffectKind::UnknownOptions));
+                at += 2;
+            }
+            "-c" | "-t" => at += 2,
+            "-S" => return out.push(CommandEffect::Kind(EffectKind::Opaque)),
+            "-v" | "-m" | "-i" | "-h" | "--version" | "--ini" | "--modules"
+                if call.words.len() == 2 =>
+            {
+                return;
+            }
+            // `php -l FILE` reads it and runs nothing.
+            "-l" if call.words.len() == 3 => return,
+            "-f" => at += 1,
+            text if text.starts_with("-r") => {
+                return out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+            }
+            text if text.starts_with('-') => at += 1,
+            _ => break,
+        }
+    }
+    match call.words.get(at) {
+        Some(file) => out.push(CommandEffect::RunsFile(file.clone())),
+        None => out.push(CommandEffect::StdinCode(CodeLanguage::Php)),
+    }
+}
+
+/// Interpreters whose code is not read: a file is the project's, a text is not known.
+fn other_interpreter_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let asks = |word: &CommandWord| {
+        matches!(
+            word.as_literal(),
+            Some("--version" | "-version" | "-v" | "-V" | "--help" | "-h" | "-help")
+        )
+    };
+    if call.words.len() == 2 && call.words.get(1).is_some_and(asks) {
+        return;
+    }
+    let java = call.command_name().ends_with("java");
+    let file = call
+        .words
+        .iter()
+        .skip(1)
+        .find(|word| !word.text.starts_with('-'));
+    let text = call.words.iter().skip(1).any(|word| {
+        matches!(
+            word.text.as_str(),
+            "-e" | "-E"
+                | "-c"
+                | "--eval"
+                | "--execute"
+                | "-eval"
+                | "-g"
+                | "-x"
+                | "-p"
+                | "--print"
+                | "-Command"
+                | "-EncodedCommand"
+                | "-r"
+                | "--command"
+                | "-t"
+        ) || (word.text.starts_with("-e") && word.text.len() > 2 && !word.text.starts_with("-ea"))
+    });
+    match file {
+        _ if java
+            && !call.words.iter().any(|word| {
+                word.text.starts_with("-XX:OnError") || word.text.starts_with("-XX:OnOutOf")
+            }) =>
+        {
+            out.push(CommandEffect::Kind(EffectKind::Opaque))
+        }
+        Some(file) if !text && !java => out.push(CommandEffect::RunsFile(file.clone())),
+        _ => out.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+    }
+}
+
+fn awk_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let mut at = 1;
+    let mut program = None;
+    while let Some(word) = call.words.get(at) {
+        let text = word.text.as_str();
+        match text {
+            "--" => {
+                at += 1;
+                break;
+            }
+            "-f" | "--file" => {
+                out.extend(call.words.get(at + 1).map(code::script_file_effect));
+                program = Some(None);
+                at += 2;
+            }
+            _ if text.starts_with("-f") || text.starts_with("--file=") => {
+                let from = if text.starts_with("-f") { 2 } else { 7 };
+                out.push(code::script_file_effect(&word.suffix_from_byte(from)));
+                program = Some(None);
+                at += 1;
+            }
+            "-F" | "-v" | "--field-separator" | "--assign" => at += 2,
+            "-i" | "--include" | "-l" | "--load" | "-E" | "--exec" => {
+                out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                at += 2;
+            }
+            "-e" | "--source" => {
+                program = Some(call.words.get(at + 1));
+                at += 2;
+            }
+            _ if text.starts_with("-i")
+                || text.starts_with("-l")
+                || text.starts_with("--include")
+                || text.starts_with("--load")
+                || text.starts_with("--exec")
+                || text.starts_with("-E")
+                || text.starts_with("-W") =>
+            {
+                out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+                at += 1;
+            }
+            _ if text.starts_with('-') && text.len() > 1 => at += 1,
+            _ => break,
+        }
+    }
+    let program = match program {
+        Some(program) => program,
+        None => {
+            at += 1;
+            call.words.get(at - 1)
+        }
+    };
+    if let Some(program) = program {
+        code::awk_program_effects(program, out);
+    }
+    let files = call.words.get(at..).unwrap_or(&[]);
+    out.extend(
+        files
+            .iter()
+            .filter(|word| !word.is_assignment())
+            .map(|word| CommandEffect::File(FileAccess::Read, word.clone())),
+    );
+}
+
+fn at_job_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if !call.has_option(&["l", "q", "V"]) || !call.operands.is_empty() {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
+    }
+}
+
+/// Sessions are only looked at.
+fn terminal_multiplexer_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let looks = matches!(
+        call.literal_operand(0),
+        Some(
+            "ls" | "list-sessions"
+                | "lsp"
+                | "list-panes"
+                | "list-windows"
+                | "capture-pane"
+                | "capturep"
+                | "display-message"
+                | "has-session"
+                | "has"
+                | "info"
+        )
+    ) || call.has_option(&["ls", "list", "V"]);
+    if looks {
+        out.retain(|effect| *effect != CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+}
+
+fn file_watcher_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let at = call
+        .words
+        .iter()
+        .skip(1)
+        .position(|word| !word.text.starts_with('-'))
+        .map_or(call.words.len(), |at| at + 1);
+    out.push(CommandEffect::ProjectTool(
+        call.words.get(at..).unwrap_or(&[]).to_vec(),
+    ));
+}

@@ -1,0 +1,752 @@
+//! The machine: rights, services, processes, disks, schedules.
+
+use crate::effects::CommandEffect;
+use crate::effects::FileAccess;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+use crate::shell::{CommandWord, WordKnowledge};
+
+const MACHINE: &[EffectKind] = &[EffectKind::ChangesMachine];
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "sudo",
+            "su",
+            "doas",
+            "pkexec",
+            "runuser",
+            "sg",
+            "newgrp",
+            "gosu",
+            "su-exec",
+            "setpriv",
+            "capsh",
+            "run0",
+            "chroot",
+            "unshare",
+            "nsenter",
+            "machinectl",
+            "bwrap",
+            "firejail",
+            "proot",
+        ],
+        &[EffectKind::Privilege],
+    )
+    .with_extra_effects_fn(sudo_adds_no_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "passwd",
+            "chpasswd",
+            "useradd",
+            "usermod",
+            "adduser",
+            "groupadd",
+            "groupmod",
+            "groupdel",
+            "addgroup",
+            "gpasswd",
+            "visudo",
+            "vipw",
+            "chsh",
+            "chfn",
+            "dscl",
+            "sysadminctl",
+            "chage",
+            "newusers",
+            "loginctl",
+            "polkit",
+            "aa-disable",
+            "setenforce",
+            "spctl",
+            "csrutil",
+            "tccutil",
+            "authconfig",
+        ],
+        &[EffectKind::Privilege],
+    ),
+    ProgramSpec::program_with_fixed_effects(&["userdel", "deluser"], &[EffectKind::Privilege])
+        .with_short_value_options("RP")
+        .with_extra_effects_fn(userdel_effects),
+    ProgramSpec::new(&[
+        "ps",
+        "top",
+        "htop",
+        "btop",
+        "atop",
+        "pgrep",
+        "pidof",
+        "pstree",
+        "lsof",
+        "uptime",
+        "free",
+        "vmstat",
+        "iostat",
+        "mpstat",
+        "pidstat",
+        "sar",
+        "dstat",
+        "nmon",
+        "glances",
+        "lscpu",
+        "lsmem",
+        "lsblk",
+        "lspci",
+        "lsusb",
+        "lsmod",
+        "lshw",
+        "dmidecode",
+        "hwinfo",
+        "inxi",
+        "neofetch",
+        "fastfetch",
+        "nvidia-smi",
+        "rocm-smi",
+        "nvtop",
+        "sensors",
+        "ipcs",
+        "lsns",
+        "lslocks",
+        "lslogins",
+        "blkid",
+        "findmnt",
+        "netstat",
+        "lsipc",
+        "system_profiler",
+        "ioreg",
+        "vm_stat",
+        "pmap",
+        "slabtop",
+        "iotop",
+        "powertop",
+        "cpuid",
+        "getenforce",
+        "sestatus",
+        "runlevel",
+    ]),
+    ProgramSpec::new(&["ss"]).with_option_meanings(&[
+        ("K", OptionMeaning::FlagEffect(EffectKind::ChangesMachine)),
+        (
+            "kill",
+            OptionMeaning::FlagEffect(EffectKind::ChangesMachine),
+        ),
+        ("D", OptionMeaning::Writes),
+    ]),
+    ProgramSpec::new(&["tshark", "tcpdump", "capinfos", "editcap"])
+        .with_extra_effects_fn(packet_capture_effects),
+    ProgramSpec::new(&["printenv"]),
+    ProgramSpec::new(&["kill"]).with_extra_effects_fn(kill_effects),
+    ProgramSpec::new(&[
+        "pkill",
+        "killall",
+        "killall5",
+        "skill",
+        "xkill",
+        "fuser",
+        "kill-port",
+        "fkill",
+    ])
+    .with_extra_effects_fn(pkill_effects),
+    ProgramSpec::new(&[
+        "renice",
+        "prlimit",
+        "numactl",
+        "cpulimit",
+        "schedtool",
+        "choom",
+    ])
+    .with_extra_effects_fn(priority_tool_effects),
+    ProgramSpec::new(&[
+        "systemctl",
+        "service",
+        "rc-service",
+        "rc-update",
+        "initctl",
+        "sv",
+        "s6-rc",
+        "supervisorctl",
+        "pm2",
+        "forever",
+        "brew-services",
+        "launchctl",
+        "schtasks",
+        "chkconfig",
+        "update-rc.d",
+        "insserv",
+        "systemd-run",
+        "monit",
+    ])
+    .with_extra_effects_fn(service_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &["crontab", "anacron", "atrm", "incrontab", "fcrontab"],
+        &[],
+    )
+    .with_extra_effects_fn(crontab_effects),
+    ProgramSpec::new(&["atq"]),
+    ProgramSpec::new(&[
+        "journalctl",
+        "dmesg",
+        "logger",
+        "lastb",
+        "faillog",
+        "auditctl",
+        "ausearch",
+    ])
+    .with_extra_effects_fn(log_tool_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "reboot", "shutdown", "halt", "poweroff", "init", "telinit", "kexec",
+        ],
+        MACHINE,
+    )
+    .with_extra_effects_fn(shutdown_effects),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "insmod",
+            "rmmod",
+            "modprobe",
+            "depmod",
+            "sysctl",
+            "ldconfig",
+            "update-grub",
+            "grub-install",
+            "dracut",
+            "mkinitramfs",
+            "efibootmgr",
+            "timedatectl",
+            "hostnamectl",
+            "localectl",
+            "ntpdate",
+            "hwclock",
+            "chvt",
+            "setterm",
+            "swaplabel",
+            "bpftool",
+            "defaults",
+            "plutil",
+            "nvram",
+            "pmset",
+            "scutil",
+            "systemsetup",
+            "networksetup",
+            "softwareupdate",
+            "reg",
+            "regedit",
+            "bcdedit",
+            "wsl",
+            "cmd.exe",
+            "powershell.exe",
+            "dbus-send",
+            "gdbus",
+            "busctl",
+            "gsettings",
+            "dconf",
+            "xdotool",
+            "ydotool",
+            "wmctrl",
+            "iptables-save",
+            "nmap",
+            "masscan",
+            "arp",
+            "arpspoof",
+            "hping3",
+            "tc",
+            "ethtool",
+            "iw",
+            "iwconfig",
+            "rfkill",
+            "nmcli",
+            "ifup",
+            "ifdown",
+            "dhclient",
+            "brctl",
+            "ovs-vsctl",
+            "wpa_cli",
+            "conntrack",
+            "ipset",
+            "nft",
+            "ufw",
+            "firewall-cmd",
+            "iptables",
+            "ip6tables",
+            "pfctl",
+            "ebtables",
+        ],
+        MACHINE,
+    )
+    .with_extra_effects_fn(system_config_tool_effects),
+    ProgramSpec::new(&["ip", "ifconfig", "route", "netplan"])
+        .with_extra_effects_fn(network_interface_effects),
+    ProgramSpec::new(&[
+        "xhost",
+        "xrandr",
+        "xset",
+        "setxkbmap",
+        "loadkeys",
+        "xmodmap",
+        "xrdb",
+    ])
+    .with_extra_effects_fn(display_setting_effects),
+    ProgramSpec::new(&["checkrein"])
+        .with_long_value_options(&["root"])
+        .with_extra_effects_fn(checkrein_effects),
+    ProgramSpec::new(&[
+        "claude",
+        "codex",
+        "gemini",
+        "aider",
+        "opencode",
+        "goose",
+        "amp",
+        "cursor-agent",
+        "copilot",
+        "llm",
+        "ollama",
+        "qwen",
+        "crush",
+        "droid",
+    ])
+    .with_extra_effects_fn(agent_cli_effects),
+    // Words of agents' own tools, as some harnesses spell them.
+    ProgramSpec::program_spec_reading_operands(&[
+        "goto",
+        "scroll_up",
+        "scroll_down",
+        "find_file",
+        "search_dir",
+        "search_file",
+        "submit",
+    ]),
+];
+
+/// What was captured before is read; capturing listens to the machine.
+fn packet_capture_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let named = |flags: &[&str]| {
+        call.words
+            .iter()
+            .zip(call.words.iter().skip(1))
+            .filter(|(flag, _)| flags.contains(&flag.text.as_str()))
+            .map(|(_, file)| file.clone())
+            .collect::<Vec<_>>()
+    };
+    let reads = named(&["-r", "--read-file"]);
+    let code = call.words.iter().any(|word| {
+        word.text.starts_with("-X") || word.text == "-z" && call.command_name() == "tcpdump"
+    });
+    if reads.is_empty()
+        && !(call.words.len() == 2
+            && matches!(
+                call.words.get(1).and_then(CommandWord::as_literal),
+                Some("--version" | "-D")
+            ))
+        || code
+    {
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+    }
+    out.extend(
+        reads
+            .into_iter()
+            .map(|word| CommandEffect::File(FileAccess::Read, word)),
+    );
+    out.extend(
+        named(&["-w", "--export-objects"])
+            .into_iter()
+            .map(|word| CommandEffect::File(FileAccess::Write, word)),
+    );
+}
+
+fn display_setting_effects(_: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+}
+
+/// `sudo -l`, `sudo -n true`: still asks for rights.
+fn sudo_adds_no_effects(_: &ParsedArgs<'_>, _: &mut Vec<CommandEffect>) {}
+
+/// The machine goes down, or is told that it will.
+fn shutdown_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let stops = match call.command_name() {
+        "init" | "telinit" => matches!(call.literal_operand(0), Some("0" | "6")),
+        "kexec" => call.has_option(&["e", "exec"]),
+        // Only a message, or the end of one that was on its way.
+        _ => {
+            let says = call.has_exactly_this_argument(&["--help", "--version"]);
+            !says && !call.has_only_listed_options(&["c", "k", "w", "wtmp-only", "show"])
+        }
+    };
+    if stops {
+        out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
+    }
+}
+
+/// Without operands, or with options that only ask, the state is shown.
+fn system_config_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let alone = call.words.len() == 1;
+    let none = call.operands.is_empty();
+    let only = |options: &[&str]| call.has_only_listed_options(options);
+    let shown = match call.command_name() {
+        "timedatectl" | "hostnamectl" | "localectl" => {
+            alone || call.words.len() == 2 && call.first_argument_is_one_of(&["status"])
+        }
+        "modprobe" | "arp" => alone,
+        "sysctl" => {
+            let sets = call.words.iter().any(|word| word.text.contains('='));
+            !sets
+                && (call.options.is_empty()
+                    || only(&["a", "A", "X", "n", "e", "N", "b", "all", "names", "values"]))
+        }
+        "iptables" | "ip6tables" => {
+            only(&[
+                "L",
+                "S",
+                "list",
+                "list-rules",
+                "n",
+                "v",
+                "x",
+                "t",
+                "numeric",
+                "verbose",
+                "exact",
+                "table",
+                "line-numbers",
+            ]) && call.has_option(&["L", "S", "list", "list-rules"])
+        }
+        // It reads its words as one text: what follows a `;` is another command.
+        "nft" => {
+            let ends = |word: &&CommandWord| {
+                word.knowledge != WordKnowledge::Literal || word.text.contains([';', '\n'])
+            };
+            call.first_argument_is_one_of(&["list"]) && !call.operands.iter().any(ends)
+        }
+        "ufw" => call.first_argument_is_one_of(&["status"]),
+        "nmcli" | "iw" => {
+            alone
+                || matches!(
+                    (call.literal_operand(0), call.literal_operand(1)),
+                    (
+                        Some("general" | "g" | "dev" | "device" | "con" | "connection"),
+                        None | Some("status" | "show")
+                    )
+                )
+        }
+        "ldconfig" => {
+            none && only(&["p", "print-cache", "v", "N"]) && call.has_option(&["p", "print-cache"])
+        }
+        "defaults" => call.first_argument_is_one_of(&["read", "domains", "find"]),
+        "plutil" => only(&["p"]),
+        "pmset" => only(&["g"]),
+        "scutil" => only(&["get", "dns", "proxy", "nwi"]),
+        "hwclock" => {
+            none && only(&["r", "show", "u", "utc", "l", "localtime", "v", "verbose"])
+                && call.has_option(&["r", "show"])
+        }
+        "efibootmgr" => alone || none && only(&["v", "verbose"]),
+        _ => false,
+    };
+    if shown {
+        out.clear();
+    }
+}
+
+fn kill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    // `-1` as a target is everything, `1` is the first of all.
+    let words: Vec<&str> = call
+        .words
+        .iter()
+        .skip(1)
+        .map(|word| word.text.as_str())
+        .collect();
+    let targets = match words.split_first() {
+        Some((first, rest))
+            if first.starts_with('-') && *first != "--" && !matches!(*first, "-s" | "-n") =>
+        {
+            rest
+        }
+        Some((&("-s" | "-n"), rest)) => rest.get(1..).unwrap_or(&[]),
+        _ => words.as_slice(),
+    };
+    if targets.iter().any(|word| matches!(*word, "-1")) {
+        out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
+    }
+    let all = |word: &&&str| {
+        matches!(**word, "-1" | "1" | "0" | "$PPID")
+            || ["checkrein", "claude", "codex"]
+                .iter()
+                .any(|own| word.contains(own))
+    };
+    if targets.iter().any(|word| all(&word)) {
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+    }
+}
+
+/// By a name that says enough.
+fn pkill_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
+    if name == "fuser" {
+        if call.has_option(&["k", "kill"])
+            && !call
+                .operands
+                .iter()
+                .any(|word| word.text.contains("tcp") || word.text.contains("udp"))
+        {
+            out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+        }
+        return;
+    }
+    let broad = call.operands.is_empty()
+        || call.has_option(&["u", "U", "g", "G", "s", "t", "v", "user", "uid"])
+        || call.operands.iter().any(|word| {
+            let plain = word.text.trim_matches(|c: char| !c.is_alphanumeric());
+            plain.len() < 3
+                || word.knowledge != WordKnowledge::Literal
+                || matches!(
+                    plain,
+                    "bash"
+                        | "zsh"
+                        | "ssh"
+                        | "sshd"
+                        | "systemd"
+                        | "init"
+                        | "claude"
+                        | "codex"
+                        | "checkrein"
+                        | "login"
+                        | "dockerd"
+                        | "cron"
+                        | "crond"
+                        | "launchd"
+                )
+        });
+    if broad || matches!(name, "killall5" | "xkill" | "skill") {
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+    }
+}
+
+fn priority_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let at = call
+        .words
+        .iter()
+        .skip(1)
+        .position(|word| !word.text.starts_with('-'))
+        .map_or(call.words.len(), |at| at + 1);
+    if call
+        .words
+        .first()
+        .is_some_and(|word| matches!(word.text.as_str(), "numactl" | "cpulimit"))
+    {
+        out.push(CommandEffect::Command(
+            call.words.get(at..).unwrap_or(&[]).to_vec(),
+        ));
+    } else {
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+    }
+}
+
+fn service_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let name = call.command_name();
+    let asks = |word: &str| {
+        matches!(
+            word,
+            "status"
+                | "list-units"
+                | "list-unit-files"
+                | "is-active"
+                | "is-enabled"
+                | "is-failed"
+                | "show"
+                | "cat"
+                | "list-timers"
+                | "list-dependencies"
+                | "list-sockets"
+                | "list"
+                | "ls"
+                | "logs"
+                | "info"
+                | "describe"
+                | "print"
+                | "jlist"
+                | "version"
+                | "help"
+                | "--status-all"
+                | "get-default"
+                | "monit"
+                | "show-environment"
+                | "tail"
+                | "avail"
+                | "pid"
+                | "prettylist"
+        )
+    };
+    let words: Vec<&str> = call
+        .words
+        .iter()
+        .skip(1)
+        .map(|word| word.text.as_str())
+        .collect();
+    let verb = match name {
+        "service" | "rc-service" => words
+            .iter()
+            .filter(|word| !word.starts_with('-'))
+            .nth(1)
+            .or_else(|| words.first()),
+        _ => words.iter().find(|word| !word.starts_with('-')),
+    };
+    const STOPS: &[&str] = &[
+        "reboot",
+        "poweroff",
+        "halt",
+        "kexec",
+        "soft-reboot",
+        "emergency",
+        "rescue",
+    ];
+    let target = |word: &&str| {
+        let unit = word.strip_suffix(".target");
+        unit.is_some_and(|unit| {
+            STOPS.contains(&unit) || matches!(unit, "shutdown" | "runlevel0" | "runlevel6")
+        })
+    };
+    let starts = verb.is_some_and(|word| matches!(*word, "start" | "restart" | "isolate"));
+    if name == "systemctl"
+        && (verb.is_some_and(|word| STOPS.contains(word)) || starts && words.iter().any(target))
+    {
+        out.push(CommandEffect::Kind(EffectKind::ShutsDownMachine));
+    }
+    if !(verb.is_some_and(|word| asks(word)) || words.is_empty() && name != "systemd-run") {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
+    }
+}
+
+/// With its home, if told so.
+fn userdel_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let home = call.has_option(&["r", "remove", "remove-home", "remove-all-files"]);
+    if let Some(user) = call.literal_operand(0).filter(|_| home) {
+        out.push(CommandEffect::File(
+            FileAccess::Remove,
+            CommandWord::new_literal_word(format!("~{user}")),
+        ));
+    }
+}
+
+fn crontab_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let lists = call
+        .words
+        .iter()
+        .skip(1)
+        .all(|word| matches!(word.text.as_str(), "-l"))
+        && call.words.len() > 1;
+    if !lists {
+        out.push(CommandEffect::Kind(EffectKind::Persists));
+    }
+}
+
+fn log_tool_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let changes = call.options.iter().any(|(name, _)| {
+        name.starts_with("vacuum")
+            || matches!(
+                name.as_str(),
+                "rotate"
+                    | "flush"
+                    | "sync"
+                    | "C"
+                    | "clear"
+                    | "c"
+                    | "read-clear"
+                    | "D"
+                    | "n-off"
+                    | "relinquish-var"
+                    | "setup-keys"
+                    | "update-catalog"
+            )
+    });
+    let dmesg = call.command_name().ends_with("dmesg");
+    let auditctl = call.command_name().ends_with("auditctl");
+    let plain = call.has_option(&["c"]) && !dmesg;
+    if (changes && !plain) || auditctl {
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+    }
+}
+
+fn network_interface_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let changes = call.operands.iter().skip(1).any(|word| {
+        matches!(
+            word.text.as_str(),
+            "add"
+                | "del"
+                | "delete"
+                | "set"
+                | "change"
+                | "replace"
+                | "flush"
+                | "up"
+                | "down"
+                | "exec"
+                | "append"
+        )
+    }) || call.has_option(&["b", "batch", "force"])
+        || call
+            .words
+            .first()
+            .is_some_and(|word| word.text.ends_with("ifconfig"))
+            && call.operands.len() > 1
+        || call
+            .words
+            .first()
+            .is_some_and(|word| word.text.ends_with("route"))
+            && !call.operands.is_empty()
+        || matches!(call.literal_operand(0), Some("netns" | "apply" | "try"))
+            && call.operands.len() > 1;
+    if changes {
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+    }
+}
+
+/// What `own` does not refuse of ours only looks.
+fn checkrein_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.literal_operand(0) == Some("patch") && call.literal_operand(1) == Some("apply") {
+        out.push(CommandEffect::Patch(
+            call.option_values(&["root"]).next().cloned(),
+        ));
+    }
+    match call.literal_operand(0) {
+        // Checks of a project are its code, wherever it lies.
+        Some("check") => {
+            let mut config = call
+                .option_values(&["root"])
+                .next()
+                .cloned()
+                .unwrap_or_else(|| CommandWord::new_literal_word("."));
+            config.concatenate_word(&CommandWord::new_literal_word("/checkrein.toml"));
+            out.push(CommandEffect::Kind(EffectKind::Opaque));
+            out.push(CommandEffect::RunsFile(config));
+        }
+        // An agent of its own; a command behind `--` is judged as what it is.
+        Some("run")
+            if !call
+                .words
+                .iter()
+                .any(|word| word.as_literal() == Some("--")) =>
+        {
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        }
+        _ => {}
+    }
+}
+
+/// Another agent, with what it may do: only what it is, is asked without a person.
+fn agent_cli_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let asks = call.words.len() == 2
+        && call.words.get(1).is_some_and(|word| {
+            matches!(
+                word.text.as_str(),
+                "--version" | "--help" | "-v" | "-h" | "list" | "ps" | "doctor"
+            )
+        });
+    if !asks {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+    out.extend(
+        call.option_values(&["output-last-message"])
+            .map(|word| CommandEffect::File(FileAccess::Write, word.clone())),
+    );
+}

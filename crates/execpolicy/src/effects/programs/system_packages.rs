@@ -1,0 +1,250 @@
+//! Package managers of operating systems, which change the machine, and of nix.
+
+use crate::effects::CommandEffect;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+
+const INSTALLS: &[EffectKind] = &[EffectKind::Installs];
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    // They change the machine, and mostly ask for the rights to: that is `sudo`'s row.
+    ProgramSpec::new(&[
+        "apt",
+        "apt-get",
+        "aptitude",
+        "dnf",
+        "yum",
+        "apk",
+        "zypper",
+        "brew",
+        "port",
+        "pkg",
+        "snap",
+        "flatpak",
+        "nix-env",
+        "choco",
+        "winget",
+        "scoop",
+        "tdnf",
+        "microdnf",
+        "opkg",
+        "emerge",
+        "xbps-install",
+    ])
+    .with_short_value_options("oct")
+    .with_long_value_options(&["option", "config-file", "target-release"])
+    .with_option_meanings(&[
+        ("o", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+        (
+            "option",
+            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        ),
+        ("c", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+        (
+            "config-file",
+            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        ),
+    ])
+    .with_subcommands(&[
+        ProgramSpec::program_with_fixed_effects(
+            &[
+                "install",
+                "update",
+                "upgrade",
+                "add",
+                "search",
+                "show",
+                "list",
+                "info",
+                "download",
+                "policy",
+                "depends",
+                "rdepends",
+                "reinstall",
+                "build-dep",
+                "source",
+                "fetch",
+                "outdated",
+                "check-update",
+                "makecache",
+                "refresh",
+                "tap",
+                "deps",
+                "leaves",
+                "doctor",
+                "config",
+                "--prefix",
+                "index",
+                "check",
+                "repolist",
+                "provides",
+                "home",
+                "cat",
+                "desc",
+                "uses",
+                "bundle",
+                "test",
+                "help",
+                "moo",
+                "clean",
+                "autoclean",
+                "cleanup",
+                "link",
+                "unlink",
+                "pin",
+                "log",
+                "formulae",
+                "casks",
+                "services-list",
+                "group",
+                "groupinstall",
+                "module",
+                "full-upgrade",
+                "in",
+                "se",
+                "satisfy",
+                "changelog",
+            ],
+            INSTALLS,
+        ),
+        ProgramSpec::program_with_fixed_effects(
+            &[
+                "remove",
+                "purge",
+                "autoremove",
+                "uninstall",
+                "erase",
+                "rm",
+                "del",
+                "dist-upgrade",
+                "zap",
+                "delete",
+                "distro-sync",
+            ],
+            &[EffectKind::DestroysData],
+        ),
+        ProgramSpec::program_with_fixed_effects(
+            &["services", "enable", "start"],
+            &[EffectKind::Persists],
+        ),
+    ]),
+    ProgramSpec::new(&["pacman", "yay", "paru"]).with_extra_effects_fn(pacman_effects),
+    ProgramSpec::new(&[
+        "dpkg",
+        "rpm",
+        "apt-key",
+        "add-apt-repository",
+        "update-alternatives",
+        "alternatives",
+        "dpkg-reconfigure",
+        "apt-mark",
+    ])
+    .with_extra_effects_fn(dpkg_effects),
+    ProgramSpec::new(&[
+        "apt-cache",
+        "dpkg-query",
+        "dpkg-deb",
+        "rpmquery",
+        "pkg-config",
+        "pkgconf",
+        "brew-list",
+        "apt-file",
+        "apt-config",
+        "deborphan",
+        "debconf-show",
+        "dpkg-architecture",
+        "lsb_release",
+        "repoquery",
+    ]),
+    ProgramSpec::new(&["nix", "nix-shell", "nix-build", "devbox", "devenv", "guix"])
+        .with_extra_effects_fn(nix_effects),
+];
+
+fn pacman_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let removes = call
+        .options
+        .iter()
+        .any(|(name, _)| matches!(name.as_str(), "R" | "remove"));
+    out.push(CommandEffect::Kind(if removes {
+        EffectKind::DestroysData
+    } else {
+        EffectKind::Installs
+    }));
+}
+
+fn dpkg_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let asks = call.has_option(&[
+        "l",
+        "L",
+        "s",
+        "S",
+        "list",
+        "listfiles",
+        "status",
+        "search",
+        "q",
+        "qa",
+        "ql",
+        "qi",
+        "query",
+        "print-architecture",
+        "get-selections",
+        "display",
+        "audit",
+        "V",
+        "verify",
+        "I",
+        "info",
+        "c",
+        "contents",
+        "showhold",
+        "showauto",
+        "showmanual",
+    ]);
+    if !asks && !matches!(call.literal_operand(0), Some("list" | "showhold")) {
+        out.push(CommandEffect::Kind(EffectKind::ChangesMachine));
+    }
+}
+
+fn nix_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    out.push(CommandEffect::Kind(EffectKind::Opaque));
+    for name in ["run", "command", "c"] {
+        out.extend(
+            call.options
+                .iter()
+                .filter(|(option, _)| option == name)
+                .filter_map(|(_, value)| value.clone())
+                .map(CommandEffect::RunsScript),
+        );
+    }
+    for (at, word) in call.words.iter().enumerate() {
+        if matches!(word.text.as_str(), "--run" | "--command") {
+            out.extend(
+                call.words
+                    .get(at + 1)
+                    .map(|word| CommandEffect::RunsScript(word.clone())),
+            );
+        }
+        if matches!(word.text.as_str(), "-c")
+            && call
+                .words
+                .first()
+                .is_some_and(|first| !first.text.ends_with("nix-shell"))
+        {
+            out.push(CommandEffect::ProjectTool(
+                call.words.get(at + 1..).unwrap_or(&[]).to_vec(),
+            ));
+        }
+        if matches!(word.text.as_str(), "-E" | "--expr") {
+            out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+        }
+    }
+    if call.operands.iter().any(|word| {
+        matches!(
+            word.text.as_str(),
+            "collect-garbage" | "gc" | "delete" | "copy" | "wipe-history" | "upgrade-nix"
+        )
+    }) {
+        out.push(CommandEffect::Kind(EffectKind::DestroysData));
+    }
+}

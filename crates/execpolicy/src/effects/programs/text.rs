@@ -1,0 +1,652 @@
+//! Programs that read, count, sort and print.
+
+use crate::effects::inert;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OperandRole, OptionMeaning, ProgramSpec};
+use crate::effects::{CommandEffect, FileAccess};
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    // Print what they are told, or what the system is.
+    ProgramSpec::new(&[
+        "echo",
+        "printf",
+        "true",
+        "false",
+        ":",
+        "pwd",
+        "seq",
+        "yes",
+        "expr",
+        "factor",
+        "sleep",
+        "tty",
+        "whoami",
+        "logname",
+        "nproc",
+        "arch",
+        "uname",
+        "cal",
+        "ncal",
+        "tput",
+        "clear",
+        "reset",
+        "basename",
+        "dirname",
+        "usleep",
+        "getconf",
+        "getopt",
+        "uuidgen",
+        "mcookie",
+        "fold-case",
+        "figlet",
+        "cowsay",
+        "lolcat",
+        "banner",
+        "jot",
+        "numfmt",
+        "locale",
+        "sw_vers",
+        "groups",
+        "tabs",
+        "stty",
+    ]),
+    ProgramSpec::new(&["date"]).with_option_meanings(&[
+        ("s", OptionMeaning::ValueEffect(EffectKind::ChangesMachine)),
+        (
+            "set",
+            OptionMeaning::ValueEffect(EffectKind::ChangesMachine),
+        ),
+        ("f", OptionMeaning::Reads),
+        ("r", OptionMeaning::Value),
+        ("d", OptionMeaning::Value),
+        ("date", OptionMeaning::Value),
+    ]),
+    ProgramSpec::new(&[
+        "id", "users", "who", "w", "last", "lastlog", "finger", "pinky",
+    ]),
+    ProgramSpec::new(&["hostname"])
+        .with_operand_role(OperandRole::None)
+        .with_option_meanings(&[
+            ("F", OptionMeaning::ValueEffect(EffectKind::ChangesMachine)),
+            ("b", OptionMeaning::FlagEffect(EffectKind::ChangesMachine)),
+        ]),
+    ProgramSpec::new(&["bc", "dc"])
+        .with_operand_role(OperandRole::Read)
+        .with_option_meanings(&[("e", OptionMeaning::Value), ("f", OptionMeaning::Reads)])
+        .with_extra_effects_fn(calculator_effects),
+    // Read what they are given.
+    ProgramSpec::program_spec_reading_operands(&[
+        "cat",
+        "tac",
+        "nl",
+        "rev",
+        "wc",
+        "od",
+        "hexdump",
+        "hd",
+        "strings",
+        "md5sum",
+        "md5",
+        "sha1sum",
+        "sha224sum",
+        "sha256sum",
+        "sha384sum",
+        "sha512sum",
+        "shasum",
+        "b2sum",
+        "cksum",
+        "sum",
+        "file",
+        "comm",
+        "cmp",
+        "join",
+        "paste",
+        "fold",
+        "fmt",
+        "expand",
+        "unexpand",
+        "column",
+        "colrm",
+        "pr",
+        "ptx",
+        "tsort",
+        "base32",
+        "basenc",
+        "uuencode",
+        "zcat",
+        "bzcat",
+        "xzcat",
+        "zstdcat",
+        "lz4cat",
+        "gzcat",
+        "identify",
+        "mediainfo",
+        "ffprobe",
+        "pdfinfo",
+        "nm",
+        "size",
+        "readelf",
+        "objdump",
+        "otool",
+        "c++filt",
+        "addr2line",
+        "look",
+        "tail",
+        "head",
+        "cut",
+        "hexyl",
+        "mdcat",
+        "glow",
+        "cloc",
+        "tokei",
+        "scc",
+        "sloccount",
+        "wdiff",
+        "colordiff",
+        "diff3",
+        "sdiff",
+        "icdiff",
+        "jsonlint",
+        "yamllint",
+        "zless",
+        "jless",
+        "dwdiff",
+        "diffstat",
+        "filterdiff",
+        "lsdiff",
+        "cpuinfo",
+        "ascii",
+        "chardet",
+        "chardetect",
+        "csvlook",
+        "csvcut",
+        "csvstat",
+        "csvgrep",
+        "csvjson",
+        "csvsort",
+    ])
+    .with_short_value_options("ncbsdmftwiIDNSjAkqX")
+    .with_long_value_options(&[
+        "lines",
+        "bytes",
+        "width",
+        "separator",
+        "delimiter",
+        "delimiters",
+        "format",
+        "max-line-length",
+        "fields",
+        "characters",
+        "sleep-interval",
+        "pid",
+        "language",
+        "line-range",
+        "theme",
+        "style",
+        "ignore",
+        "hide",
+        "block-size",
+        "sort",
+        "time",
+        "color",
+        "exclude-dir",
+        "ignore-initial",
+        "printf",
+        "type",
+        "section",
+        "start-address",
+        "stop-address",
+        "radix",
+        "skip-bytes",
+        "read-bytes",
+        "algorithm",
+        "tabs",
+        "table-columns",
+        "output-separator",
+        "time-style",
+        "include-ext",
+        "exclude-ext",
+        "include-lang",
+    ])
+    .with_option_meanings(&[("files0-from", OptionMeaning::Reads)]),
+    ProgramSpec::program_spec_reading_operands(&["bat", "batcat"])
+        .with_long_value_options(&[
+            "line-range",
+            "theme",
+            "style",
+            "language",
+            "color",
+            "wrap",
+            "tabs",
+            "highlight-line",
+        ])
+        .with_short_value_options("rlHm")
+        .with_option_meanings(&[("pager", OptionMeaning::Command)]),
+    // They show what is known of files, not what is in them.
+    ProgramSpec::new(&[
+        "ls", "dir", "vdir", "lsd", "exa", "eza", "stat", "readlink", "realpath", "df", "namei",
+        "pathchk", "test", "[", "[[", "lsattr", "getfacl", "getfattr", "mdls", "mdfind",
+    ])
+    .with_short_value_options("cfIwT")
+    .with_long_value_options(&[
+        "format",
+        "printf",
+        "ignore",
+        "hide",
+        "block-size",
+        "sort",
+        "time",
+        "color",
+        "time-style",
+        "width",
+    ])
+    .with_operand_role(OperandRole::List),
+    ProgramSpec::new(&["tr"]),
+    ProgramSpec::program_spec_reading_operands(&["base64"])
+        .with_short_value_options("bwi")
+        .with_long_value_options(&["wrap", "break"])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("i", OptionMeaning::Reads),
+            ("input", OptionMeaning::Reads),
+        ]),
+    ProgramSpec::new(&["xxd"])
+        .with_short_value_options("cglos")
+        .with_operand_role(OperandRole::ReadThenWrite),
+    ProgramSpec::new(&["uniq"])
+        .with_short_value_options("fsw")
+        .with_long_value_options(&["skip-fields", "skip-chars", "check-chars"])
+        .with_operand_role(OperandRole::ReadThenWrite),
+    ProgramSpec::program_spec_reading_operands(&["sort", "gsort"])
+        .with_short_value_options("kStT")
+        .with_long_value_options(&[
+            "key",
+            "field-separator",
+            "buffer-size",
+            "temporary-directory",
+            "parallel",
+            "sort",
+            "batch-size",
+            "random-source",
+        ])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("compress-program", OptionMeaning::Command),
+            ("files0-from", OptionMeaning::Reads),
+        ]),
+    ProgramSpec::program_spec_reading_operands(&["shuf", "gshuf"])
+        .with_short_value_options("ni")
+        .with_long_value_options(&["head-count", "input-range"])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("random-source", OptionMeaning::Reads),
+            ("e", OptionMeaning::Value),
+            ("echo", OptionMeaning::Value),
+        ]),
+    ProgramSpec::new(&["tree"])
+        .with_short_value_options("LPIHT")
+        .with_long_value_options(&[
+            "filelimit",
+            "charset",
+            "timefmt",
+            "sort",
+            "filesfrom",
+            "fromtabfile",
+        ])
+        .with_option_meanings(&[("o", OptionMeaning::Writes)])
+        .with_operand_role(OperandRole::List),
+    ProgramSpec::new(&["du", "ncdu", "dust"])
+        .with_short_value_options("dtXBo")
+        .with_long_value_options(&[
+            "max-depth",
+            "threshold",
+            "exclude",
+            "block-size",
+            "exclude-from",
+            "time-style",
+        ])
+        .with_operand_role(OperandRole::Read)
+        .with_option_meanings(&[("files0-from", OptionMeaning::Reads)]),
+    ProgramSpec::new(&[
+        "grep",
+        "egrep",
+        "fgrep",
+        "zgrep",
+        "ggrep",
+        "bzgrep",
+        "xzgrep",
+        "pcregrep",
+        "pcre2grep",
+    ])
+    .with_short_value_options("ABCmdD")
+    .with_long_value_options(&[
+        "after-context",
+        "before-context",
+        "context",
+        "max-count",
+        "binary-files",
+        "devices",
+        "directories",
+        "exclude",
+        "include",
+        "exclude-dir",
+        "label",
+        "color",
+        "colour",
+    ])
+    .with_option_meanings(&[
+        ("e", OptionMeaning::ProgramText),
+        ("regexp", OptionMeaning::ProgramText),
+        ("f", OptionMeaning::ProgramText),
+        ("file", OptionMeaning::ProgramText),
+        ("exclude-from", OptionMeaning::Reads),
+    ])
+    .with_operand_role(OperandRole::PatternThenRead)
+    .with_extra_effects_fn(grep_effects),
+    ProgramSpec::new(&["rg", "ripgrep", "rga"])
+        .with_short_value_options("ABCEgjmMtTrd")
+        .with_long_value_options(&[
+            "after-context",
+            "before-context",
+            "context",
+            "encoding",
+            "glob",
+            "iglob",
+            "threads",
+            "max-count",
+            "max-columns",
+            "type",
+            "type-not",
+            "type-add",
+            "type-clear",
+            "replace",
+            "max-depth",
+            "maxdepth",
+            "sort",
+            "sortr",
+            "color",
+            "colors",
+            "context-separator",
+            "engine",
+            "max-filesize",
+            "path-separator",
+            "regex-size-limit",
+            "dfa-size-limit",
+            "field-context-separator",
+            "field-match-separator",
+        ])
+        .with_option_meanings(&[
+            ("e", OptionMeaning::ProgramText),
+            ("regexp", OptionMeaning::ProgramText),
+            ("f", OptionMeaning::ProgramText),
+            ("file", OptionMeaning::ProgramText),
+            ("files", OptionMeaning::ProgramText),
+            ("type-list", OptionMeaning::Inert(&inert::PRINTS)),
+            ("ignore-file", OptionMeaning::Reads),
+            ("pre", OptionMeaning::Command),
+            ("pre-glob", OptionMeaning::Value),
+            ("hostname-bin", OptionMeaning::Command),
+        ])
+        .with_operand_role(OperandRole::PatternThenRead)
+        .with_extra_effects_fn(ripgrep_effects),
+    ProgramSpec::new(&["ag", "ack", "pt", "ugrep", "ast-grep", "sgrep"])
+        .with_short_value_options("ABCgmp")
+        .with_long_value_options(&[
+            "after",
+            "before",
+            "context",
+            "depth",
+            "ignore",
+            "ignore-dir",
+            "type",
+            "lang",
+            "pattern",
+        ])
+        .with_option_meanings(&[
+            ("pager", OptionMeaning::Command),
+            (
+                "rewrite",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("r", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            ("output", OptionMeaning::Writes),
+            ("filter", OptionMeaning::Command),
+            (
+                "ackrc",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+        ])
+        .with_operand_role(OperandRole::PatternThenRead),
+    ProgramSpec::program_spec_reading_operands(&["diff", "gdiff"])
+        .with_short_value_options("UCWxXISF")
+        .with_long_value_options(&[
+            "unified",
+            "context",
+            "width",
+            "exclude",
+            "exclude-from",
+            "ignore-matching-lines",
+            "label",
+            "show-function-line",
+            "horizon-lines",
+            "color",
+            "palette",
+            "starting-file",
+            "from-file",
+            "to-file",
+            "tabsize",
+        ]),
+    ProgramSpec::program_spec_reading_operands(&["difft", "delta"])
+        .with_long_value_options(&["context", "display", "width", "color", "pager"]),
+    ProgramSpec::new(&["jq", "gojq", "jaq"])
+        .with_long_value_options(&["indent", "tab"])
+        .with_option_meanings(&[
+            ("f", OptionMeaning::ProgramText),
+            ("from-file", OptionMeaning::ProgramText),
+            ("L", OptionMeaning::Value),
+        ])
+        .with_operand_role(OperandRole::PatternThenRead)
+        .with_extra_effects_fn(jq_effects),
+    ProgramSpec::new(&["yq", "dasel", "xq", "tomlq", "toml"])
+        .with_short_value_options("oprIP")
+        .with_long_value_options(&["output-format", "input-format", "indent", "prettyPrint"])
+        .with_option_meanings(&[
+            ("i", OptionMeaning::Edits),
+            ("inplace", OptionMeaning::Edits),
+            ("in-place", OptionMeaning::Edits),
+            ("s", OptionMeaning::ValueEffect(EffectKind::UnknownOptions)),
+            (
+                "split-exp",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("from-file", OptionMeaning::ProgramText),
+        ])
+        .with_operand_role(OperandRole::PatternThenRead),
+    ProgramSpec::new(&["xmllint"])
+        .with_long_value_options(&["xpath", "pattern", "encode", "maxmem", "path"])
+        .with_operand_role(OperandRole::Read)
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+            ("schema", OptionMeaning::Reads),
+            ("dtdvalid", OptionMeaning::Reads),
+            ("relaxng", OptionMeaning::Reads),
+        ]),
+    ProgramSpec::program_spec_reading_operands(&["iconv"])
+        .with_short_value_options("ft")
+        .with_long_value_options(&["from-code", "to-code"])
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+        ]),
+    ProgramSpec::program_spec_reading_operands(&["less", "more", "most", "pg", "zmore"])
+        .with_short_value_options("bhjxyz")
+        .with_option_meanings(&[
+            ("o", OptionMeaning::Writes),
+            ("O", OptionMeaning::Writes),
+            ("log-file", OptionMeaning::Writes),
+            ("k", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "lesskey-file",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "lesskey-src",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            (
+                "lesskey-content",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("p", OptionMeaning::Value),
+            ("t", OptionMeaning::Value),
+        ])
+        .with_extra_effects_fn(pager_effects),
+    ProgramSpec::new(&["tee", "sponge"]).with_extra_effects_fn(tee_effects),
+    ProgramSpec::new(&["split", "csplit"])
+        .with_short_value_options("abCnltfk")
+        .with_long_value_options(&[
+            "suffix-length",
+            "additional-suffix",
+            "bytes",
+            "line-bytes",
+            "lines",
+            "number",
+            "separator",
+            "prefix",
+            "suffix-format",
+            "digits",
+        ])
+        .with_option_meanings(&[("filter", OptionMeaning::Command)])
+        .with_extra_effects_fn(split_program_effects),
+    ProgramSpec::new(&[
+        "which",
+        "whereis",
+        "type",
+        "command-not-found",
+        "whatis",
+        "apropos",
+        "locate",
+        "mlocate",
+        "plocate",
+    ]),
+    // Another program under this name.
+    ProgramSpec::new(&["hash"])
+        .with_option_meanings(&[("p", OptionMeaning::ValueEffect(EffectKind::UnreadableCode))]),
+    ProgramSpec::new(&["compgen", "complete"])
+        .with_short_value_options("AGPSX")
+        .with_option_meanings(&[
+            ("C", OptionMeaning::Command),
+            ("F", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            ("W", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+        ]),
+    ProgramSpec::new(&["man", "info", "tldr", "help"])
+        .with_short_value_options("MSLm")
+        .with_option_meanings(&[
+            ("P", OptionMeaning::Command),
+            ("pager", OptionMeaning::Command),
+            ("H", OptionMeaning::Edits),
+            (
+                "html",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+            ("C", OptionMeaning::ValueEffect(EffectKind::UnreadableCode)),
+            (
+                "config-file",
+                OptionMeaning::ValueEffect(EffectKind::UnreadableCode),
+            ),
+            ("o", OptionMeaning::Writes),
+            ("output", OptionMeaning::Writes),
+        ]),
+];
+
+/// `-r` reads all that lies below its operands, or below this folder.
+fn grep_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    if call.has_option(&["r", "R", "recursive", "dereference-recursive"]) {
+        add_recursive_reads(call, out);
+    }
+}
+
+fn ripgrep_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    add_recursive_reads(call, out);
+}
+
+fn add_recursive_reads(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    use crate::effects::FileAccess;
+    let skip = usize::from(!call.has_option(&["e", "regexp", "f", "file", "files"]));
+    let folders = call.operands.iter().skip(skip);
+    out.extend(folders.map(|word| CommandEffect::File(FileAccess::ReadBelow, (*word).clone())));
+}
+
+/// The values of `--arg NAME TEXT` are two words, those of `--slurpfile NAME FILE` a file.
+fn jq_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    use crate::effects::FileAccess;
+    let reads = |at: usize| call.words.get(at + 2).cloned();
+    for (at, word) in call.words.iter().enumerate() {
+        if matches!(
+            word.as_literal(),
+            Some("--slurpfile" | "--rawfile" | "--argfile")
+        ) {
+            out.extend(reads(at).map(|word| CommandEffect::File(FileAccess::Read, word)));
+        }
+    }
+}
+
+/// `!COMMAND` in a start command of a pager, and `bc`, which knows `!COMMAND` on its input only.
+fn pager_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let runs = |word: &crate::shell::CommandWord| {
+        word.text.starts_with('+') && word.text.contains(['!', '|', 's', 'v', '#'])
+    };
+    if call.words.iter().any(runs) {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+}
+
+/// `dc` runs `!COMMAND`.
+fn calculator_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let dc = call
+        .words
+        .first()
+        .is_some_and(|word| word.text.ends_with("dc"));
+    if dc {
+        out.push(CommandEffect::StdinCode(
+            crate::effects::CodeLanguage::Unread,
+        ));
+    }
+    if dc
+        && call
+            .option_values(&["e"])
+            .any(|word| word.text.contains('!'))
+    {
+        out.push(CommandEffect::Kind(EffectKind::UnreadableCode));
+    }
+}
+
+/// What it makes is called like its second operand, or `xaa`.
+fn split_program_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    use crate::effects::FileAccess;
+    if let Some(first) = call.operands.first() {
+        out.push(CommandEffect::File(FileAccess::Read, (*first).clone()));
+    }
+    // `csplit` has patterns behind it.
+    let prefix = match call.operands.get(1) {
+        Some(word) if call.command_name() == "split" => Some((*word).clone()),
+        _ => call.option_values(&["f", "prefix"]).next().cloned(),
+    };
+    // A folder's name stays what it is, the rest of the name is the program's.
+    let mut made = prefix.unwrap_or_else(|| crate::shell::CommandWord::new_literal_word("x"));
+    made.concatenate_word(&crate::shell::CommandWord::new_literal_word("?*"));
+    out.push(CommandEffect::File(FileAccess::Write, made));
+}
+
+fn tee_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    let act = match call.has_option(&["a", "append"]) {
+        true => FileAccess::Write,
+        false => FileAccess::Replace,
+    };
+    let files = call.operands.iter();
+    out.extend(files.map(|word| CommandEffect::File(act, (*word).clone())));
+}

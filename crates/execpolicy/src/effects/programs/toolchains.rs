@@ -1,0 +1,371 @@
+//! Tools that are all of a language's at once: builds, tests and packages behind one name. What is
+//! published is hard to take back.
+
+use crate::effects::CommandEffect;
+use crate::effects::inert;
+use crate::effects::parsed_args::ParsedArgs;
+use crate::effects::program_spec::{EffectKind, OptionMeaning, ProgramSpec};
+
+pub(super) const SPECS: &[ProgramSpec] = &[
+    ProgramSpec::new(&[
+        "rustup",
+        "corepack",
+        "nvm",
+        "fnm",
+        "volta",
+        "asdf",
+        "mise",
+        "rtx",
+        "pyenv",
+        "rbenv",
+        "nodenv",
+        "jenv",
+        "sdkman",
+        "sdk",
+        "goenv",
+        "tfenv",
+        "n",
+        "direnv",
+        "conda-env",
+    ])
+    .with_extra_effects_fn(toolchain_effects),
+    ProgramSpec::new(&["go"])
+        .with_short_value_options("C")
+        .with_subcommands(GO),
+    ProgramSpec::new(&[
+        "gopls",
+        "rust-analyzer",
+        "clangd",
+        "pylsp",
+        "typescript-language-server",
+    ]),
+    ProgramSpec::new(&["cargo"])
+        .with_long_value_options(&["color", "config", "manifest-path"])
+        .with_option_meanings(&[
+            ("C", OptionMeaning::WorkingDir),
+            ("Z", OptionMeaning::Value),
+            (
+                "config",
+                OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+            ),
+        ])
+        .with_subcommands(CARGO)
+        .with_other_subcommand_effects(&[EffectKind::Opaque]),
+    ProgramSpec::new(&["dotnet"])
+        .with_subcommands(&[
+            ProgramSpec::program_with_fixed_effects(
+                &[
+                    "build",
+                    "test",
+                    "run",
+                    "clean",
+                    "publish",
+                    "pack",
+                    "msbuild",
+                    "vstest",
+                    "watch",
+                    "format",
+                    "ef",
+                    "exec",
+                    "fsi",
+                    "script",
+                    "build-server",
+                    "sln",
+                    "new",
+                    "list",
+                    "help",
+                    "tool",
+                    "workload",
+                    "dev-certs",
+                    "user-jwts",
+                ],
+                &[EffectKind::Opaque],
+            ),
+            ProgramSpec::program_with_fixed_effects(
+                &["restore", "add", "remove", "package"],
+                &[EffectKind::Installs],
+            ),
+            ProgramSpec::program_with_fixed_effects(
+                &["user-secrets"],
+                &[EffectKind::ExposesSecret],
+            ),
+            ProgramSpec::program_with_fixed_effects(&["nuget"], &[EffectKind::Publishes]),
+        ])
+        .with_other_subcommand_effects(&[EffectKind::Opaque]),
+    ProgramSpec::new(&["zig", "v"])
+        .with_other_subcommand_effects(&[EffectKind::Opaque])
+        .with_subcommands(&[ProgramSpec::program_with_fixed_effects(
+            &[
+                "build",
+                "test",
+                "run",
+                "fmt",
+                "version",
+                "cc",
+                "c++",
+                "build-exe",
+                "build-lib",
+                "build-obj",
+                "init",
+                "ast-check",
+                "env",
+                "fetch",
+            ],
+            &[EffectKind::Opaque],
+        )]),
+];
+
+const GO: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "build", "test", "run", "generate", "vet", "tool", "fix", "bug", "work",
+        ],
+        &[EffectKind::Opaque],
+    )
+    .with_single_dash_long_options()
+    .with_long_value_options(&[
+        "run",
+        "bench",
+        "benchtime",
+        "count",
+        "timeout",
+        "tags",
+        "ldflags",
+        "gcflags",
+        "p",
+        "cpu",
+        "mod",
+        "C",
+        "asmflags",
+        "fuzz",
+        "fuzztime",
+        "skip",
+        "covermode",
+        "coverpkg",
+        "parallel",
+        "vet",
+        "buildmode",
+        "shuffle",
+        "list",
+    ])
+    .with_option_meanings(&[
+        ("o", OptionMeaning::Writes),
+        ("coverprofile", OptionMeaning::Writes),
+        ("cpuprofile", OptionMeaning::Writes),
+        ("memprofile", OptionMeaning::Writes),
+        ("blockprofile", OptionMeaning::Writes),
+        ("mutexprofile", OptionMeaning::Writes),
+        ("trace", OptionMeaning::Writes),
+        ("outputdir", OptionMeaning::Writes),
+        ("exec", OptionMeaning::Command),
+        ("toolexec", OptionMeaning::Command),
+        ("vettool", OptionMeaning::Command),
+        ("modfile", OptionMeaning::Writes),
+        (
+            "overlay",
+            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        ),
+    ]),
+    ProgramSpec::new(&["list", "doc", "version", "help", "fmt", "telemetry"])
+        .with_single_dash_long_options()
+        .with_long_value_options(&["f", "mod", "tags", "C"])
+        .with_option_meanings(&[("toolexec", OptionMeaning::Command)]),
+    ProgramSpec::new(&["env"])
+        .with_single_dash_long_options()
+        .with_option_meanings(&[
+            ("w", OptionMeaning::FlagEffect(EffectKind::Persists)),
+            ("u", OptionMeaning::FlagEffect(EffectKind::Persists)),
+        ]),
+    ProgramSpec::program_with_fixed_effects(&["mod", "get", "install"], &[EffectKind::Installs])
+        .with_single_dash_long_options()
+        .with_option_meanings(&[
+            ("toolexec", OptionMeaning::Command),
+            ("modfile", OptionMeaning::Writes),
+        ]),
+    ProgramSpec::new(&["clean"]),
+];
+
+const CARGO: &[ProgramSpec] = &[
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "build",
+            "b",
+            "check",
+            "c",
+            "test",
+            "t",
+            "bench",
+            "run",
+            "r",
+            "doc",
+            "d",
+            "clippy",
+            "nextest",
+            "miri",
+            "llvm-cov",
+            "tarpaulin",
+            "expand",
+            "rustc",
+            "rustdoc",
+            "fix",
+            "fmt",
+            "watch",
+            "make",
+            "xtask",
+            "hack",
+            "udeps",
+            "machete",
+            "insta",
+            "mutants",
+            "fuzz",
+            "criterion",
+            "leptos",
+            "tauri",
+            "component",
+            "zigbuild",
+            "cross",
+            "semver-checks",
+            "bloat",
+            "asm",
+            "flamegraph",
+        ],
+        &[EffectKind::Opaque],
+    )
+    .with_short_value_options("pjFZ")
+    .with_long_value_options(&[
+        "package",
+        "bin",
+        "example",
+        "test",
+        "bench",
+        "features",
+        "target",
+        "profile",
+        "jobs",
+        "color",
+        "message-format",
+        "manifest-path",
+        "exclude",
+    ])
+    .with_option_meanings(&[
+        ("target-dir", OptionMeaning::Writes),
+        ("out-dir", OptionMeaning::Writes),
+        ("artifact-dir", OptionMeaning::Writes),
+        (
+            "config",
+            OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+        ),
+        ("x", OptionMeaning::Command),
+        ("s", OptionMeaning::Command),
+    ]),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "add",
+            "update",
+            "fetch",
+            "generate-lockfile",
+            "install",
+            "binstall",
+            "vendor",
+            "upgrade",
+        ],
+        &[EffectKind::Installs],
+    )
+    .with_option_meanings(&[(
+        "config",
+        OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+    )]),
+    ProgramSpec::new(&[
+        "remove",
+        "rm",
+        "tree",
+        "metadata",
+        "search",
+        "info",
+        "version",
+        "help",
+        "locate-project",
+        "pkgid",
+        "read-manifest",
+        "verify-project",
+        "deny",
+        "audit",
+        "outdated",
+        "license",
+        "about",
+        "init",
+        "new",
+        "clean",
+        "package",
+        "uninstall",
+        "report",
+        "config",
+        "geiger",
+        "depgraph",
+        "sort",
+        "edit",
+        "set-version",
+        "crev",
+    ])
+    .with_option_meanings(&[(
+        "config",
+        OptionMeaning::ValueEffect(EffectKind::UnknownOptions),
+    )]),
+    ProgramSpec::program_with_fixed_effects(
+        &[
+            "publish",
+            "yank",
+            "owner",
+            "release",
+            "dist",
+            "smart-release",
+        ],
+        &[EffectKind::Publishes],
+    )
+    .with_option_meanings(&[
+        ("dry-run", OptionMeaning::Inert(&inert::CARGO)),
+        ("n", OptionMeaning::Inert(&inert::CARGO)),
+    ]),
+    ProgramSpec::program_with_fixed_effects(&["login", "logout"], &[EffectKind::ExposesSecret]),
+];
+
+fn toolchain_effects(call: &ParsedArgs<'_>, out: &mut Vec<CommandEffect>) {
+    match call.literal_operand(0) {
+        Some("exec" | "run" | "x") => {
+            let skip = match call
+                .words
+                .iter()
+                .position(|word| word.as_literal() == Some("--"))
+            {
+                Some(at) => at + 1,
+                None => call
+                    .words
+                    .iter()
+                    .position(|word| matches!(word.as_literal(), Some("exec" | "run" | "x")))
+                    .map_or(1, |at| {
+                        // Some name a version first.
+                        let plain = matches!(
+                            call.command_name(),
+                            "asdf"
+                                | "rbenv"
+                                | "pyenv"
+                                | "goenv"
+                                | "nodenv"
+                                | "volta"
+                                | "jenv"
+                                | "plenv"
+                        );
+                        at + if plain { 1 } else { 2 }
+                    }),
+            };
+            out.push(CommandEffect::ProjectTool(
+                call.words.get(skip..).unwrap_or(&[]).to_vec(),
+            ));
+            out.push(CommandEffect::Kind(EffectKind::Opaque));
+        }
+        Some("uninstall" | "self" | "implode") => {
+            out.push(CommandEffect::Kind(EffectKind::DestroysData))
+        }
+        _ => out.push(CommandEffect::Kind(EffectKind::Installs)),
+    }
+}

@@ -1,0 +1,651 @@
+//! What a word can mean as a path: variables of the script, placeholders, well-known
+//! substitutions. What only the run knows stays open.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+
+use super::glob::is_glob;
+use super::paths::{PIECE, ROOT, UNKNOWN};
+use super::programs;
+use crate::shell::{CommandWord, WordKnowledge};
+
+/// Meanings of one word that are told apart.
+const MOST: usize = 16;
+/// Stands for what a script or a function is given, `$1` as well as `$@`.
+pub(crate) const POSITIONAL_ARGS: &str = "@";
+/// Bytes of all the meanings of one word.
+const LONGEST: usize = 16 << 10;
+/// Bytes that are made, and places that are worked out, for one request.
+const VALUE_BUDGET: usize = 4 << 20;
+/// Variables in values of variables.
+const DEEPEST: usize = 6;
+
+/// What names stand for where a command stands.
+#[derive(Debug, Clone)]
+pub(crate) struct KnownShellVariables {
+    /// What may still be worked out: a script can ask for any amount.
+    budget: Cell<usize>,
+    /// Variables; `None` among the values if one is not known.
+    variables: HashMap<String, Vec<Option<CommandWord>>>,
+}
+
+/// A placeholder in the words of one command, with what it stands for.
+pub(crate) type WordPlaceholder = (String, Vec<CommandWord>);
+
+impl Default for KnownShellVariables {
+    fn default() -> Self {
+        Self {
+            budget: Cell::new(VALUE_BUDGET),
+            variables: HashMap::new(),
+        }
+    }
+}
+
+impl KnownShellVariables {
+    /// Takes so much of what may be worked out; `false` if there is no more.
+    pub(crate) fn consume_expansion_budget(&self, amount: usize) -> bool {
+        let left = self.budget.get().saturating_sub(amount);
+        self.budget.set(left);
+        left > 0
+    }
+
+    /// Whether all of it has been used.
+    pub(crate) fn is_expansion_budget_spent(&self) -> bool {
+        self.budget.get() == 0
+    }
+
+    /// A variable is set, somewhere.
+    pub(crate) fn record_shell_variable_value(&mut self, name: &str, value: Option<CommandWord>) {
+        // What functions hand on to one another was set before.
+        let handed_on = |word: &CommandWord| {
+            ["$@", "$*", "${@", "$1", "${1"]
+                .iter()
+                .any(|own| word.text.contains(own))
+        };
+        if name == POSITIONAL_ARGS && value.as_ref().is_some_and(handed_on) {
+            return;
+        }
+        let values = self.variables.entry(name.to_owned()).or_default();
+        if values.len() < MOST {
+            values.push(value);
+        } else {
+            values.push(None);
+            values.truncate(MOST + 1);
+        }
+    }
+
+    /// Whether a variable is set.
+    pub(crate) fn is_variable_set(&self, name: &str) -> bool {
+        self.variables.contains_key(name)
+    }
+
+    /// The paths that a word can be. What is not known of them holds [`UNKNOWN`].
+    pub(crate) fn possible_paths(
+        &self,
+        word: &CommandWord,
+        hole: Option<&WordPlaceholder>,
+    ) -> Vec<String> {
+        let mut found = Vec::new();
+        for filled in fill_word_placeholder(word, hole) {
+            if !self.consume_expansion_budget(filled.text.len() + 1) {
+                break;
+            }
+            // What `xargs` adds, of which nothing is known: not the folder that it runs in.
+            match filled.text.is_empty() && filled.knowledge == WordKnowledge::Unbounded {
+                true => found.push(UNKNOWN.to_string()),
+                false => self.collect_possible_word_values(&filled, 0, &mut found),
+            }
+        }
+        let open = found.len() > MOST || found.is_empty();
+        found.truncate(MOST);
+        if open {
+            found.push(UNKNOWN.to_string());
+        }
+        found
+    }
+
+    /// The words that this one becomes, if that can be told; `None` if it is as it stands.
+    pub(crate) fn expand_to_literal_words(
+        &self,
+        word: &CommandWord,
+        hole: Option<&WordPlaceholder>,
+    ) -> Option<Vec<CommandWord>> {
+        if word.knowledge == WordKnowledge::Literal {
+            return None;
+        }
+        let filled = fill_word_placeholder(word, hole);
+        let [word] = filled.as_slice() else {
+            return None;
+        };
+        let sure = |text: &String| !text.contains([UNKNOWN, ROOT]) && !text.contains(PIECE);
+        if word.knowledge == WordKnowledge::Literal {
+            return Some(vec![word.clone()]);
+        }
+        let fixed = |texts: Vec<String>| -> Option<Vec<CommandWord>> {
+            let all = texts.iter().all(sure);
+            all.then(|| {
+                texts
+                    .into_iter()
+                    .map(CommandWord::new_literal_word)
+                    .collect()
+            })
+        };
+        if !word.text.contains(['$', '`']) {
+            let only_braces = word.text.contains('{') && !is_glob(&word.text);
+            return only_braces
+                .then(|| fixed(expand_braces(&word.text)))
+                .flatten();
+        }
+        let mut found = Vec::new();
+        self.collect_possible_word_values(
+            &CommandWord::word_from_unresolved_text(&word.text, WordKnowledge::SingleWord),
+            0,
+            &mut found,
+        );
+        let [text] = found.as_slice() else {
+            return None;
+        };
+        let known = match is_array_expansion(&word.text) {
+            true => WordKnowledge::Unbounded,
+            false => word.knowledge,
+        };
+        match known {
+            WordKnowledge::Unbounded if is_glob(text) => None,
+            WordKnowledge::Unbounded => fixed(text.split_whitespace().map(str::to_owned).collect()),
+            WordKnowledge::SingleWord | WordKnowledge::Literal => fixed(vec![text.clone()]),
+        }
+    }
+
+    /// The texts that a word can become, as far as they are wholly known.
+    pub(crate) fn known_texts_of_word(&self, word: &CommandWord) -> Vec<String> {
+        let open = |text: &String| text.contains([UNKNOWN, ROOT]) || text.contains(PIECE);
+        // A list as one text: its words are one command.
+        let text = match is_array_expansion(&word.text) {
+            true => word.text.replace("[@]", "[*]"),
+            false => word.text.clone(),
+        };
+        let mut found = Vec::new();
+        self.collect_possible_word_values(
+            &CommandWord::word_from_unresolved_text(text, WordKnowledge::SingleWord),
+            0,
+            &mut found,
+        );
+        found.retain(|text| !text.is_empty() && !open(text));
+        found.truncate(MOST);
+        found
+    }
+
+    /// A word with its placeholder filled; `None` for what is not known.
+    pub(crate) fn fill_word_placeholder(
+        &self,
+        word: &CommandWord,
+        hole: Option<&WordPlaceholder>,
+    ) -> Vec<Option<CommandWord>> {
+        let known = |word: CommandWord| {
+            (!word.text.is_empty() || word.knowledge != WordKnowledge::Unbounded).then_some(word)
+        };
+        fill_word_placeholder(word, hole)
+            .into_iter()
+            .map(known)
+            .collect()
+    }
+
+    /// Whether a word could be an option to the program that gets it.
+    pub(crate) fn may_be_option(&self, word: &CommandWord, hole: Option<&WordPlaceholder>) -> bool {
+        // What `xargs` adds.
+        if word.text.is_empty() && word.knowledge == WordKnowledge::Unbounded && hole.is_none() {
+            return true;
+        }
+        // Between quotes, what the environment holds is none; nothing of this script set it.
+        if word.knowledge == WordKnowledge::SingleWord
+            && self.begins_with_inherited_variable(&word.text)
+        {
+            return false;
+        }
+        let begins = |path: &String| path.starts_with(['-', UNKNOWN]);
+        self.possible_paths(word, hole).iter().any(begins)
+    }
+
+    /// Whether a text holds something that the script worked out: a variable alone may be where it
+    /// goes, but not what a command printed.
+    pub(crate) fn has_computed_value(&self, text: &str) -> bool {
+        let named =
+            |name: &str| text.contains(&format!("${name}")) || text.contains(&format!("${{{name}"));
+        let printed = |word: &CommandWord| word.text.contains(['`']) || word.text.contains("$(");
+        let letter = |c: char| c.is_ascii_alphanumeric() || "_{}".contains(c);
+        let alone = text.starts_with('$') && text.chars().skip(1).all(letter);
+        self.variables
+            .iter()
+            .any(|(name, values)| named(name) && (!alone || values.iter().flatten().any(printed)))
+    }
+
+    /// Whether the variable that a text begins with is set to something like this.
+    pub(crate) fn leading_variable_matches(
+        &self,
+        text: &str,
+        is_like: impl Fn(&CommandWord) -> bool,
+    ) -> bool {
+        let values = leading_variable(text).and_then(|name| self.variables.get(name));
+        values.is_some_and(|values| values.iter().flatten().any(is_like))
+    }
+
+    /// Whether a text begins with a variable that the script does not set.
+    fn begins_with_inherited_variable(&self, text: &str) -> bool {
+        let Some(name) = leading_variable(text) else {
+            return false;
+        };
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && !self.variables.contains_key(name)
+    }
+
+    fn collect_possible_word_values(
+        &self,
+        word: &CommandWord,
+        depth: usize,
+        found: &mut Vec<String>,
+    ) {
+        if word.knowledge == WordKnowledge::Literal {
+            found.push(word.text.clone());
+            return;
+        }
+        if depth > DEEPEST || !self.consume_expansion_budget(word.text.len() + 1) {
+            found.push(UNKNOWN.to_string());
+            return;
+        }
+        // Bare, a value can become many words; between other text only the edges are more.
+        let alone = word.knowledge == WordKnowledge::Unbounded || is_array_expansion(&word.text);
+        let mut texts = vec![String::new()];
+        let mut rest = word.text.as_str();
+        while let Some(at) = rest.find(['$', '`']) {
+            let made: usize = texts.iter().map(String::len).sum();
+            if made > LONGEST || !self.consume_expansion_budget(made + 1) {
+                found.push(UNKNOWN.to_string());
+                return;
+            }
+            let (before, after) = rest.split_at(at);
+            for text in &mut texts {
+                text.push_str(before);
+            }
+            let (values, left) = self.leading_expansion_values(after, depth);
+            let mut next = Vec::new();
+            for text in &texts {
+                for value in &values {
+                    next.push(format!("{text}{value}"));
+                }
+            }
+            next.truncate(MOST + 1);
+            texts = next;
+            rest = left;
+        }
+        for text in &mut texts {
+            text.push_str(rest);
+        }
+        for text in texts {
+            for text in expand_braces(&text) {
+                if alone && text.contains(char::is_whitespace) {
+                    found.extend(text.split_whitespace().map(str::to_owned));
+                } else if text.contains(['(', ')', '|']) && alone {
+                    found.push(UNKNOWN.to_string());
+                } else {
+                    found.push(text);
+                }
+            }
+        }
+    }
+
+    /// What an expansion at the start of a text can be, and what follows it.
+    fn leading_expansion_values<'t>(&self, text: &'t str, depth: usize) -> (Vec<String>, &'t str) {
+        let open = || vec![UNKNOWN.to_string()];
+        if let Some(inner) = text.strip_prefix("$((") {
+            let end = inner.find("))").map_or(inner.len(), |at| at + 2);
+            return (vec![PIECE.to_owned()], inner.get(end..).unwrap_or(""));
+        }
+        if let Some(inner) = text.strip_prefix("$(") {
+            let (command, rest) = split_at_closing_bracket(inner, '(', ')');
+            return (command_substitution_outputs(self, command, depth), rest);
+        }
+        if let Some(inner) = text.strip_prefix('`') {
+            let (command, rest) = inner.split_once('`').unwrap_or((inner, ""));
+            return (command_substitution_outputs(self, command, depth), rest);
+        }
+        if let Some(inner) = text.strip_prefix("${") {
+            let (inner, rest) = split_at_closing_bracket(inner, '{', '}');
+            return (self.expand_braced_variable(inner, depth), rest);
+        }
+        let after = text.get(1..).unwrap_or("");
+        let end = match after.chars().next() {
+            Some(c) if c.is_ascii_alphabetic() || c == '_' => after
+                .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+                .unwrap_or(after.len()),
+            Some(c) if c.is_ascii_digit() || "@*#?$!-".contains(c) => 1,
+            // `$"..."`, or a dollar of its own.
+            _ => return (vec!["$".to_owned()], after),
+        };
+        let (name, rest) = after.split_at(end);
+        let values = self.variable_values(name, depth);
+        (if values.is_empty() { open() } else { values }, rest)
+    }
+
+    fn variable_values(&self, name: &str, depth: usize) -> Vec<String> {
+        let given = name == "*" || name.chars().all(|c| c.is_ascii_digit()) && !name.is_empty();
+        let name = if given { POSITIONAL_ARGS } else { name };
+        let known = self.variables.get(name);
+        let own = match name {
+            "HOME" => Some("~"),
+            "PWD" | "CWD" => Some("."),
+            "TMPDIR" => Some("/tmp/?*"),
+            "RANDOM" | "$" | "?" | "#" | "!" | "UID" | "EUID" | "PPID" | "SECONDS"
+            | "EPOCHSECONDS" | "LINENO" | "BASHPID" | "SRANDOM" | "HOSTNAME" | "USER"
+            | "LOGNAME" | "OSTYPE" | "HOSTTYPE" | "MACHTYPE" | "BASH_VERSION" | "SHLVL" => {
+                Some(PIECE)
+            }
+            _ => None,
+        };
+        match (known, own) {
+            (Some(values), _) => {
+                let mut found = Vec::new();
+                for value in values {
+                    match value {
+                        Some(word) => {
+                            self.collect_possible_word_values(word, depth + 1, &mut found)
+                        }
+                        None => found.push(UNKNOWN.to_string()),
+                    }
+                    if found.len() > MOST {
+                        return vec![UNKNOWN.to_string()];
+                    }
+                }
+                found
+            }
+            (None, Some(text)) => vec![text.to_owned()],
+            (None, None) => vec![UNKNOWN.to_string()],
+        }
+    }
+
+    /// The inside of `${...}`.
+    fn expand_braced_variable(&self, inner: &str, depth: usize) -> Vec<String> {
+        if inner.starts_with('#') && inner.len() > 1 {
+            return vec![PIECE.to_owned()];
+        }
+        let end = inner
+            .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+            .unwrap_or(inner.len());
+        let (name, action) = inner.split_at(end);
+        let values = self.variable_values(name, depth);
+        // All of a list, which is kept as its words.
+        if matches!(action, "[@]" | "[*]") {
+            return values;
+        }
+        let Some(sign) = action.chars().next() else {
+            return values;
+        };
+        let rest = action.get(1..).unwrap_or("");
+        match sign {
+            '%' | '#' => {
+                let pattern = rest.trim_start_matches(sign);
+                values
+                    .iter()
+                    .map(|value| trim_by_pattern(value, sign, pattern))
+                    .collect()
+            }
+            ':' | '-' | '=' | '+' | '?' => {
+                let default = match action.strip_prefix(':').unwrap_or(action) {
+                    text if text.starts_with(['-', '=', '+']) => text.get(1..).unwrap_or(""),
+                    text if text.starts_with('?') => return values,
+                    // A piece of it: `${x:0:7}`.
+                    _ => {
+                        return values
+                            .iter()
+                            .map(|value| unknown_substring_marker(value))
+                            .collect();
+                    }
+                };
+                let mut all = match self.variables.contains_key(name) {
+                    true => values,
+                    // What the environment holds is not known, but the default says what is meant.
+                    false => Vec::new(),
+                };
+                let default = default.trim_matches(['"', '\'']);
+                let word =
+                    CommandWord::word_from_unresolved_text(default, WordKnowledge::SingleWord);
+                self.collect_possible_word_values(&word, depth + 1, &mut all);
+                all
+            }
+            '^' | ',' | '@' => values
+                .iter()
+                .map(|value| unknown_substring_marker(value))
+                .collect(),
+            _ => vec![UNKNOWN.to_string()],
+        }
+    }
+}
+
+/// Whether a text is all of a list, a word for each of its own: `${a[@]}`.
+fn is_array_expansion(text: &str) -> bool {
+    let name = text
+        .strip_prefix("${")
+        .and_then(|text| text.strip_suffix("[@]}"));
+    name.is_some_and(|name| name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_'))
+}
+
+/// The name of the variable that a text begins with.
+fn leading_variable(text: &str) -> Option<&str> {
+    let name = text.strip_prefix('$')?.trim_start_matches('{');
+    let end = name
+        .find(|c: char| !(c.is_ascii_alphanumeric() || c == '_'))
+        .unwrap_or(name.len());
+    name.get(..end)
+}
+
+/// A value of which some has been cut: its folder stays if only the name was.
+fn trim_by_pattern(value: &str, sign: char, pattern: &str) -> String {
+    let within = !pattern.contains(['/', '*', '$', '?']);
+    match (sign, value.rsplit_once('/')) {
+        _ if value.contains(UNKNOWN) && !within => UNKNOWN.to_string(),
+        ('%', Some((folder, _))) if within => format!("{folder}/{PIECE}"),
+        // `${x##*/}`
+        ('#', _) if pattern == "*/" => PIECE.to_owned(),
+        // `${x%.*}`
+        ('%', Some((folder, _))) if pattern == ".*" => format!("{folder}/{PIECE}"),
+        (_, None) => unknown_substring_marker(value),
+        _ => UNKNOWN.to_string(),
+    }
+}
+
+/// Some of a value: no slash comes in if there was none.
+fn unknown_substring_marker(value: &str) -> String {
+    if value.contains(['/', '~', UNKNOWN]) {
+        UNKNOWN.to_string()
+    } else {
+        PIECE.to_owned()
+    }
+}
+
+/// What stands before the bracket that closes, and what follows it.
+fn split_at_closing_bracket(text: &str, open: char, close: char) -> (&str, &str) {
+    let mut depth = 0_usize;
+    for (at, c) in text.char_indices() {
+        if c == open {
+            depth += 1;
+        } else if c == close {
+            if depth == 0 {
+                return (
+                    text.get(..at).unwrap_or(""),
+                    text.get(at + 1..).unwrap_or(""),
+                );
+            }
+            depth -= 1;
+        }
+    }
+    (text, "")
+}
+
+/// What a command in a substitution prints, as far as it is a path or holds no slash.
+fn command_substitution_outputs(
+    names: &KnownShellVariables,
+    command: &str,
+    depth: usize,
+) -> Vec<String> {
+    let open = vec![UNKNOWN.to_string()];
+    let first = command.split('|').next().unwrap_or(command);
+    let Some(words) = shlex::split(first.trim()) else {
+        return open;
+    };
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let plain = words
+        .iter()
+        .all(|word| !word.contains(['$', '`', ';', '&', '<', '>', '(']));
+    match words.as_slice() {
+        ["pwd", ..] => vec![".".to_owned()],
+        ["git", "rev-parse", "--show-toplevel"] => vec![ROOT.to_string()],
+        ["mktemp", rest @ ..]
+            if rest.iter().all(|word| {
+                word.starts_with('-') && !matches!(*word, "-p") && !word.contains('=')
+            }) =>
+        {
+            vec![format!("/tmp/{PIECE}")]
+        }
+        [
+            "date" | "nproc" | "whoami" | "hostname" | "uname" | "arch" | "seq" | "basename" | "id"
+            | "expr" | "wc" | "uuidgen",
+            ..,
+        ]
+        | [
+            "git",
+            "rev-parse" | "describe" | "merge-base" | "branch" | "symbolic-ref",
+            ..,
+        ]
+        | [
+            "node" | "python" | "python3" | "cargo" | "rustc" | "go" | "ruby",
+            "--version" | "-v" | "-V" | "version",
+        ] => {
+            vec![PIECE.to_owned()]
+        }
+        ["dirname", path] if !path.contains(['`', '(']) => {
+            let mut found = Vec::new();
+            names.collect_possible_word_values(
+                &CommandWord::word_from_unresolved_text(*path, WordKnowledge::SingleWord),
+                depth + 1,
+                &mut found,
+            );
+            found
+                .iter()
+                .map(|path| match path.rsplit_once('/') {
+                    Some(("", _)) => "/".to_owned(),
+                    Some((folder, _)) => folder.to_owned(),
+                    None if path.contains(UNKNOWN) => UNKNOWN.to_string(),
+                    None => ".".to_owned(),
+                })
+                .collect()
+        }
+        ["echo", path] if !path.contains(['`', '(']) => {
+            let mut found = Vec::new();
+            names.collect_possible_word_values(
+                &CommandWord::word_from_unresolved_text(*path, WordKnowledge::SingleWord),
+                depth + 1,
+                &mut found,
+            );
+            let cut = command.contains('|');
+            if cut {
+                found
+                    .iter()
+                    .map(|value| unknown_substring_marker(value))
+                    .collect()
+            } else {
+                found
+            }
+        }
+        _ if plain && pipeline_keeps_lines(command) => {
+            let words: Vec<CommandWord> = words
+                .iter()
+                .map(|word| CommandWord::new_literal_word(*word))
+                .collect();
+            match programs::printed_file_names(&words) {
+                Some(found) => found.into_iter().map(|word| word.text).collect(),
+                None => open,
+            }
+        }
+        _ => open,
+    }
+}
+
+/// Whether the rest of a pipe leaves the lines as they are.
+fn pipeline_keeps_lines(command: &str) -> bool {
+    command.split('|').skip(1).all(|part| {
+        matches!(
+            part.split_whitespace().next(),
+            Some("sort" | "head" | "tail" | "uniq" | "grep" | "shuf")
+        ) && !part.contains("-o")
+    })
+}
+
+/// A word with a placeholder filled.
+fn fill_word_placeholder(word: &CommandWord, hole: Option<&WordPlaceholder>) -> Vec<CommandWord> {
+    let Some((placeholder, values)) = hole.filter(|_| word.knowledge != WordKnowledge::Literal)
+    else {
+        return vec![word.clone()];
+    };
+    if placeholder.is_empty() {
+        return match word.text.is_empty() {
+            true => values.clone(),
+            false => vec![word.clone()],
+        };
+    }
+    let Some(at) = word.text.find(placeholder.as_str()) else {
+        return vec![word.clone()];
+    };
+    values
+        .iter()
+        .map(|value| {
+            // Text around it makes another name: `{}.bak`.
+            let mut text = word.text.clone();
+            text.replace_range(at..at + placeholder.len(), &value.text);
+            match value.knowledge {
+                WordKnowledge::Literal | WordKnowledge::Unbounded if !text.contains(['$', '`']) => {
+                    CommandWord::new_literal_word(text)
+                }
+                _ => CommandWord::word_from_unresolved_text(text, WordKnowledge::SingleWord),
+            }
+        })
+        .collect()
+}
+
+/// `a{b,c}d` as the shell makes words of it; `{1..3}` is some piece.
+fn expand_braces(text: &str) -> Vec<String> {
+    let mut done = Vec::new();
+    let mut open = vec![text.to_owned()];
+    let mut rounds = 0;
+    while let Some(text) = open.pop() {
+        rounds += 1;
+        if rounds > 64 {
+            done.push(UNKNOWN.to_string());
+            break;
+        }
+        let Some(end) = text.find('}') else {
+            done.push(text);
+            continue;
+        };
+        let Some(start) = text.get(..end).and_then(|before| before.rfind('{')) else {
+            done.push(text);
+            continue;
+        };
+        let (before, inner, after) = (
+            text.get(..start).unwrap_or(""),
+            text.get(start + 1..end).unwrap_or(""),
+            text.get(end + 1..).unwrap_or(""),
+        );
+        if inner.contains(',') {
+            open.extend(
+                inner
+                    .rsplit(',')
+                    .map(|part| format!("{before}{part}{after}")),
+            );
+        } else if inner.contains("..") {
+            open.push(format!("{before}{PIECE}{after}"));
+        } else {
+            // A literal pair, such as a placeholder.
+            open.push(format!("{before}{UNKNOWN}{after}"));
+        }
+    }
+    done
+}

@@ -1,0 +1,186 @@
+//! Scripts of a `package.json`, of one package or of those of a workspace.
+
+use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
+use serde_json::Value;
+
+use super::called_scripts::join_path_within_root;
+use super::runner_calls::PackageScriptCall;
+use super::{CommandStatusContext, ExitStatusAnalyzer, shorten_to_first_line};
+
+/// Packages of a workspace that are read.
+const MAX_PACKAGES: usize = 50;
+
+impl ExitStatusAnalyzer<'_> {
+    /// Scripts of a `package.json`, or the command itself where they cannot be read.
+    pub(super) fn analyze_called_package_scripts(
+        &mut self,
+        text: &str,
+        program: &str,
+        call: &PackageScriptCall,
+        position: &CommandStatusContext,
+    ) {
+        let folder = match &call.folder {
+            None => Some(position.folder.clone()),
+            Some(folder) => join_path_within_root(&position.folder, folder),
+        };
+        let position = match call.passed_over {
+            Some(option) => &position.with_status_mask(ExitStatusMask {
+                form: ExitStatusMaskKind::Tool,
+                text: option.to_owned(),
+            }),
+            None => position,
+        };
+        let folders = match (&call.workspaces, &folder) {
+            (None, Some(folder)) => vec![folder.clone()],
+            (Some(named), Some(folder)) => self.workspace_package_folders(folder, named),
+            (_, None) => Vec::new(),
+        };
+        for name in &call.names {
+            if folders.is_empty() {
+                self.read_package_script(text, program, call, name, None, position);
+            }
+            for folder in &folders {
+                self.read_package_script(text, program, call, name, Some(folder), position);
+            }
+        }
+    }
+
+    /// One script of the package in `folder`.
+    fn read_package_script(
+        &mut self,
+        text: &str,
+        program: &str,
+        call: &PackageScriptCall,
+        name: &str,
+        folder: Option<&String>,
+        position: &CommandStatusContext,
+    ) {
+        let document = folder.and_then(|folder| self.package_manifest(folder));
+        let script = |name: &str| {
+            let scripts = document.as_ref()?.get("scripts")?;
+            scripts.get(name)?.as_str().map(str::to_owned)
+        };
+        let Some(body) = script(name) else {
+            // A program of a package, or a script that is not there: then it fails, unless
+            // it is told not to.
+            if !call.optional {
+                return self.note_verdict_relevant_command(
+                    text,
+                    program,
+                    CheckScriptCommandKind::Tests(None),
+                    position,
+                );
+            }
+            let hidden = position.with_status_mask(ExitStatusMask {
+                form: ExitStatusMaskKind::Tool,
+                text: "--if-present".to_owned(),
+            });
+            let command = self.new_verdict_relevant_command(
+                text,
+                program,
+                CheckScriptCommandKind::Tests(None),
+                &hidden,
+            );
+            match document.is_some() {
+                true => self.absent.push(command),
+                false => self.note_verdict_relevant_command(
+                    text,
+                    program,
+                    CheckScriptCommandKind::Tests(None),
+                    &hidden,
+                ),
+            }
+            return;
+        };
+        let folder = folder.cloned().unwrap_or_default();
+        let mut bodies = vec![(name.to_owned(), body)];
+        if call.hooks {
+            let before = format!("pre{name}");
+            let after = format!("post{name}");
+            if let Some(body) = script(&before) {
+                bodies.insert(0, (before, body));
+            }
+            if let Some(body) = script(&after) {
+                bodies.push((after, body));
+            }
+        }
+        for (name, body) in bodies {
+            let file = join_path_within_root(&folder, "package.json").unwrap_or_default();
+            let place = format!("{file}, script {}", shorten_to_first_line(&name));
+            let within = CommandStatusContext {
+                folder: folder.clone(),
+                place: Some(place.clone()),
+                bash: self.project.sh_is_bash,
+                ..position.status_context_in_subprocess(false)
+            };
+            self.read_script_unless_recursive(place, |reader| {
+                reader.analyze_script_exit_statuses(&body, &within)
+            });
+        }
+    }
+
+    fn package_manifest(&self, folder: &str) -> Option<Value> {
+        let text = self.project_file_text(folder, "package.json")?;
+        serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()
+    }
+
+    /// The folders of the packages in a workspace, those of these names or folders; none named: all.
+    fn workspace_package_folders(&self, root: &str, named: &[String]) -> Vec<String> {
+        let listed = |value: &Value| {
+            let list = value
+                .as_array()
+                .or_else(|| value.get("packages")?.as_array())?;
+            Some(
+                list.iter()
+                    .filter_map(Value::as_str)
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>(),
+            )
+        };
+        let manifest = self.package_manifest(root);
+        let patterns = manifest
+            .as_ref()
+            .and_then(|manifest| listed(manifest.get("workspaces")?));
+        let patterns = patterns.or_else(|| {
+            let text = self.project_file_text(root, "pnpm-workspace.yaml")?;
+            let lines = text
+                .lines()
+                .filter_map(|line| line.trim().strip_prefix("- "));
+            Some(
+                lines
+                    .map(|line| line.trim().trim_matches(['"', '\'']).to_owned())
+                    .collect(),
+            )
+        });
+        let mut folders: Vec<String> = Vec::new();
+        for pattern in patterns.unwrap_or_default() {
+            let pattern = pattern.trim_end_matches('/');
+            let above = pattern
+                .strip_suffix("/**")
+                .or_else(|| pattern.strip_suffix("/*"));
+            match above.and_then(|above| join_path_within_root(root, above)) {
+                Some(above) => {
+                    let inside = (self.project.folders)(&above);
+                    folders.extend(inside.iter().map(|name| format!("{above}/{name}")));
+                }
+                None if !pattern.contains('*') => {
+                    folders.extend(join_path_within_root(root, pattern))
+                }
+                None => {}
+            }
+        }
+        folders.truncate(MAX_PACKAGES);
+        folders.retain(|folder| {
+            let Some(manifest) = self.package_manifest(folder) else {
+                return false;
+            };
+            let name = manifest.get("name").and_then(Value::as_str);
+            named.is_empty()
+                || named.iter().any(|one| {
+                    Some(one.as_str()) == name
+                        || join_path_within_root(root, one).as_deref() == Some(folder)
+                })
+        });
+        folders
+    }
+}

@@ -1,0 +1,283 @@
+//! What is asked of a script that is run in thought: whether it hides a failure, and what it
+//! can do without.
+
+use std::collections::BTreeSet;
+use std::ops::Range;
+
+use checkrein_core::exit_status::{CheckScriptCommandKind, ExitStatusMask, ExitStatusMaskKind};
+use tree_sitter::Node;
+
+use super::called_scripts::join_path_within_root;
+use super::expansion::{WordExpansion, parse_expansion};
+use super::recognise::{RecognisedCommand, recognise_command};
+use super::script_reader::read_script_with_positions;
+use super::simulation::{self, ScriptExitStatusAnswer, ScriptExitStatusQuestion};
+use super::status_tracer::{ExitStatusTracer, shell_list_statements};
+use super::{CommandStatusContext, MAX_COMMANDS, ProjectEntry, shorten_to_first_line};
+
+/// Programs that print the files that they are given.
+const FILE_PRINTERS: &[&str] = &[
+    "awk", "cat", "egrep", "fgrep", "grep", "head", "less", "more", "sed", "tac", "tail",
+];
+
+impl<'t> ExitStatusTracer<'_, '_, 't> {
+    /// Runs the script in thought.
+    fn answer_exit_status_question(
+        &mut self,
+        question: ScriptExitStatusQuestion,
+        targets: &[usize],
+    ) -> ScriptExitStatusAnswer {
+        let (folder, project) = (self.position.folder.clone(), self.reader.project);
+        let changes_path = self.reader.reading.changes_path || self.text.contains("cd ");
+        let exists = |operator: &str, name: &str| {
+            // What the runner itself makes or removes is there only afterwards.
+            if changes_path || question == ScriptExitStatusQuestion::HidesFailure {
+                return None;
+            }
+            if operator == "command" {
+                return (!name.contains(['/', '$'])).then(|| (project.has_program)(name));
+            }
+            let entry = (project.entry)(&join_path_within_root(&folder, name)?)?;
+            let file = matches!(entry, ProjectEntry::File { .. });
+            match operator {
+                "-f" => Some(file),
+                "-e" | "-r" => Some(entry != ProjectEntry::Nothing),
+                "-d" => Some(entry == ProjectEntry::Folder),
+                "-x" => Some(match entry {
+                    ProjectEntry::File { executable, .. } => executable,
+                    other => other == ProjectEntry::Folder,
+                }),
+                "-s" => Some(!matches!(
+                    entry,
+                    ProjectEntry::Nothing | ProjectEntry::File { empty: true, .. }
+                )),
+                _ => None,
+            }
+        };
+        let reader = &mut *self.reader;
+        let run = simulation::ScriptSimulationSetup {
+            script: &self.script,
+            scripts: &reader.scripts,
+            bash: self.position.bash,
+            exists: &exists,
+            keeps_pipes: reads_pipe_statuses(self.text),
+        };
+        run.answer_exit_question_by_simulation(question, targets, &mut reader.work)
+    }
+
+    /// The commands that judge something, as far as their words are known, if the script hides the failure
+    /// of none of them: one question instead of one for each.
+    fn checks_with_unmasked_failure(&mut self) -> BTreeSet<usize> {
+        let judges = self.script.all_commands().into_iter().filter(|command| {
+            let words: Vec<String> = command
+                .words
+                .iter()
+                .map(|word| word.literal_text().unwrap_or_else(|| "$".to_owned()))
+                .collect();
+            let texts: Vec<&str> = words.iter().map(String::as_str).collect();
+            let called = texts.first().copied().unwrap_or("");
+            let known = match recognise_command(&texts) {
+                RecognisedCommand::Idle => false,
+                RecognisedCommand::Known(kind) => kind != CheckScriptCommandKind::Program,
+                _ => true,
+            };
+            known && command.at != usize::MAX && !self.script.functions.contains_key(called)
+        });
+        let targets: Vec<usize> = judges.map(|command| command.at).collect();
+        if targets.len() < 2 || targets.len() > MAX_COMMANDS {
+            return BTreeSet::new();
+        }
+        let reader = &mut *self.reader;
+        let run = simulation::ScriptSimulationSetup {
+            script: &self.script,
+            scripts: &reader.scripts,
+            bash: self.position.bash,
+            exists: &|_, _| None,
+            keeps_pipes: reads_pipe_statuses(self.text),
+        };
+        run.commands_with_unmasked_failure(&targets, &mut reader.work)
+    }
+
+    /// Whether what comes after a failure ends badly in any case.
+    pub(super) fn script_part_always_fails(&mut self, node: Node<'t>) -> bool {
+        let code = read_script_with_positions(node, self.text).code;
+        let reader = &mut *self.reader;
+        let run = simulation::ScriptSimulationSetup {
+            script: &self.script,
+            scripts: &reader.scripts,
+            bash: self.position.bash,
+            exists: &|_, _| None,
+            keeps_pipes: true,
+        };
+        run.always_fails_after_failure(&code, &mut reader.work)
+    }
+
+    /// Whether a command of the script prints this file, as it is written.
+    pub(super) fn script_prints_file(&self, file: &str) -> bool {
+        let file = parse_expansion(file);
+        self.script.all_commands().iter().any(|command| {
+            let program = command.words.first().and_then(WordExpansion::literal_text);
+            let prints = program.is_some_and(|name| FILE_PRINTERS.contains(&name.as_str()));
+            prints && command.words.contains(&file)
+        })
+    }
+
+    /// Where a command stands, all that the script does with its status taken together.
+    pub(super) fn command_status_context(
+        &mut self,
+        node: Node<'t>,
+        position: &CommandStatusContext,
+    ) -> CommandStatusContext {
+        let at = node.start_byte();
+        let hides = match self.hides.get(&at) {
+            Some(known) => known.clone(),
+            None => {
+                let honest = match self.unhidden.take() {
+                    Some(honest) => honest,
+                    None => self.checks_with_unmasked_failure(),
+                };
+                let hides = match honest.contains(&at) {
+                    true => ScriptExitStatusAnswer::No,
+                    false => self
+                        .answer_exit_status_question(ScriptExitStatusQuestion::HidesFailure, &[at]),
+                };
+                self.unhidden = Some(honest);
+                self.hides.insert(at, hides.clone());
+                hides
+            }
+        };
+        match hides {
+            ScriptExitStatusAnswer::No => CommandStatusContext {
+                own_reach: self.position.failure_reaches_check(),
+                ..position.clone()
+            },
+            ScriptExitStatusAnswer::Yes | ScriptExitStatusAnswer::TooMuch
+                if position.failure_reaches_check().is_ok() =>
+            {
+                let hider = match hides {
+                    ScriptExitStatusAnswer::TooMuch => {
+                        ExitStatusMask::mask_from_unreadable_context(
+                            "the script has too many ways to end",
+                        )
+                    }
+                    _ => self.trap_or_last_statement_mask(),
+                };
+                CommandStatusContext {
+                    errexit: false,
+                    ..position.with_status_mask(hider)
+                }
+            }
+            ScriptExitStatusAnswer::Yes
+            | ScriptExitStatusAnswer::TooMuch
+            | ScriptExitStatusAnswer::NotReached => position.clone(),
+        }
+    }
+
+    /// What hides a status where no single place does: a trap, or what comes last.
+    fn trap_or_last_statement_mask(&self) -> ExitStatusMask {
+        let mut pending = vec![self.root];
+        while let Some(node) = pending.pop() {
+            let source = self.node_text(node);
+            if node.kind() == "command" && source.starts_with("trap ") {
+                return ExitStatusMask {
+                    form: ExitStatusMaskKind::Trap,
+                    text: shorten_to_first_line(source),
+                };
+            }
+            let mut cursor = node.walk();
+            pending.extend(node.named_children(&mut cursor));
+        }
+        let last = shell_list_statements(self.root)
+            .last()
+            .map(|(node, _)| *node);
+        let source = last.map_or("", |last| self.node_text(last));
+        ExitStatusMask {
+            form: ExitStatusMaskKind::Sequence,
+            text: shorten_to_first_line(source),
+        }
+    }
+
+    /// Takes down what was noted of the command at a place.
+    pub(super) fn note_commands_of_node(&mut self, node: Node<'t>, from: usize) {
+        let to = self.reader.reading.commands.len();
+        if from < to {
+            self.command_ranges.push((node.start_byte(), from..to));
+        }
+    }
+
+    /// Marks tests that the script can do without, and checkers that it does not come to.
+    pub(super) fn mark_checks_script_may_skip(&mut self) {
+        let of_kind = |flow: &Self, wanted: &dyn Fn(CheckScriptCommandKind) -> bool| {
+            let commands = &flow.reader.reading.commands;
+            let fits = |(_, range): &&(usize, Range<usize>)| {
+                let noted = commands.get(range.clone()).unwrap_or(&[]);
+                noted.iter().any(|command| wanted(command.kind))
+            };
+            let found = flow.command_ranges.iter().filter(fits);
+            found.cloned().collect::<Vec<_>>()
+        };
+        let tests = of_kind(self, &|kind| {
+            matches!(kind, CheckScriptCommandKind::Tests(_))
+        });
+        let checkers = of_kind(self, &|kind| kind == CheckScriptCommandKind::Checker);
+        let places =
+            |noted: &[(usize, Range<usize>)]| noted.iter().map(|(at, _)| *at).collect::<Vec<_>>();
+        let mut skipped = Vec::new();
+        if !tests.is_empty() {
+            let answer = self
+                .answer_exit_status_question(ScriptExitStatusQuestion::SkipsAll, &places(&tests));
+            if matches!(
+                answer,
+                ScriptExitStatusAnswer::Yes | ScriptExitStatusAnswer::TooMuch
+            ) {
+                skipped = tests;
+            }
+        } else if !checkers.is_empty() {
+            let answer = self
+                .answer_exit_status_question(ScriptExitStatusQuestion::RunsOne, &places(&checkers));
+            if matches!(
+                answer,
+                ScriptExitStatusAnswer::No | ScriptExitStatusAnswer::TooMuch
+            ) {
+                skipped = checkers;
+            }
+        } else {
+            let others = of_kind(self, &|kind| {
+                matches!(
+                    kind,
+                    CheckScriptCommandKind::ProjectScript | CheckScriptCommandKind::Program
+                )
+            });
+            let at = places(&others);
+            if !others.is_empty()
+                && self.answer_exit_status_question(ScriptExitStatusQuestion::RunsOne, &at)
+                    == ScriptExitStatusAnswer::No
+            {
+                for (_, range) in others {
+                    for place in range {
+                        self.reader.mark_command_doubtful(
+                            place,
+                            "the script can end well only without it",
+                        );
+                    }
+                }
+            }
+        }
+        for (_, range) in skipped {
+            for command in self
+                .reader
+                .reading
+                .commands
+                .get_mut(range)
+                .unwrap_or_default()
+            {
+                command.may_not_run = true;
+            }
+        }
+    }
+}
+
+/// Whether the script asks for the statuses of the members of a pipe.
+fn reads_pipe_statuses(text: &str) -> bool {
+    text.contains("PIPESTATUS") || text.contains("pipestatus")
+}

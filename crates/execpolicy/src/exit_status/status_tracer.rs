@@ -1,0 +1,484 @@
+//! Walks the syntax tree of a script the way a shell does, and says of each command
+//! whether its failure becomes the script's.
+
+use std::collections::{BTreeSet, HashMap};
+use std::ops::Range;
+
+use checkrein_core::exit_status::{ExitStatusMask, ExitStatusMaskKind};
+use tree_sitter::Node;
+
+use super::called_scripts::join_path_within_root;
+use super::makefile::flags_ignoring_failures;
+use super::script_model::ParsedShellScript;
+use super::script_reader::{is_negated, read_script_with_positions};
+use super::simulation::ScriptExitStatusAnswer;
+use super::{CommandStatusContext, ExitStatusAnalyzer, ProjectEntry, shorten_to_first_line};
+use crate::shell::CommandWord;
+
+/// Statements inside one another, of all scripts. What goes deeper is not read further.
+const MAX_NESTING: usize = 80;
+/// Brackets of one kind in a script that is read at all; the parser takes memory for each.
+const MAX_BRACKETS: usize = 2_000;
+/// Brackets of all kinds that are open at once. What is read is walked recursively.
+const MAX_OPEN: i32 = 200;
+/// Bytes of a script that is read.
+const MAX_SCRIPT: usize = 128 * 1024;
+
+/// Whether a text of this size is read.
+pub(super) fn is_parsable_size(text: &str) -> bool {
+    text.len() <= MAX_SCRIPT
+        && !text.contains('\0')
+        && text.matches('(').count() <= MAX_BRACKETS
+        && max_open_brackets(text) <= MAX_OPEN
+}
+
+/// The most brackets that are open at once, quoted ones included. One that closes without having been
+/// opened (`a)` of a `case`) makes no room for others.
+fn max_open_brackets(text: &str) -> i32 {
+    let (mut open, mut most) = (0_i32, 0_i32);
+    for byte in text.bytes() {
+        match byte {
+            b'(' | b'{' | b'[' => open += 1,
+            b')' | b'}' | b']' => open = (open - 1).max(0),
+            _ => {}
+        }
+        most = most.max(open);
+    }
+    most
+}
+
+/// Reads `text` as a script whose own status stands at `position`.
+pub(super) fn trace_script_exit_statuses(
+    reader: &mut ExitStatusAnalyzer<'_>,
+    text: &str,
+    position: &CommandStatusContext,
+) {
+    if !is_parsable_size(text) {
+        reader.unread = Some("it is too long, or nested too deeply");
+        return;
+    }
+    let Some(tree) = reader.scripts.shell_syntax_tree(text) else {
+        reader.unread = Some("it could not be parsed");
+        return;
+    };
+    let root = tree.root_node();
+    if root.has_error() {
+        // What stands there may be anything: `((a); b)` is two subshells.
+        reader.unread = Some("a part of it could not be parsed");
+    }
+    let mut script = read_script_with_positions(root, text);
+    reader.add_sourced_functions(&mut script, &position.folder);
+    let mut flow = ExitStatusTracer {
+        reader,
+        text,
+        root,
+        constants: script.constant_variables(),
+        script,
+        position,
+        functions: HashMap::new(),
+        hides: HashMap::new(),
+        unhidden: None,
+        command_ranges: Vec::new(),
+        shell: ShellOptionsAndFolder {
+            errexit: false,
+            pipefail: false,
+            folder: position.folder.clone(),
+        },
+        background: Vec::new(),
+        guarded: Vec::new(),
+        call_stack: Vec::new(),
+        arguments: Vec::new(),
+        aliases: HashMap::new(),
+        make_flags: None,
+        startup_file: None,
+        stdin_text: None,
+        stdin_file: None,
+    };
+    flow.collect_functions();
+    let position = CommandStatusContext {
+        errexit_applies: true,
+        ..position.clone()
+    };
+    flow.trace_statement_exit_statuses(&shell_list_statements(root), &position);
+    flow.mark_checks_script_may_skip();
+}
+
+/// What the shell has been told so far.
+#[derive(Debug, Clone)]
+pub(super) struct ShellOptionsAndFolder {
+    /// `set -e`.
+    pub(super) errexit: bool,
+    /// `set -o pipefail`.
+    pub(super) pipefail: bool,
+    /// Where it is, relative to the root.
+    pub(super) folder: String,
+}
+
+/// A statement, and whether it runs in the background.
+pub(super) type ScriptStatement<'t> = (Node<'t>, bool);
+
+pub(super) struct ExitStatusTracer<'a, 'f, 't> {
+    pub(super) reader: &'a mut ExitStatusAnalyzer<'f>,
+    pub(super) text: &'a str,
+    pub(super) root: Node<'t>,
+    pub(super) script: ParsedShellScript,
+    pub(super) constants: HashMap<String, String>,
+    /// Where the whole script stands.
+    pub(super) position: &'a CommandStatusContext,
+    pub(super) functions: HashMap<String, Node<'t>>,
+    /// Whether the script hides the failure of the command at a place.
+    pub(super) hides: HashMap<usize, ScriptExitStatusAnswer>,
+    /// Commands that are known to hide nothing, once that was asked.
+    pub(super) unhidden: Option<BTreeSet<usize>>,
+    /// Commands by their places, with what was noted of each.
+    pub(super) command_ranges: Vec<(usize, Range<usize>)>,
+    pub(super) shell: ShellOptionsAndFolder,
+    /// Places in the reading of commands that run in the background.
+    pub(super) background: Vec<usize>,
+    /// Programs that run only if they are there: `command -v x && x`.
+    pub(super) guarded: Vec<String>,
+    pub(super) call_stack: Vec<String>,
+    /// What each of these functions was given.
+    pub(super) arguments: Vec<Vec<CommandWord>>,
+    /// Other names of commands, each with its definition.
+    pub(super) aliases: HashMap<String, String>,
+    /// What `MAKEFLAGS` lets make pass over.
+    pub(super) make_flags: Option<&'static str>,
+    /// What every shell that is called reads first: `BASH_ENV=file`.
+    pub(super) startup_file: Option<String>,
+    /// A heredoc that the next command reads.
+    pub(super) stdin_text: Option<String>,
+    /// A file that it reads: `sh < FILE`, `cat FILE | sh`.
+    pub(super) stdin_file: Option<String>,
+}
+
+/// The statements of a list, in order.
+pub(super) fn shell_list_statements(node: Node<'_>) -> Vec<ScriptStatement<'_>> {
+    let mut found: Vec<ScriptStatement<'_>> = Vec::new();
+    let mut cursor = node.walk();
+    for child in node.children(&mut cursor) {
+        if child.kind() == "&" {
+            if let Some(last) = found.last_mut() {
+                last.1 = true;
+            }
+        } else if child.is_named() && is_statement_kind(child.kind()) {
+            found.push((child, false));
+        }
+    }
+    found
+}
+
+pub(super) fn is_statement_kind(kind: &str) -> bool {
+    !matches!(
+        kind,
+        "comment"
+            | "word"
+            | "variable_name"
+            | "elif_clause"
+            | "else_clause"
+            | "heredoc_body"
+            | "string"
+            | "number"
+            | "concatenation"
+            | "simple_expansion"
+            | "extglob_pattern"
+    )
+}
+
+impl<'a, 't> ExitStatusTracer<'a, '_, 't> {
+    pub(super) fn node_text(&self, node: Node<'_>) -> &'a str {
+        self.text.get(node.byte_range()).unwrap_or("")
+    }
+
+    pub(super) fn new_exit_status_mask(
+        &self,
+        form: ExitStatusMaskKind,
+        mark: &str,
+        from: usize,
+        to: usize,
+    ) -> ExitStatusMask {
+        let rest = self.text.get(from..to).unwrap_or("").trim();
+        ExitStatusMask {
+            form,
+            text: shorten_to_first_line(&format!("{mark}{rest}")),
+        }
+    }
+
+    fn collect_functions(&mut self) {
+        let mut pending = vec![self.root];
+        while let Some(node) = pending.pop() {
+            let name = node.child_by_field_name("name");
+            let body = node.child_by_field_name("body");
+            if let ("function_definition", Some(name), Some(body)) = (node.kind(), name, body) {
+                self.functions.insert(self.node_text(name).to_owned(), body);
+            }
+            let mut cursor = node.walk();
+            pending.extend(node.named_children(&mut cursor));
+        }
+    }
+
+    /// The words that a word with a constant stands for: `$T`, `"${T}"`.
+    pub(super) fn expand_constant_variable(&self, source: &str) -> Option<Vec<CommandWord>> {
+        let quoted = source
+            .strip_prefix('"')
+            .and_then(|rest| rest.strip_suffix('"'));
+        let name = quoted.unwrap_or(source).strip_prefix('$')?;
+        let braced = name
+            .strip_prefix('{')
+            .and_then(|name| name.strip_suffix('}'));
+        let name = braced.unwrap_or(name);
+        if matches!(name, "@" | "*") {
+            return self.current_function_arguments();
+        }
+        let value = self.constants.get(name)?;
+        Some(match quoted {
+            Some(_) => vec![CommandWord::new_literal_word(value.as_str())],
+            None => value
+                .split_whitespace()
+                .map(CommandWord::new_literal_word)
+                .collect(),
+        })
+    }
+
+    /// What the function that is being read was given, if it keeps that as it is.
+    fn current_function_arguments(&self) -> Option<Vec<CommandWord>> {
+        let name = self.call_stack.last()?;
+        let body = self.functions.get(name)?;
+        let moves = ["shift", "set "]
+            .iter()
+            .any(|word| self.node_text(*body).contains(word));
+        self.arguments.last().filter(|_| !moves).cloned()
+    }
+
+    /// Statements one after the other.
+    pub(super) fn trace_statement_exit_statuses(
+        &mut self,
+        statements: &[ScriptStatement<'t>],
+        position: &CommandStatusContext,
+    ) {
+        for (at, (node, background)) in statements.iter().enumerate() {
+            let next = statements.get(at + 1).map(|(next, _)| *next);
+            let mut here = CommandStatusContext {
+                folder: self.shell.folder.clone(),
+                errexit: self.shell.errexit && position.errexit_applies,
+                ..position.clone()
+            };
+            if *background {
+                here = here.with_status_mask(self.new_exit_status_mask(
+                    ExitStatusMaskKind::Background,
+                    "&",
+                    0,
+                    0,
+                ));
+                here.errexit_applies = false;
+                here.errexit = false;
+            } else if let Some(next) = next {
+                // What hides all of them is what there is to say.
+                here.own_reach = position.own_reach.clone().and_then(|()| {
+                    let (from, to) = (next.start_byte(), next.end_byte());
+                    Err(self.new_exit_status_mask(ExitStatusMaskKind::Sequence, "; ", from, to))
+                });
+            }
+            let from = self.reader.reading.commands.len();
+            let saved = background.then(|| self.shell.clone());
+            self.trace_node_exit_status(*node, &here);
+            if let Some(saved) = saved {
+                self.shell = saved;
+                self.background
+                    .extend(from..self.reader.reading.commands.len());
+            }
+        }
+    }
+
+    pub(super) fn trace_node_exit_status(
+        &mut self,
+        node: Node<'t>,
+        position: &CommandStatusContext,
+    ) {
+        if self.reader.nesting >= MAX_NESTING {
+            self.reader.unread = Some("it is nested too deeply");
+            return;
+        }
+        self.reader.visits = self.reader.visits.saturating_sub(1);
+        if self.reader.visits == 0 {
+            self.reader.unread = Some("it is too long");
+            return;
+        }
+        self.reader.nesting += 1;
+        self.visit_node_by_kind(node, position);
+        self.reader.nesting -= 1;
+    }
+
+    fn visit_node_by_kind(&mut self, node: Node<'t>, position: &CommandStatusContext) {
+        match node.kind() {
+            "command" => self.follow_exit_status_of_command(node, position),
+            "list" => self.visit_and_or_list(node, position),
+            "pipeline" => self.visit_pipeline(node, position),
+            "redirected_statement" => self.visit_redirected_statement(node, position),
+            "negated_command" => {
+                let mut hidden = position.with_status_mask(ExitStatusMask {
+                    form: ExitStatusMaskKind::Negation,
+                    text: "!".to_owned(),
+                });
+                hidden.errexit_applies = false;
+                hidden.errexit = false;
+                self.trace_children_exit_statuses(node, &hidden);
+            }
+            "if_statement" | "elif_clause" => self.visit_if(node, position),
+            "while_statement" => self.visit_while(node, position),
+            "for_statement" | "c_style_for_statement" => self.visit_shell_for_loop(node, position),
+            "case_statement" => {
+                let mut cursor = node.walk();
+                let items: Vec<Node<'t>> = node.named_children(&mut cursor).collect();
+                for item in items {
+                    match item.kind() {
+                        "case_item" => {
+                            let mut statements = shell_list_statements(item);
+                            let mut cursor = item.walk();
+                            let values: Vec<usize> = item
+                                .children_by_field_name("value", &mut cursor)
+                                .map(|value| value.id())
+                                .collect();
+                            statements.retain(|(node, _)| !values.contains(&node.id()));
+                            self.trace_statement_exit_statuses(&statements, position);
+                        }
+                        _ => self.visit_substitutions(item, position),
+                    }
+                }
+            }
+            "subshell" => {
+                let saved = self.shell.clone();
+                let within = position.status_context_in_subprocess(position.errexit);
+                self.trace_statement_exit_statuses(&shell_list_statements(node), &within);
+                self.shell = saved;
+            }
+            "compound_statement" | "do_group" | "else_clause" => {
+                let hidden = is_negated(self.text, node).then(|| {
+                    position.with_status_mask(ExitStatusMask {
+                        form: ExitStatusMaskKind::Negation,
+                        text: "!".to_owned(),
+                    })
+                });
+                self.trace_statement_exit_statuses(
+                    &shell_list_statements(node),
+                    hidden.as_ref().unwrap_or(position),
+                );
+            }
+            // Read where it is called.
+            "function_definition" => {}
+            "variable_assignment" | "variable_assignments" => {
+                self.note_path_variable_change(node);
+                self.note_bash_env_startup_file(self.node_text(node));
+                // The status of `x=$(command)` is that of the command.
+                let inner = whole_value_substitution(node);
+                match inner {
+                    Some(inner) => {
+                        let within = position.status_context_in_subprocess(position.errexit);
+                        self.trace_statement_exit_statuses(&shell_list_statements(inner), &within);
+                    }
+                    None => self.visit_substitutions(node, position),
+                }
+            }
+            "declaration_command" => {
+                self.note_path_variable_change(node);
+                self.note_makeflags_assignment(node);
+                self.note_bash_env_startup_file(self.node_text(node));
+                self.visit_substitutions(node, position);
+            }
+            _ => self.visit_substitutions(node, position),
+        }
+    }
+
+    pub(super) fn trace_children_exit_statuses(
+        &mut self,
+        node: Node<'t>,
+        position: &CommandStatusContext,
+    ) {
+        let mut cursor = node.walk();
+        let children: Vec<Node<'t>> = node.named_children(&mut cursor).collect();
+        for child in children {
+            self.trace_node_exit_status(child, position);
+        }
+    }
+
+    pub(super) fn note_path_variable_change(&mut self, node: Node<'_>) {
+        let source = self.node_text(node);
+        self.reader.reading.changes_path |=
+            source.starts_with("PATH=") || source.contains(" PATH=");
+    }
+
+    /// `MAKEFLAGS=i make test`, `export MAKEFLAGS=-n`.
+    pub(super) fn note_makeflags_assignment(&mut self, node: Node<'_>) {
+        let source = self.node_text(node);
+        let source = source.strip_prefix("export ").unwrap_or(source);
+        let value = source
+            .strip_prefix("MAKEFLAGS=")
+            .or_else(|| source.strip_prefix("GNUMAKEFLAGS="));
+        if let Some(value) = value {
+            self.make_flags = flags_ignoring_failures(value.trim_matches(['"', '\'']));
+        }
+    }
+
+    /// `export BASH_ENV=file`: what shells read first, or are told to do.
+    pub(super) fn note_bash_env_startup_file(&mut self, source: &str) {
+        let Some((name, value)) = source.split_once('=') else {
+            return;
+        };
+        let name = name.split_whitespace().last().unwrap_or("");
+        let value = value.trim_matches(['"', '\'']);
+        let is_file = || {
+            let path = join_path_within_root(&self.shell.folder, value);
+            let entry = path.and_then(|path| (self.reader.project.entry)(&path));
+            matches!(entry, Some(ProjectEntry::File { .. }))
+        };
+        let matters = match name {
+            "BASH_ENV" | "SHELLOPTS" => !value.is_empty(),
+            // Everybody's name for something else.
+            "ENV" => is_file(),
+            _ => false,
+        };
+        if matters {
+            self.startup_file = Some(shorten_to_first_line(source));
+        }
+    }
+
+    /// Commands whose output becomes words: nothing looks at their status.
+    pub(super) fn visit_substitutions(&mut self, node: Node<'t>, position: &CommandStatusContext) {
+        let mut pending = vec![node];
+        while let Some(node) = pending.pop() {
+            if matches!(node.kind(), "command_substitution" | "process_substitution") {
+                let source = shorten_to_first_line(self.node_text(node));
+                let mut hidden = position.with_status_mask(ExitStatusMask {
+                    form: ExitStatusMaskKind::Substitution,
+                    text: source,
+                });
+                hidden.errexit_applies = false;
+                hidden.errexit = false;
+                let saved = self.shell.clone();
+                self.trace_statement_exit_statuses(
+                    &shell_list_statements(node),
+                    &hidden.status_context_in_subprocess(false),
+                );
+                self.shell = saved;
+                continue;
+            }
+            let mut cursor = node.walk();
+            pending.extend(
+                node.named_children(&mut cursor)
+                    .filter(|child| child.child_count() > 0),
+            );
+        }
+    }
+}
+
+/// The substitution that is the whole of an assignment's value: `x=$(a)`, `x="$(a)"`.
+fn whole_value_substitution(node: Node<'_>) -> Option<Node<'_>> {
+    let mut node = node.child_by_field_name("value")?;
+    while node.kind() != "command_substitution" {
+        if node.named_child_count() != 1 {
+            return None;
+        }
+        node = node.named_child(0)?;
+    }
+    Some(node)
+}

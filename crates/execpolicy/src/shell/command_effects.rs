@@ -1,0 +1,310 @@
+//! What a command does, beside what the rules say of its words: its effects are found and judged, and what
+//! they run is taken up.
+
+use checkrein_core::input::RuleDecision;
+
+use super::stdin::StdinSource;
+use super::word::CommandWord;
+use super::working_dirs::WorkingDirs;
+use super::{
+    CommandAwaitingVerdict, CommandEvaluator, CommandOrigin, MOST_FILES, downloaded_code, patches,
+};
+use crate::effects::evaluation::{self as sight, EffectEvalContext, EvaluatedEffects};
+use crate::effects::paths::PathLocation;
+use crate::effects::word_expansion::WordPlaceholder;
+use crate::effects::{self, CommandEffect, EffectKind, code};
+use crate::rule_set::basename;
+use crate::self_protection;
+
+/// What is known of a command beside its words.
+#[derive(Default)]
+pub(super) struct CommandAskReasons {
+    /// Why a person would be asked because of what it does.
+    pub(super) prompt_reason: Option<String>,
+    /// Why a person is asked whatever allows it.
+    pub(super) hazard: Option<&'static str>,
+    /// Whether code in it could be read.
+    pub(super) readable: bool,
+}
+
+impl CommandEvaluator<'_> {
+    /// Judges effects, and takes up what they run.
+    pub(super) fn evaluate_and_record_effects(
+        &mut self,
+        effects: &[CommandEffect],
+        dirs: &WorkingDirs,
+        hole: Option<&WordPlaceholder>,
+        contained: bool,
+    ) -> EvaluatedEffects {
+        let rules = self.collector.evaluated_rule_set();
+        let scene = EffectEvalContext {
+            roots: &self.roots,
+            variables: &self.variables,
+            dirs,
+            placeholder: hole,
+            contained,
+        };
+        let judged = sight::evaluate_effects(effects, &scene, rules.effect_policy(), &self.links);
+        if let Some((decision, why)) = &judged.protected {
+            self.collector
+                .record_prompt_or_forbid_reason(*decision, why.clone());
+        }
+        if let Some(what) = &judged.destruction_reason {
+            self.collector.forbid_destruction(what);
+        }
+        self.forbid_guarded_changes(&judged);
+        for spot in &judged.written {
+            self.collector
+                .record_touched_file_in_verdict(&sight::display_path(spot), false);
+        }
+        for spot in &judged.removed {
+            self.collector
+                .record_touched_file_in_verdict(&sight::display_path(spot), true);
+        }
+        if self.links.len() < MOST_FILES {
+            self.links.extend_from_slice(&judged.links);
+        }
+        judged
+    }
+
+    /// What decides whether anybody is judged is left as it is, whatever the rules say.
+    fn forbid_guarded_changes(&mut self, judged: &EvaluatedEffects) {
+        let protected = self.collector.evaluated_rule_set().protected_paths();
+        let written = judged.written.iter().chain(&judged.perhaps_written);
+        let written = written.map(|spot| (spot, self_protection::PredictedPathChange::Written));
+        let removed = judged
+            .removed
+            .iter()
+            .map(|spot| (spot, self_protection::PredictedPathChange::Removed));
+        let filled = judged.unlisted_folders.iter();
+        // A folder that is copied or linked to a place brings what is in it.
+        let copied = judged.copied.iter();
+        let copied = copied.filter(|(from, to)| from.file_name() == to.file_name());
+        let linked = judged.links.iter();
+        let put = copied.map(|(_, to)| to).chain(linked.map(|(to, _)| to));
+        let put = put.filter(|spot| {
+            !matches!(
+                self.roots.classify_path_location(spot),
+                PathLocation::Scratch { .. }
+            )
+        });
+        let filled = filled
+            .chain(put)
+            .map(|spot| (spot, self_protection::PredictedPathChange::Filled));
+        for (spot, change) in written.chain(removed).chain(filled) {
+            if let Some(why) =
+                self_protection::protected_path_change_refusal(spot, change, &self.roots, protected)
+            {
+                self.collector
+                    .record_prompt_or_forbid_reason(RuleDecision::Forbidden, why);
+            }
+        }
+    }
+
+    /// What is known of a command beside its words.
+    pub(super) fn gather_command_facts(
+        &mut self,
+        command: &CommandAwaitingVerdict,
+        words: &[CommandWord],
+        program: &str,
+    ) -> CommandAskReasons {
+        let name = basename(program);
+        // Its own commands are judged where they stand; it may also not be what is meant here.
+        let own = self.functions.contains(program) || self.aliases.contains_key(program);
+        if own && !effects::is_known_program(program) {
+            return CommandAskReasons {
+                readable: true,
+                ..CommandAskReasons::default()
+            };
+        }
+        let brought = matches!(
+            command.origin,
+            CommandOrigin::Project | CommandOrigin::Container
+        );
+        let mut effects = effects::command_effects(program, words, brought);
+        // Without quotes, what is empty is no word at all.
+        if words.iter().any(CommandWord::is_wholly_unknown_word) {
+            let rest = words.iter().filter(|word| !word.is_wholly_unknown_word());
+            let rest: Vec<CommandWord> = rest.cloned().collect();
+            effects.extend(effects::command_effects(program, &rest, brought));
+        }
+        match command.origin {
+            CommandOrigin::Machine => {}
+            CommandOrigin::Project | CommandOrigin::Container => {
+                drop_effects_named_by_arguments(&mut effects, words)
+            }
+            CommandOrigin::Remote | CommandOrigin::ContainerScript => effects
+                .retain(|effect| *effect != CommandEffect::Kind(EffectKind::ShutsDownMachine)),
+        }
+        let fed: Vec<_> = effects
+            .iter()
+            .filter_map(|effect| match effect {
+                CommandEffect::StdinCode(language) => Some(*language),
+                _ => None,
+            })
+            .collect();
+        for language in fed {
+            add_stdin_code_effects(language, &command.stdin, &mut effects);
+        }
+        // The patch stands in the script.
+        if let (StdinSource::Text { text, sure: true }, "patch" | "gpatch" | "git") =
+            (&command.stdin, name)
+            && effects.iter().any(CommandEffect::is_patch_write_effect)
+        {
+            // These are what it changes, not whatever lies there.
+            effects.retain(|effect| !effect.is_patch_write_effect());
+            effects.extend(patches::diff_header_paths(text).map(|path| {
+                CommandEffect::File(
+                    effects::FileAccess::Write,
+                    CommandWord::new_literal_word(path),
+                )
+            }));
+        }
+        let text = match (&command.stdin, words) {
+            (StdinSource::Text { text, sure: true }, [_] | [_, _] | [_, _, _]) => {
+                Some(text.to_string())
+            }
+            (_, [_, word]) => word.as_literal().map(str::to_owned),
+            _ => None,
+        };
+        if let (Some(text), "apply_patch" | "applypatch" | "checkrein") = (text, name)
+            && effects.iter().any(CommandEffect::is_patch_write_effect)
+            && text.contains("*** Begin Patch")
+        {
+            effects.retain(|effect| !effect.is_patch_write_effect());
+            let paths =
+                self_protection::codex_patch_paths(&text).map(CommandWord::new_literal_word);
+            effects.extend(paths.map(|path| CommandEffect::File(effects::FileAccess::Write, path)));
+        }
+        let removes = |effect: &CommandEffect| {
+            matches!(effect, CommandEffect::File(effects::FileAccess::Remove, _))
+        };
+        if command.origin == CommandOrigin::Container {
+            // The project's own files may be there.
+            if effects.iter().any(removes) {
+                effects.push(CommandEffect::Kind(EffectKind::DestroysData));
+            }
+            effects.retain(|effect| {
+                !matches!(
+                    effect,
+                    CommandEffect::File(..)
+                        | CommandEffect::PutInto(..)
+                        | CommandEffect::Link(..)
+                        | CommandEffect::RunsFile(_)
+                )
+            });
+        }
+        let readable = !effects.contains(&CommandEffect::Kind(EffectKind::UnreadableCode));
+        let contained = command.origin == CommandOrigin::ContainerScript;
+        let hole = command.placeholder.as_deref();
+        let mut judged = self.evaluate_and_record_effects(&effects, &command.dirs, hole, contained);
+        let takes = effects
+            .iter()
+            .any(|effect| matches!(effect, CommandEffect::StdinCode(_)));
+        self.write_then_run.reads_stdin_code |= takes;
+        let fetched =
+            downloaded_code::is_downloader(name) || command.stdin == StdinSource::Downloaded;
+        let fed = matches!(
+            command.stdin,
+            StdinSource::CommandOutput | StdinSource::Downloaded | StdinSource::Text { .. }
+        );
+        self.write_then_run
+            .track_files_made_by_command(name, &mut judged, (fed, fetched));
+        if matches!(name, "env" | "genv") {
+            for word in words.iter().skip(1).filter(|word| word.is_assignment()) {
+                if let Some((name, _)) = word.text.split_once('=') {
+                    self.evaluate_shell_assignment(
+                        name,
+                        word.suffix_after_char('=').as_ref(),
+                        command.depth,
+                        &command.dirs,
+                    );
+                }
+            }
+        }
+        for run in judged.spawned {
+            self.queue_spawned_code(
+                run,
+                &command.stdin,
+                command.depth + 1,
+                (&command.dirs, command.origin),
+                command.placeholder.clone(),
+            );
+        }
+        CommandAskReasons {
+            prompt_reason: judged.prompt_reason,
+            hazard: judged.hazard,
+            readable,
+        }
+    }
+
+    /// Words that may not be a command count for what nobody means, and for what judges the work, as
+    /// for rules that forbid.
+    pub(super) fn assess_possible_command(
+        &mut self,
+        command: &CommandAwaitingVerdict,
+        words: &[CommandWord],
+        program: &str,
+    ) {
+        if command.origin == CommandOrigin::Container {
+            return;
+        }
+        let bounds = self.collector.evaluated_rule_set().effect_policy();
+        let scene = EffectEvalContext {
+            roots: &self.roots,
+            variables: &self.variables,
+            dirs: &command.dirs,
+            placeholder: command.placeholder.as_deref(),
+            contained: command.origin == CommandOrigin::ContainerScript,
+        };
+        let mut effects = effects::command_effects(program, words, true);
+        drop_effects_named_by_arguments(&mut effects, words);
+        let judged = sight::evaluate_effects(&effects, &scene, bounds, &self.links);
+        if let Some(what) = &judged.destruction_reason {
+            self.collector.forbid_destruction(what);
+        }
+        self.forbid_guarded_changes(&judged);
+    }
+}
+
+/// What a tool of the project is given may name a test, a target or a container's own program
+/// (`cargo test shutdown`), and nothing of this machine is stopped. A disk is meant where one is named.
+fn drop_effects_named_by_arguments(effects: &mut Vec<CommandEffect>, words: &[CommandWord]) {
+    let names_device = words.iter().any(|word| word.text.contains("/dev/"));
+    effects.retain(|effect| match effect {
+        CommandEffect::Kind(EffectKind::ShutsDownMachine) => false,
+        CommandEffect::Kind(EffectKind::WipesDisk) => names_device,
+        _ => true,
+    });
+}
+
+/// Code on standard input.
+fn add_stdin_code_effects(
+    language: effects::CodeLanguage,
+    feed: &StdinSource,
+    effects: &mut Vec<CommandEffect>,
+) {
+    use effects::CodeLanguage::{Redis, RemoteInput, Shell, Sql, Sqlite, Unread};
+    match feed {
+        // Found by the grammar.
+        _ if language == Shell => {}
+        StdinSource::Interactive | StdinSource::PlainFile if language == Unread => {}
+        StdinSource::Interactive | StdinSource::Text { sure: true, .. }
+            if language == RemoteInput => {}
+        _ if language == RemoteInput => effects.push(CommandEffect::Kind(EffectKind::Uploads)),
+        StdinSource::Text { text, sure: true } => code::add_code_effects(language, text, effects),
+        // A file, or nothing at all: for a database that is not known.
+        StdinSource::Interactive | StdinSource::PlainFile
+            if matches!(language, Sql | Sqlite | Redis) =>
+        {
+            effects.push(CommandEffect::Kind(EffectKind::UnknownOptions))
+        }
+        StdinSource::Interactive | StdinSource::PlainFile => {
+            effects.push(CommandEffect::Kind(EffectKind::Opaque))
+        }
+        StdinSource::Text { .. }
+        | StdinSource::Paths(_)
+        | StdinSource::CommandOutput
+        | StdinSource::Downloaded => effects.push(CommandEffect::Kind(EffectKind::UnreadableCode)),
+    }
+}

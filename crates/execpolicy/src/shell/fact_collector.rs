@@ -1,0 +1,355 @@
+//! Collects what the rules say about each command into bounded facts. Everything is
+//! judged before it is cut.
+
+use checkrein_core::input::{CommandWithRuleDecision, RuleDecision, ToolRequestFacts};
+
+use super::word::{CommandWord, WordKnowledge};
+use super::{environment_changes, lexical_scan};
+use crate::effect_policy::UnmatchedDecision;
+use crate::rule_set::{MatchedRule, RuleSet, basename};
+use crate::self_protection;
+
+/// Commands that are kept.
+const MAX_COMMANDS: usize = 64;
+/// Unresolved pieces that are kept.
+const MAX_UNRESOLVED: usize = 16;
+/// Words of a command that are kept.
+const MAX_WORDS: usize = 64;
+/// Files that are kept.
+const MAX_TOUCHED: usize = 256;
+/// Bytes of a word or piece that are kept.
+const MAX_BYTES: usize = 256;
+/// Bytes of a command that a person is told.
+const MAX_SHOWN: usize = 60;
+
+/// Why a command would be asked about.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct PromptReasons<'a> {
+    /// Because of what it does, where effects decide and no rule names it.
+    pub(super) effects: Option<&'a str>,
+    /// Because it is a hazard, whatever rule allows it.
+    pub(super) hazard: Option<&'a str>,
+}
+
+pub(super) struct CommandFactsCollector<'r> {
+    rules: &'r RuleSet,
+    restricts: bool,
+    facts: ToolRequestFacts,
+    /// The strictest answer so far that prompts or forbids.
+    strictest: Option<MatchedRule>,
+    /// Something has no allow rule: the whole is not allowed by rules.
+    uncovered: bool,
+    any: bool,
+    first_unresolved: Option<String>,
+    affected_files: FilesChangedByCommand,
+}
+
+/// A file that is written or removed, as far as its name is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FileChangedByCommand {
+    /// Its path; a relative one begins where the request does.
+    pub path: String,
+    /// It is removed: a link goes itself, and not what it names.
+    pub removed: bool,
+}
+
+/// The files that a command writes or removes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FilesChangedByCommand {
+    /// Those that are known by name, at most so many.
+    pub files: Vec<FileChangedByCommand>,
+    /// There are more.
+    pub more: bool,
+}
+
+impl<'r> CommandFactsCollector<'r> {
+    pub(super) fn new(rules: &'r RuleSet) -> Self {
+        Self {
+            rules,
+            restricts: rules.has_restricting_rules(),
+            facts: ToolRequestFacts::default(),
+            strictest: None,
+            uncovered: false,
+            any: false,
+            first_unresolved: None,
+            affected_files: FilesChangedByCommand::default(),
+        }
+    }
+
+    /// A piece that no reading can settle.
+    pub(super) fn note_unresolved_command_part(&mut self, piece: &str) {
+        let piece = truncate_fact_text(piece.trim());
+        if self.first_unresolved.is_none() {
+            self.first_unresolved = Some(piece.clone());
+        }
+        if self.facts.unresolved.len() < MAX_UNRESOLVED && !self.facts.unresolved.contains(&piece) {
+            self.facts.unresolved.push(piece);
+        }
+    }
+
+    /// A program that is told what to do while it runs, which no hook is asked about.
+    pub(super) fn note_unseen_interactive_input(&mut self, program: &str) {
+        let piece = format!("what is typed at {}", truncate_fact_text(program));
+        self.note_unresolved_command_part(&piece);
+        if !self.rules.effect_policy().protect.is_empty() {
+            let why = format!("this may write a protected path: {piece} is not seen beforehand");
+            self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
+        }
+    }
+
+    /// Looks for forbidden words in text that could not be parsed.
+    pub(super) fn scan_for_forbidden_words(&mut self, text: &str) {
+        if self.restricts
+            && let Some(hit) = lexical_scan::strictest_match_in_text(self.rules, text)
+        {
+            self.keep_strictest_match(&hit);
+        }
+    }
+
+    /// A command of which not even the name is known.
+    pub(super) fn add_unknown_program_to_verdict(&mut self, words: &[CommandWord]) {
+        self.uncovered = true;
+        self.record_evaluated_command(words, None);
+    }
+
+    /// A command whose program is `program`; if it is not `sure` to be one it only
+    /// counts if a rule restricts it.
+    pub(super) fn add_command_to_verdict(
+        &mut self,
+        words: &[CommandWord],
+        program: &str,
+        sure: bool,
+        asks: PromptReasons<'_>,
+    ) {
+        self.apply_self_protection(words, program);
+        if sure && !self.facts.outside {
+            let fixed: Vec<&str> = words
+                .iter()
+                .skip(1)
+                .map_while(CommandWord::as_literal)
+                .collect();
+            self.facts.outside =
+                environment_changes::changes_packages_or_services(basename(program), &fixed);
+        }
+        if self.rules.is_empty() && self.rules.effect_policy().unmatched == UnmatchedDecision::Allow
+        {
+            if sure {
+                self.uncovered = true;
+                let rule = asks
+                    .hazard
+                    .map(|why| self.require_prompt_for_hazard(words, why));
+                self.record_evaluated_command(words, rule);
+            }
+            return;
+        }
+        let mut argv = vec![program];
+        argv.extend(
+            words
+                .iter()
+                .skip(1)
+                .map_while(CommandWord::as_literal)
+                .take(self.rules.longest_pattern_len()),
+        );
+        let hits = self.rules.matching_rules(&argv);
+        let rule = hits.iter().map(|hit| hit.decision).max();
+        for hit in hits.iter().filter(|hit| hit.decision > RuleDecision::Allow) {
+            self.keep_strictest_match(hit);
+        }
+        if !sure {
+            if rule > Some(RuleDecision::Allow) {
+                self.record_evaluated_command(words, rule);
+            }
+            return;
+        }
+        // A rule whose pattern goes on where the words are not known any more.
+        if let Some(next) = words
+            .get(argv.len())
+            .filter(|word| word.knowledge != WordKnowledge::Literal)
+            && self
+                .rules
+                .could_match_restrictive_rule(&argv, next.known_word_prefix())
+        {
+            let piece = argv.join(" ") + " " + &next.text;
+            self.note_unresolved_command_part(&piece);
+        }
+        let rule = rule.max(
+            asks.hazard
+                .map(|why| self.require_prompt_for_hazard(words, why)),
+        );
+        let rule = rule.or_else(|| self.decide_unmatched_command(words, asks.effects));
+        self.uncovered |= rule.is_none();
+        self.record_evaluated_command(words, rule);
+    }
+
+    /// What holds for a command that no rule names.
+    fn decide_unmatched_command(
+        &mut self,
+        words: &[CommandWord],
+        asks: Option<&str>,
+    ) -> Option<RuleDecision> {
+        let shown = display_command(words);
+        let why = match (self.rules.effect_policy().unmatched, asks) {
+            (UnmatchedDecision::Allow, _) => return None,
+            (UnmatchedDecision::ByEffect, None) => return Some(RuleDecision::Allow),
+            (UnmatchedDecision::ByEffect, Some(why)) => format!("policy asks: `{shown}` {why}"),
+            (UnmatchedDecision::Prompt, _) => format!("policy asks: no rule names `{shown}`"),
+        };
+        self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
+        Some(RuleDecision::Prompt)
+    }
+
+    /// A command that a person is asked about whatever allows it.
+    pub(super) fn require_prompt_for_hazard(
+        &mut self,
+        words: &[CommandWord],
+        why: &str,
+    ) -> RuleDecision {
+        let why = format!("policy asks: `{}` {why}", display_command(words));
+        self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
+        RuleDecision::Prompt
+    }
+
+    /// Something beside the commands that a person is asked about.
+    pub(super) fn require_asking_person(&mut self, why: String) {
+        self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
+    }
+
+    pub(super) fn evaluated_rule_set(&self) -> &'r RuleSet {
+        self.rules
+    }
+
+    /// A file that is written or removed, for who can see where it really lies.
+    pub(super) fn record_touched_file_in_verdict(&mut self, path: &str, removed: bool) {
+        let known = !path.is_empty() && !path.contains(['$', '…', '*', '?', '\0']);
+        let touched = FileChangedByCommand {
+            path: path.to_owned(),
+            removed,
+        };
+        if !known || self.affected_files.files.len() >= MAX_TOUCHED {
+            self.affected_files.more = true;
+        } else if !self.affected_files.files.contains(&touched) {
+            self.affected_files.files.push(touched);
+        }
+    }
+
+    /// The rules that no config switches off. They restrict nothing else: what cannot be read
+    /// is asked about only if the config's own rules restrict something.
+    fn apply_self_protection(&mut self, words: &[CommandWord], program: &str) {
+        let program = basename(program);
+        let texts: Vec<&str> = words.iter().map(|word| word.text.as_str()).collect();
+        if let Some(why) = self_protection::unconditional_command_refusal(program, &texts) {
+            self.record_prompt_or_forbid_reason(RuleDecision::Forbidden, why);
+        }
+        let unknown = words
+            .get(1)
+            .filter(|word| word.knowledge != WordKnowledge::Literal);
+        if program == "checkrein"
+            && let Some(word) = unknown
+        {
+            let why = format!("`checkrein {}` cannot be read beforehand", word.text);
+            self.record_prompt_or_forbid_reason(RuleDecision::Prompt, why);
+        }
+    }
+
+    /// What nobody means, and only a person does.
+    pub(super) fn forbid_destruction(&mut self, what: &str) {
+        let why = format!(
+            "`builtin:default` forbids this: it {what}. If it is meant, the person does it in a \
+             terminal of their own, or changes `[policy] rules` of the project"
+        );
+        self.record_prompt_or_forbid_reason(RuleDecision::Forbidden, why);
+    }
+
+    pub(super) fn record_prompt_or_forbid_reason(&mut self, decision: RuleDecision, why: String) {
+        self.keep_strictest_match(&MatchedRule {
+            matched_prefix: Vec::new(),
+            decision,
+            justification: Some(why),
+        });
+    }
+
+    fn record_evaluated_command(&mut self, words: &[CommandWord], rule: Option<RuleDecision>) {
+        self.any = true;
+        let fact = || CommandWithRuleDecision {
+            argv: words
+                .iter()
+                .take(MAX_WORDS)
+                .map(|word| truncate_fact_text(&word.text))
+                .collect(),
+            rule,
+        };
+        if self.facts.commands.len() < MAX_COMMANDS {
+            self.facts.commands.push(fact());
+        } else if rule > Some(RuleDecision::Allow) {
+            // What decides is worth more than what does not.
+            let harmless =
+                |kept: &&mut CommandWithRuleDecision| kept.rule <= Some(RuleDecision::Allow);
+            if let Some(kept) = self.facts.commands.iter_mut().rev().find(harmless) {
+                *kept = fact();
+            }
+        }
+    }
+
+    /// The strictest wins; among equals the longest prefix speaks, as in Codex.
+    fn keep_strictest_match(&mut self, hit: &MatchedRule) {
+        let weight = |hit: &MatchedRule| (hit.decision, hit.matched_prefix.len());
+        if self
+            .strictest
+            .as_ref()
+            .is_none_or(|before| weight(before) < weight(hit))
+        {
+            self.strictest = Some(hit.clone());
+        }
+    }
+
+    pub(super) fn into_tool_facts(mut self) -> (ToolRequestFacts, FilesChangedByCommand) {
+        if let Some(hit) = self.strictest {
+            self.facts.rule = Some(hit.decision);
+            self.facts.reason = Some(
+                hit.justification
+                    .clone()
+                    .unwrap_or_else(|| default_rule_reason(&hit)),
+            );
+        } else if let Some(piece) = self.first_unresolved {
+            if self.restricts {
+                self.facts.rule = Some(RuleDecision::Prompt);
+                self.facts.reason =
+                    Some(format!("policy asks: `{piece}` cannot be read beforehand"));
+            }
+        } else if (self.any || self.rules.effect_policy().unmatched == UnmatchedDecision::ByEffect)
+            && !self.uncovered
+        {
+            self.facts.rule = Some(RuleDecision::Allow);
+        }
+        (self.facts, self.affected_files)
+    }
+}
+
+fn default_rule_reason(hit: &MatchedRule) -> String {
+    let prefix = hit.matched_prefix.join(" ");
+    match hit.decision {
+        RuleDecision::Forbidden => format!("policy forbids commands starting with `{prefix}`"),
+        RuleDecision::Prompt | RuleDecision::Allow => {
+            format!("policy asks before commands starting with `{prefix}`")
+        }
+    }
+}
+
+/// A command, or how it begins.
+fn display_command(words: &[CommandWord]) -> String {
+    let texts = words.iter().take(MAX_SHOWN).map(|word| word.text.as_str());
+    truncate_at_char_boundary(&texts.collect::<Vec<_>>().join(" "), MAX_SHOWN)
+}
+
+fn truncate_fact_text(text: &str) -> String {
+    truncate_at_char_boundary(text, MAX_BYTES)
+}
+
+/// At most so many bytes, cut between characters.
+fn truncate_at_char_boundary(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(most - '…'.len_utf8());
+    text.get(..end).unwrap_or("").to_owned() + "…"
+}

@@ -1,0 +1,81 @@
+//! The grammar's trees of the scripts of one request: what several questions are asked about is
+//! parsed once.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tree_sitter::{ParseOptions, Parser, Tree};
+
+use super::grammar_mask;
+
+/// Rounds of the parser (a hundred steps each) for a script of no length, and bytes that
+/// allow one more: an ordinary text takes one in fifty bytes, one made to be ambiguous any
+/// number. A count and not a clock, so that the same text always gets the same answer.
+const ROUNDS: usize = 200;
+const BYTES_PER_ROUND: usize = 10;
+/// Trees that are kept, and bytes of the longest script of which one is.
+const MAX_KEPT: usize = 32;
+const MAX_SCRIPT: usize = 256 << 10;
+
+/// Scripts that were parsed, for whoever asks about the same request again.
+#[derive(Clone, Default)]
+pub struct ParsedScripts(Arc<Mutex<ParseCache>>);
+
+#[derive(Default)]
+struct ParseCache {
+    parser: Option<Parser>,
+    trees: Vec<(Box<str>, Option<Tree>)>,
+    parses: usize,
+}
+
+impl ParsedScripts {
+    /// How often a script was parsed.
+    pub fn script_parse_count(&self) -> usize {
+        let parsed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        parsed.parses
+    }
+
+    /// The tree of this script; `None` if the grammar gives up on it.
+    pub(crate) fn shell_syntax_tree(&self, text: &str) -> Option<Tree> {
+        let mut parsed = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((_, tree)) = parsed.trees.iter().find(|(known, _)| **known == *text) {
+            return tree.clone();
+        }
+        parsed.parses += 1;
+        let mut parser = parsed.parser.take().or_else(bash_parser)?;
+        let tree = parse_script(&mut parser, text);
+        parsed.parser = Some(parser);
+        if parsed.trees.len() < MAX_KEPT && text.len() <= MAX_SCRIPT {
+            parsed.trees.push((text.into(), tree.clone()));
+        }
+        tree
+    }
+}
+
+fn parse_script(parser: &mut Parser, text: &str) -> Option<Tree> {
+    let most = ROUNDS + text.len() / BYTES_PER_ROUND;
+    let mut rounds = 0;
+    let mut progress = |_: &tree_sitter::ParseState| {
+        rounds += 1;
+        match rounds > most {
+            true => std::ops::ControlFlow::Break(()),
+            false => std::ops::ControlFlow::Continue(()),
+        }
+    };
+    let options = ParseOptions::new().progress_callback(&mut progress);
+    let masked = grammar_mask::adapt_script_for_grammar(text);
+    let bytes = masked.as_ref();
+    let input = |at: usize, _| bytes.get(at..).unwrap_or(&[]);
+    let tree = parser.parse_with_options(&mut { input }, None, Some(options));
+    if tree.is_none() {
+        parser.reset();
+    }
+    tree
+}
+
+fn bash_parser() -> Option<Parser> {
+    let mut parser = Parser::new();
+    parser
+        .set_language(&tree_sitter_bash::LANGUAGE.into())
+        .ok()?;
+    Some(parser)
+}

@@ -1,0 +1,153 @@
+//! What a command reads on its standard input, as far as the source fixes it: a shell
+//! that reads commands from there runs them.
+
+use std::rc::Rc;
+
+use super::quoting;
+use super::word::{CommandWord, WordKnowledge};
+use crate::effects;
+
+/// Standard input of a command.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) enum StdinSource {
+    /// The agent's own: what it types while the command runs is shown to no hook.
+    Interactive,
+    /// A plain file: nothing of this script's making.
+    PlainFile,
+    /// This text; not `sure` if expansions stand in it.
+    Text {
+        /// The text.
+        text: Rc<str>,
+        /// Whether it holds no expansion.
+        sure: bool,
+    },
+    /// Names of files like these, one a line.
+    Paths(Rc<[CommandWord]>),
+    /// Some other command's output.
+    CommandOutput,
+    /// The same, and what it is made of comes from the network.
+    Downloaded,
+}
+
+impl StdinSource {
+    /// A text from words, as `echo` joins them.
+    fn stdin_from_echoed_text(text: String, sure: bool) -> Self {
+        Self::Text {
+            text: text.into(),
+            sure,
+        }
+    }
+
+    /// The body of a heredoc.
+    pub(crate) fn stdin_from_heredoc(body: &str, expands: bool, sure: bool) -> Self {
+        if !expands {
+            return Self::stdin_from_echoed_text(body.to_owned(), true);
+        }
+        let mut text = String::with_capacity(body.len());
+        quoting::unescape_double_quoted(body, false, &mut text);
+        Self::stdin_from_echoed_text(text, sure)
+    }
+
+    /// The word after `<<<`.
+    pub(crate) fn stdin_from_herestring(word: &CommandWord) -> Self {
+        Self::stdin_from_echoed_text(word.text.clone(), word.knowledge == WordKnowledge::Literal)
+    }
+}
+
+/// What a command with these words prints, if that can be told from them.
+pub(crate) fn predicted_command_output(words: &[CommandWord], input: &StdinSource) -> StdinSource {
+    let Some((name, arguments)) = words.split_first() else {
+        return StdinSource::CommandOutput;
+    };
+    match name.as_literal() {
+        Some("echo") => echo_output(arguments),
+        Some("printf") => printf_piped_output(arguments),
+        Some("cat" | "/bin/cat" | "/usr/bin/cat")
+            if arguments.iter().all(|word| word.as_literal() == Some("-")) =>
+        {
+            match input {
+                StdinSource::Text { .. } => input.clone(),
+                StdinSource::Paths(_) => input.clone(),
+                StdinSource::Downloaded => StdinSource::Downloaded,
+                StdinSource::Interactive | StdinSource::PlainFile | StdinSource::CommandOutput => {
+                    StdinSource::CommandOutput
+                }
+            }
+        }
+        Some("sort" | "head" | "tail" | "uniq" | "tr" | "shuf" | "tac" | "grep" | "egrep")
+            if matches!(input, StdinSource::Paths(_)) && filter_keeps_whole_lines(arguments) =>
+        {
+            input.clone()
+        }
+        Some(_) => effects::printed_file_names(words).map_or(StdinSource::CommandOutput, |names| {
+            StdinSource::Paths(names.into())
+        }),
+        None => StdinSource::CommandOutput,
+    }
+}
+
+/// Whether a filter leaves the lines as they are, and reads no file instead.
+fn filter_keeps_whole_lines(arguments: &[CommandWord]) -> bool {
+    arguments.iter().all(|word| {
+        word.as_literal().is_some_and(|text| {
+            !text.contains('/')
+                && !matches!(
+                    text,
+                    "-o" | "-oE" | "-Eo" | "-oP" | "-n" | "-c" | "-A" | "-B" | "-C"
+                )
+                || text.starts_with("-n")
+        })
+    })
+}
+
+fn echo_output(arguments: &[CommandWord]) -> StdinSource {
+    let flag = |word: &&CommandWord| {
+        word.as_literal().is_some_and(|text| {
+            text.len() > 1
+                && text
+                    .strip_prefix('-')
+                    .is_some_and(|f| f.chars().all(|c| "neE".contains(c)))
+        })
+    };
+    let flags = arguments.iter().take_while(flag).count();
+    let words = arguments.get(flags..).unwrap_or(&[]);
+    let text = words
+        .iter()
+        .map(|word| word.text.as_str())
+        .collect::<Vec<_>>()
+        .join(" ");
+    // Whether `echo` itself reads backslashes depends on the shell and its options.
+    let sure = words
+        .iter()
+        .all(|word| word.knowledge == WordKnowledge::Literal)
+        && !text.contains('\\');
+    StdinSource::stdin_from_echoed_text(text, sure)
+}
+
+fn printf_piped_output(arguments: &[CommandWord]) -> StdinSource {
+    let Some((format, values)) = arguments.split_first() else {
+        return StdinSource::CommandOutput;
+    };
+    let format = format.text.replace("\\n", "\n");
+    let sure = arguments
+        .iter()
+        .all(|word| word.knowledge == WordKnowledge::Literal);
+    if format.replace("%s", "").contains(['%', '\\']) || format.starts_with('-') {
+        return StdinSource::CommandOutput;
+    }
+    let holes = format.matches("%s").count();
+    if holes == 0 {
+        return StdinSource::stdin_from_echoed_text(format, sure);
+    }
+    let mut text = String::new();
+    for round in values.chunks(holes) {
+        let mut values = round.iter();
+        for (at, piece) in format.split("%s").enumerate() {
+            if at > 0 {
+                text.push_str(values.next().map_or("", |word| word.text.as_str()));
+            }
+            text.push_str(piece);
+        }
+    }
+    StdinSource::stdin_from_echoed_text(text, sure)
+}

@@ -1,0 +1,848 @@
+//! From the syntax tree of a script to its commands: every node is visited, so a
+//! command is found wherever it stands. Iterative, since a script may nest as deep as
+//! it likes. Where grammar and shell could disagree, the piece is reported as doubtful.
+
+mod redirects;
+mod variables;
+
+use std::collections::HashMap;
+
+use tree_sitter::Node;
+
+use super::arithmetic;
+use super::downloaded_code;
+use super::grammar_mask;
+use super::parse_cache::ParsedScripts;
+use super::quoting;
+use super::stdin::{StdinSource, predicted_command_output};
+use super::word::{self, CommandWord};
+use super::working_dirs::{self, WorkingDirs};
+
+/// Commands whose doing, or whose output, is known to be what their names say.
+const TRUSTED_COMMANDS: &[&str] = &[
+    "cd", "pushd", "popd", "pwd", "date", "nproc", "whoami", "hostname", "uname", "basename",
+    "dirname", "mktemp", "seq", "id", "expr", "find", "fd", "ls", "git", "grep", "rg", "echo",
+    "printf", "cat", "read", "xargs", "wc", "test", "[", "exit", "return", "set", "unset",
+    "export", "eval", "exec", "command", "builtin", "source",
+];
+
+/// Brackets inside one another; the parser takes memory for each.
+const MAX_DEPTH: usize = 2_000;
+/// Nodes of a statement in which one that fetches is looked for.
+const MAX_LOOKED_AT: usize = 256;
+/// Heredocs of a script; each is looked at with those around it.
+const MAX_HEREDOCS: usize = 512;
+/// Bytes that the grammar may look at for patterns: behind each `==` it can go to the end.
+const MAX_PATTERN_BYTES: usize = 32 << 20;
+
+/// How deep brackets can stand in one another.
+fn max_bracket_nesting(text: &str) -> usize {
+    let (mut depth, mut deepest) = (0_usize, 0);
+    for byte in text.bytes() {
+        match byte {
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        deepest = deepest.max(depth);
+    }
+    deepest
+}
+
+/// How many operators there are behind which a pattern can stand.
+fn count_pattern_match_operators(text: &str) -> usize {
+    text.matches("==").count() + text.matches("=~").count()
+}
+
+/// A command as the script spells it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct ParsedScriptCommand {
+    /// Its words; never empty.
+    pub(crate) words: Vec<CommandWord>,
+    /// Its standard input.
+    pub(crate) stdin: StdinSource,
+    /// The folders it can run in.
+    pub(crate) dirs: WorkingDirs,
+    /// Whether it runs when something else calls it.
+    called: bool,
+}
+
+/// A file that a redirect names.
+#[derive(Debug, Clone)]
+pub(crate) struct FileRedirect {
+    /// Its path.
+    pub(crate) path: CommandWord,
+    /// Whether it is written, not read.
+    pub(crate) written: bool,
+    /// Whether it goes behind what is there.
+    pub(crate) appended: bool,
+    /// Whether what is written comes from the network.
+    pub(crate) fetched: bool,
+    /// The folders from which it is named.
+    pub(crate) dirs: WorkingDirs,
+}
+
+/// What a script holds.
+#[derive(Debug, Default)]
+pub(crate) struct ShellScriptContents {
+    /// Its commands, in the order of the text.
+    pub(crate) commands: Vec<ParsedScriptCommand>,
+    /// Files that its redirects write or read.
+    pub(crate) redirected: Vec<FileRedirect>,
+    /// What variables are set to; `None` if only the run knows.
+    pub(crate) assigned: Vec<(String, Option<CommandWord>)>,
+    /// Names of its functions.
+    pub(crate) functions: Vec<String>,
+    /// Pieces that the grammar and the shell may read differently.
+    pub(crate) doubtful: Vec<String>,
+    /// Texts that would run if something read them as a sum.
+    pub(crate) arithmetic_injections: Vec<String>,
+    /// Whether something reads sums.
+    pub(crate) reads_arithmetic: bool,
+    /// Whether the grammar could not read all of it.
+    pub(crate) broken: bool,
+    /// Whether something is tried where something else fails: `a || b`, but for what only says
+    /// so or ends.
+    pub(crate) has_fallback: bool,
+    /// The folders that it can end in.
+    pub(crate) ends_in: Option<WorkingDirs>,
+}
+
+impl ShellScriptContents {
+    /// A script of one command, read without the grammar.
+    pub(super) fn script_from_words(
+        words: Vec<CommandWord>,
+        written: Vec<CommandWord>,
+        feed: StdinSource,
+        dirs: &WorkingDirs,
+    ) -> Self {
+        let redirected = written.into_iter().map(|path| FileRedirect {
+            path,
+            written: true,
+            appended: false,
+            fetched: false,
+            dirs: dirs.clone(),
+        });
+        let command = (!words.is_empty()).then(|| ParsedScriptCommand {
+            words,
+            stdin: feed,
+            dirs: dirs.clone(),
+            called: false,
+        });
+        Self {
+            commands: command.into_iter().collect(),
+            redirected: redirected.collect(),
+            ..Self::default()
+        }
+    }
+}
+
+/// Reads a script whose commands inherit `feed` and start in `dirs`.
+pub(crate) fn parse_script_into_commands(
+    scripts: &ParsedScripts,
+    text: &str,
+    feed: &StdinSource,
+    dirs: &WorkingDirs,
+) -> ShellScriptContents {
+    // No program can be given a NUL, so no shell can be meant.
+    if text.contains('\0')
+        || max_bracket_nesting(text) > MAX_DEPTH
+        || text.matches("<<").count() > MAX_HEREDOCS
+        || count_pattern_match_operators(text).saturating_mul(text.len()) > MAX_PATTERN_BYTES
+    {
+        return ShellScriptContents {
+            broken: true,
+            ..ShellScriptContents::default()
+        };
+    }
+    let Some(tree) = scripts.shell_syntax_tree(text) else {
+        return ShellScriptContents {
+            broken: true,
+            ..ShellScriptContents::default()
+        };
+    };
+    let root = tree.root_node();
+    let mut walk = ShellSyntaxWalker {
+        text,
+        script: ShellScriptContents {
+            broken: root.has_error(),
+            ..ShellScriptContents::default()
+        },
+        attached: HashMap::new(),
+        pending: vec![SyntaxWalkItem::Node(root, feed.clone())],
+        now: dirs.clone(),
+        all: dirs.clone(),
+        and_depth: 0,
+        function_depth: 0,
+        errexit: false,
+        stdin_replaced: false,
+        backquoted: false,
+    };
+    while let Some(item) = walk.pending.pop() {
+        match item {
+            SyntaxWalkItem::Node(node, feed) => walk.visit_node(node, feed),
+            SyntaxWalkItem::Leave(leave) => walk.leave_compound_shell_node(leave),
+        }
+    }
+    // Between backquotes, a backslash before one begins another substitution.
+    if walk.backquoted && (text.contains("\\`") || text.contains("\\$(")) {
+        walk.script.doubtful.push(text.to_owned());
+    }
+    let inherits = |found: &&mut ParsedScriptCommand| {
+        matches!(
+            found.stdin,
+            StdinSource::Interactive | StdinSource::PlainFile
+        )
+    };
+    if walk.stdin_replaced {
+        for found in walk.script.commands.iter_mut().filter(inherits) {
+            found.stdin = StdinSource::CommandOutput;
+        }
+    }
+    // A function runs wherever it is called.
+    for found in walk.script.commands.iter_mut().filter(|found| found.called) {
+        found.dirs = walk.all.clone();
+    }
+    walk.script.ends_in = Some(walk.now);
+    walk.script
+}
+
+/// What is still to be done; a stack.
+enum SyntaxWalkItem<'t> {
+    /// A node to visit, with the standard input it inherits.
+    Node(Node<'t>, StdinSource),
+    /// Something that `cd` does not reach beyond has been visited.
+    Leave(WorkingDirsBeforeBlock),
+}
+
+/// The state before it was visited.
+struct WorkingDirsBeforeBlock {
+    before: WorkingDirs,
+    chained: usize,
+    kind: WorkingDirMerge,
+}
+
+enum WorkingDirMerge {
+    /// What it did is undone: a subshell.
+    Subshell,
+    /// It may not have run.
+    Maybe,
+    /// What follows in the same chain runs only if it was done.
+    Chain,
+    /// Its right side ran only if its left side was done.
+    ExitGuarded,
+    /// As `Maybe`, for the body of a function.
+    Function,
+}
+
+/// What redirects around a command add to it.
+#[derive(Default)]
+struct AttachedRedirects<'t> {
+    /// Words behind a redirect's target belong to the command: `env > out rm x`.
+    words: Vec<Node<'t>>,
+    /// Its standard input.
+    stdin: Option<StdinSource>,
+    /// A last word `-`, which the grammar drops before a heredoc.
+    dash: bool,
+}
+
+struct ShellSyntaxWalker<'t, 's> {
+    text: &'s str,
+    script: ShellScriptContents,
+    attached: HashMap<usize, AttachedRedirects<'t>>,
+    pending: Vec<SyntaxWalkItem<'t>>,
+    /// The folders that the next command can run in.
+    now: WorkingDirs,
+    /// Those of all commands so far.
+    all: WorkingDirs,
+    /// How many `&&` the next command stands in.
+    and_depth: usize,
+    /// How many functions it stands in.
+    function_depth: usize,
+    /// `set -e`.
+    errexit: bool,
+    /// Standard input is another from somewhere on.
+    stdin_replaced: bool,
+    /// A substitution is written with backquotes.
+    backquoted: bool,
+}
+
+impl<'t, 's> ShellSyntaxWalker<'t, 's> {
+    fn node_text(&self, node: Node<'_>) -> &'s str {
+        self.text.get(node.byte_range()).unwrap_or("")
+    }
+
+    fn mark_shell_node_doubtful(&mut self, node: Node<'_>) {
+        let piece = self.node_text(node).to_owned();
+        self.script.doubtful.push(piece);
+    }
+
+    fn visit_node(&mut self, node: Node<'t>, feed: StdinSource) {
+        let attached = self.attached.remove(&node.id()).unwrap_or_default();
+        let feed = attached.stdin.unwrap_or(feed);
+        self.enter_compound_shell_node(node);
+        self.script.reads_arithmetic |=
+            arithmetic::evaluates_arithmetic(node.kind(), self.node_text(node));
+        self.backquoted |=
+            node.kind() == "command_substitution" && self.node_text(node).starts_with('`');
+        match node.kind() {
+            "command" => {
+                // The grammar took a keyword for a name, and what follows may be cut wrongly.
+                let name = node.child_by_field_name("name");
+                self.script.broken |=
+                    name.is_some_and(|name| grammar_mask::is_keyword(self.node_text(name)));
+                self.script.broken |= self.grammar_misses_command_end(node);
+                let (words, own) = self.command_words_and_stdin(node, attached.words);
+                let feed = own.unwrap_or(feed);
+                self.add_command_found_in_script(words, &feed);
+                if let Some(last) = self.script.commands.last_mut().filter(|_| attached.dash) {
+                    last.words.push(CommandWord::new_literal_word("-"));
+                }
+                self.queue_child_nodes(node, &feed);
+            }
+            "declaration_command" | "unset_command" => {
+                let (words, _) = self.command_words_and_stdin(node, attached.words);
+                self.add_command_found_in_script(words, &feed);
+                self.queue_child_nodes(node, &feed);
+            }
+            "test_command" => {
+                let name = if self.node_text(node).starts_with("[[") {
+                    "[["
+                } else {
+                    "["
+                };
+                let text = self.node_text(node);
+                // Without a blank behind it, it is a word.
+                let behind = text.strip_prefix(name).unwrap_or("");
+                if text.starts_with('[') && !behind.starts_with(|c: char| c.is_whitespace()) {
+                    self.mark_shell_node_doubtful(node);
+                }
+                if arithmetic::is_arithmetic_injection(text) {
+                    self.script.arithmetic_injections.push(text.to_owned());
+                }
+                self.script.commands.push(ParsedScriptCommand {
+                    words: vec![CommandWord::new_literal_word(name)],
+                    stdin: StdinSource::PlainFile,
+                    dirs: self.now.clone(),
+                    called: false,
+                });
+                self.queue_child_nodes(node, &feed);
+            }
+            "redirected_statement" => self.visit_redirected_statement(node, feed),
+            "file_redirect" => {
+                let operator = self
+                    .node_text(node)
+                    .trim_start_matches(|c: char| c.is_ascii_digit());
+                let target = node.child_by_field_name("destination");
+                self.note_exec_redirect(node);
+                let written = !operator.starts_with('<') || operator.starts_with("<>");
+                let duplicates = operator.starts_with("<&");
+                // The shell wants the target on this line.
+                let line =
+                    target.and_then(|target| self.text.get(node.start_byte()..target.start_byte()));
+                if line.is_some_and(|line| line.replace("\\\n", "").contains('\n')) {
+                    self.mark_shell_node_doubtful(node);
+                }
+                if !duplicates
+                    && let Some(path) = target.and_then(|node| word::read_word(node, self.text))
+                {
+                    let dirs = self.now.clone();
+                    let fetched = written
+                        && node
+                            .parent()
+                            .is_some_and(|node| self.contains_download(node));
+                    let redirected = FileRedirect {
+                        path,
+                        written,
+                        appended: operator.contains(">>"),
+                        fetched,
+                        dirs,
+                    };
+                    self.script.redirected.push(redirected);
+                }
+                self.queue_child_nodes(node, &feed);
+            }
+            "list" => {
+                self.script.has_fallback |= self.or_branch_does_something(node);
+                self.queue_child_nodes(node, &feed);
+            }
+            "pipeline" => self.visit_pipeline(node, feed),
+            "heredoc_redirect" => {
+                self.note_exec_redirect(node);
+                self.queue_child_nodes(node, &feed);
+            }
+            "herestring_redirect" => {
+                self.note_exec_redirect(node);
+                let text = self.node_text(node);
+                if arithmetic::is_arithmetic_injection(text) {
+                    self.script.arithmetic_injections.push(text.to_owned());
+                }
+                self.queue_child_nodes(node, &feed);
+            }
+            "process_substitution" => {
+                let writes = self.node_text(node).starts_with(">(");
+                self.queue_child_nodes(
+                    node,
+                    if writes {
+                        &StdinSource::CommandOutput
+                    } else {
+                        &feed
+                    },
+                );
+            }
+            // Who calls it may feed it.
+            "function_definition" => {
+                let name = node.child_by_field_name("name");
+                let name = name.map(|name| self.node_text(name).to_owned());
+                // What it answers is believed elsewhere.
+                if name
+                    .as_deref()
+                    .is_some_and(|name| TRUSTED_COMMANDS.contains(&name))
+                {
+                    self.mark_shell_node_doubtful(node);
+                }
+                self.script.functions.extend(name);
+                self.queue_child_nodes(node, &StdinSource::CommandOutput);
+            }
+            "variable_assignment" => {
+                self.visit_shell_assignment(node);
+                self.queue_child_nodes(node, &feed);
+            }
+            "for_statement" => {
+                self.add_loop_variable(node);
+                self.queue_child_nodes(node, &feed);
+            }
+            "comment" => self.mark_misread_comment_doubtful(node),
+            "ansi_c_string" => {
+                let inner = self.node_text(node).get(2..).unwrap_or("");
+                if quoting::unquote_ansi_c(inner).1 != inner.len() {
+                    self.mark_shell_node_doubtful(node);
+                }
+            }
+            // `${v@P}` expands the value once more.
+            "expansion" if self.node_text(node).contains("@P") => {
+                self.mark_shell_node_doubtful(node);
+                self.queue_child_nodes(node, &feed);
+            }
+            "regex" | "extglob_pattern" | "word" => {
+                if quoting::has_unescaped_substitution(self.node_text(node)) {
+                    self.mark_shell_node_doubtful(node);
+                }
+                self.queue_child_nodes(node, &feed);
+            }
+            _ => self.queue_child_nodes(node, &feed),
+        }
+    }
+
+    /// Whether the grammar takes the end of a command, and what follows, for the pattern that it
+    /// wants behind `==`: `echo ==; ls`.
+    fn grammar_misses_command_end(&self, command: Node<'t>) -> bool {
+        let mut cursor = command.walk();
+        let mut children = command.children(&mut cursor);
+        children.any(|child| {
+            let behind = self.text.get(child.end_byte()..).unwrap_or("");
+            matches!(child.kind(), "==" | "=~")
+                && behind
+                    .trim_start_matches([' ', '\t'])
+                    .starts_with([';', '&', '|', ')', '\n'])
+        })
+    }
+
+    fn queue_child_nodes(&mut self, node: Node<'t>, feed: &StdinSource) {
+        let from = self.pending.len();
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            // Words without parts hold no command; they are most of a script.
+            if child.child_count() > 0 || needs_visit(child.kind()) {
+                self.pending.push(SyntaxWalkItem::Node(child, feed.clone()));
+            }
+        }
+        if let Some(added) = self.pending.get_mut(from..) {
+            added.reverse();
+        }
+    }
+
+    /// The words of a command, in the order of the text, and the standard input its
+    /// own redirects give it.
+    fn command_words_and_stdin(
+        &self,
+        node: Node<'t>,
+        extra: Vec<Node<'t>>,
+    ) -> (Vec<Node<'t>>, Option<StdinSource>) {
+        let mut words = extra;
+        let mut feed = None;
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "file_redirect" => {
+                    feed = self.stdin_from_redirect(child).or(feed);
+                    words.extend(words_after_redirect_target(child));
+                }
+                "herestring_redirect" => feed = self.herestring_stdin(child).or(feed),
+                // Assignments before a command are not words of it; in `export A=b` they are.
+                "variable_assignment" if node.kind() == "command" => {}
+                "subshell" | "comment" => {}
+                _ => words.push(child),
+            }
+        }
+        words.sort_by_key(Node::start_byte);
+        (words, feed)
+    }
+
+    fn add_command_found_in_script(&mut self, nodes: Vec<Node<'t>>, feed: &StdinSource) {
+        let mut words: Vec<CommandWord> = Vec::with_capacity(nodes.len());
+        let mut end = None;
+        for node in nodes {
+            let word = self.read_word_or_doubt(node);
+            let gap = end.and_then(|end| self.text.get(end..node.start_byte()));
+            // The shell takes a line continuation out before it looks for words; the
+            // grammar ends a word there.
+            let gap = gap.map(|gap| gap.replace("\\\n", ""));
+            let continued = gap.as_deref() == Some("");
+            // Behind a comment the grammar can miss the end of the line.
+            self.script.broken |= gap.is_some_and(|gap| gap.contains('\n'));
+            match words.last_mut().filter(|_| continued) {
+                Some(last) => last.concatenate_word(&word),
+                None => words.push(word),
+            }
+            end = Some(node.end_byte());
+        }
+        if words.is_empty() {
+            return;
+        }
+        self.script.reads_arithmetic |= words
+            .first()
+            .and_then(CommandWord::as_literal)
+            .is_some_and(|name| arithmetic::evaluates_arithmetic("command", name));
+        let fixed = words.iter().filter_map(CommandWord::as_literal);
+        let traps = fixed.filter(|text| arithmetic::is_arithmetic_injection(text));
+        self.script
+            .arithmetic_injections
+            .extend(traps.map(str::to_owned));
+        self.apply_shell_state_builtin(&words, feed);
+        let dirs = self.now.clone();
+        if let Some(next) = working_dirs::dirs_after_command(&words, &self.now, &self.all) {
+            self.all = working_dirs::union_of_working_dirs(&self.all, &next);
+            let sure = self.and_depth > 0 || self.errexit;
+            self.now = match sure {
+                true => next,
+                false => working_dirs::union_of_working_dirs(&self.now, &next),
+            };
+        }
+        self.script.commands.push(ParsedScriptCommand {
+            words,
+            stdin: feed.clone(),
+            dirs,
+            called: self.function_depth > 0,
+        });
+    }
+
+    /// Notes what holds until this node has been visited.
+    fn enter_compound_shell_node(&mut self, node: Node<'t>) {
+        let how = match node.kind() {
+            "subshell" | "command_substitution" | "process_substitution" => {
+                WorkingDirMerge::Subshell
+            }
+            "if_statement"
+            | "while_statement"
+            | "for_statement"
+            | "c_style_for_statement"
+            | "case_statement"
+            | "elif_clause"
+            | "else_clause"
+            | "case_item" => WorkingDirMerge::Maybe,
+            "function_definition" => WorkingDirMerge::Function,
+            "list" => match self.is_or_exit_list(node) {
+                true => WorkingDirMerge::ExitGuarded,
+                false => WorkingDirMerge::Chain,
+            },
+            _ => return,
+        };
+        self.pending
+            .push(SyntaxWalkItem::Leave(WorkingDirsBeforeBlock {
+                before: self.now.clone(),
+                chained: self.and_depth,
+                kind: how,
+            }));
+        match node.kind() {
+            // Behind `||` stands what runs if the left was not done.
+            "list" if self.is_or_exit_list(node) || !self.is_or_list(node) => self.and_depth += 1,
+            "function_definition" => {
+                self.function_depth += 1;
+                self.and_depth = 0;
+            }
+            _ => self.and_depth = 0,
+        }
+    }
+
+    /// Whether what stands behind `||` does something.
+    fn or_branch_does_something(&self, node: Node<'t>) -> bool {
+        let mut cursor = node.walk();
+        let children: Vec<Node<'t>> = node.children(&mut cursor).collect();
+        let either = children.iter().position(|child| child.kind() == "||");
+        either.is_some_and(|at| {
+            let right = children
+                .get(at + 1)
+                .map_or("", |child| self.node_text(*child));
+            let says = |piece: &str| {
+                let first = piece.trim_start_matches(['{', ' ', '\n', '\t']);
+                let first = first.split_whitespace().next().unwrap_or("}");
+                let words = [
+                    "true", ":", "false", "echo", "printf", "exit", "return", "}",
+                ];
+                words.contains(&first)
+            };
+            !right.split(';').all(says)
+        })
+    }
+
+    /// Whether it is joined by `||`.
+    fn is_or_list(&self, node: Node<'t>) -> bool {
+        let mut cursor = node.walk();
+        node.children(&mut cursor).any(|child| child.kind() == "||")
+    }
+
+    /// `cd x || exit`: what follows runs only if it was done.
+    fn is_or_exit_list(&self, node: Node<'t>) -> bool {
+        let count = node.child_count();
+        let child = |at: u32| node.child(at).map_or("", |child| self.node_text(child));
+        let right = child(count.saturating_sub(1));
+        child(count.saturating_sub(2)) == "||"
+            && ["exit", "return", "{ exit", "{ echo"]
+                .iter()
+                .any(|word| right.starts_with(word))
+            && (right.contains("exit") || right.contains("return"))
+    }
+
+    fn leave_compound_shell_node(&mut self, leave: WorkingDirsBeforeBlock) {
+        self.and_depth = leave.chained;
+        self.now = match leave.kind {
+            WorkingDirMerge::Subshell => leave.before,
+            WorkingDirMerge::ExitGuarded => self.now.clone(),
+            // Within a chain its success is what the next part runs on.
+            WorkingDirMerge::Chain if leave.chained > 0 || self.errexit => self.now.clone(),
+            WorkingDirMerge::Chain | WorkingDirMerge::Maybe => {
+                working_dirs::union_of_working_dirs(&leave.before, &self.now)
+            }
+            WorkingDirMerge::Function => {
+                self.function_depth = self.function_depth.saturating_sub(1);
+                working_dirs::union_of_working_dirs(&leave.before, &self.now)
+            }
+        };
+    }
+
+    fn read_word_or_doubt(&mut self, node: Node<'_>) -> CommandWord {
+        word::read_word(node, self.text).unwrap_or_else(|| {
+            self.mark_shell_node_doubtful(node);
+            CommandWord::word_from_unresolved_text(
+                self.node_text(node),
+                word::WordKnowledge::Unbounded,
+            )
+        })
+    }
+
+    /// `BODY REDIRECTS`: the grammar puts them behind a whole list or pipeline, the shell
+    /// gives them to its last command.
+    fn visit_redirected_statement(&mut self, node: Node<'t>, feed: StdinSource) {
+        let body = node.child_by_field_name("body");
+        let mut attached = AttachedRedirects::default();
+        let mut cursor = node.walk();
+        let mut heredocs = Vec::new();
+        for child in node.children(&mut cursor) {
+            match child.kind() {
+                "file_redirect" => {
+                    attached.stdin = self.stdin_from_redirect(child).or(attached.stdin);
+                    attached.words.extend(words_after_redirect_target(child));
+                }
+                "herestring_redirect" => {
+                    attached.stdin = self.herestring_stdin(child).or(attached.stdin)
+                }
+                "heredoc_redirect" => {
+                    attached.stdin = Some(self.heredoc_stdin(child));
+                    let mut inner = child.walk();
+                    attached
+                        .words
+                        .extend(child.children_by_field_name("argument", &mut inner));
+                    let mut inner = child.walk();
+                    for redirect in child.children_by_field_name("redirect", &mut inner) {
+                        attached.words.extend(words_after_redirect_target(redirect));
+                    }
+                    self.note_exec_redirect(child);
+                    self.mark_misread_heredoc(child);
+                    heredocs.push(child);
+                }
+                _ => {}
+            }
+        }
+        let Some(body) = body else {
+            let feed = attached.stdin.unwrap_or(feed);
+            attached.words.sort_by_key(Node::start_byte);
+            self.add_command_found_in_script(attached.words, &feed);
+            self.queue_child_nodes(node, &feed);
+            return;
+        };
+        let target = command_of_redirect(body);
+        let next = heredocs.first().map_or(body.end_byte(), Node::start_byte);
+        let dash = self
+            .text
+            .get(body.end_byte()..next)
+            .is_some_and(|gap| gap.trim() == "-");
+        let printed = self.pipeline_member_output(target, attached.stdin.as_ref().unwrap_or(&feed));
+        // The pipe of `cat <<EOF | sh` stands inside the redirect.
+        let mut inside = Vec::new();
+        for heredoc in heredocs {
+            let mut cursor = heredoc.walk();
+            for child in heredoc.children(&mut cursor) {
+                let piped = child.kind() == "pipeline";
+                inside.push((child, if piped { printed.clone() } else { feed.clone() }));
+            }
+        }
+        let mut cursor = node.walk();
+        for child in node.children(&mut cursor) {
+            if child.id() != body.id() && child.kind() != "heredoc_redirect" {
+                inside.push((child, feed.clone()));
+            }
+        }
+        // An outer redirect may have been attached to the same command already.
+        let known = self.attached.entry(target.id()).or_default();
+        known.words.append(&mut attached.words);
+        known.dash |= dash;
+        known.stdin = attached.stdin.or(known.stdin.take());
+        inside.reverse();
+        let inside = inside
+            .into_iter()
+            .map(|(node, feed)| SyntaxWalkItem::Node(node, feed));
+        self.pending.extend(inside);
+        self.pending.push(SyntaxWalkItem::Node(body, feed));
+    }
+
+    fn visit_pipeline(&mut self, node: Node<'t>, feed: StdinSource) {
+        let mut members = Vec::new();
+        let mut cursor = node.walk();
+        let mut feed = feed;
+        for child in node.named_children(&mut cursor) {
+            members.push((child, feed.clone()));
+            if child.kind() != "comment" {
+                feed = self.pipeline_member_output(child, &feed);
+            }
+        }
+        members.reverse();
+        let members = members
+            .into_iter()
+            .map(|(node, feed)| SyntaxWalkItem::Node(node, feed));
+        self.pending.extend(members);
+    }
+
+    /// What a member of a pipeline prints.
+    fn pipeline_member_output(&self, node: Node<'t>, feed: &StdinSource) -> StdinSource {
+        match self.pipeline_output_from_words(node, feed) {
+            // Whatever is made of it, nobody has read it.
+            StdinSource::CommandOutput
+                if *feed == StdinSource::Downloaded || self.contains_download(node) =>
+            {
+                StdinSource::Downloaded
+            }
+            told => told,
+        }
+    }
+
+    /// Whether a command in this node fetches something from the network.
+    fn contains_download(&self, node: Node<'t>) -> bool {
+        let mut pending = vec![node];
+        for _ in 0..MAX_LOOKED_AT {
+            let Some(node) = pending.pop() else { break };
+            if node.kind() == "command" {
+                let (nodes, _) = self.command_words_and_stdin(node, Vec::new());
+                let words = nodes
+                    .into_iter()
+                    .map_while(|node| word::read_word(node, self.text));
+                if downloaded_code::calls_downloader(&words.collect::<Vec<_>>()) {
+                    return true;
+                }
+            }
+            let mut cursor = node.walk();
+            pending.extend(node.named_children(&mut cursor));
+        }
+        false
+    }
+
+    /// What a member of a pipeline prints, as far as its words say.
+    fn pipeline_output_from_words(&self, node: Node<'t>, feed: &StdinSource) -> StdinSource {
+        let (command, outer) = match node.kind() {
+            "redirected_statement" => {
+                let mut cursor = node.walk();
+                let outer = node
+                    .children(&mut cursor)
+                    .find_map(|child| match child.kind() {
+                        "heredoc_redirect" => Some(self.heredoc_stdin(child)),
+                        "herestring_redirect" => self.herestring_stdin(child),
+                        _ => None,
+                    });
+                (node.child_by_field_name("body"), outer)
+            }
+            _ => (Some(node), None),
+        };
+        let Some(command) = command.filter(|command| command.kind() == "command") else {
+            return StdinSource::CommandOutput;
+        };
+        let (nodes, own) = self.command_words_and_stdin(command, Vec::new());
+        let words: Option<Vec<CommandWord>> = nodes
+            .into_iter()
+            .map(|node| word::read_word(node, self.text))
+            .collect();
+        let input = own.or(outer).unwrap_or_else(|| feed.clone());
+        words.map_or(StdinSource::CommandOutput, |words| {
+            predicted_command_output(&words, &input)
+        })
+    }
+
+    /// The shell begins a comment only where a word could begin.
+    fn mark_misread_comment_doubtful(&mut self, node: Node<'t>) {
+        let before = node
+            .start_byte()
+            .checked_sub(1)
+            .and_then(|at| self.text.as_bytes().get(at));
+        let starts = before.is_none_or(|byte| b" \t\n;&|()<>`".contains(byte));
+        // `\ #`: the grammar takes an escaped blank for a blank.
+        let escaped = node
+            .start_byte()
+            .checked_sub(2)
+            .and_then(|at| self.text.as_bytes().get(at))
+            .is_some_and(|byte| *byte == b'\\');
+        if !starts || escaped {
+            self.mark_shell_node_doubtful(node);
+        }
+    }
+}
+
+/// Nodes without children that still need a visit.
+fn needs_visit(kind: &str) -> bool {
+    matches!(
+        kind,
+        "comment" | "ansi_c_string" | "regex" | "extglob_pattern" | "word" | "heredoc_body"
+    )
+}
+
+/// The words of a file redirect that are none of its own: the grammar takes all that
+/// follow, the shell one.
+fn words_after_redirect_target<'t>(node: Node<'t>) -> Vec<Node<'t>> {
+    let mut cursor = node.walk();
+    node.children_by_field_name("destination", &mut cursor)
+        .skip(1)
+        .collect()
+}
+
+/// The command that a redirect behind `node` belongs to.
+fn command_of_redirect(node: Node<'_>) -> Node<'_> {
+    let mut node = node;
+    while matches!(node.kind(), "list" | "pipeline" | "negated_command") {
+        let Some(last) = u32::try_from(node.named_child_count())
+            .ok()
+            .and_then(|count| node.named_child(count.checked_sub(1)?))
+        else {
+            break;
+        };
+        node = last;
+    }
+    node
+}

@@ -1,0 +1,161 @@
+//! What a script sets variables to, and commands that change how the rest of it is read.
+
+use tree_sitter::Node;
+
+use super::ShellSyntaxWalker;
+use crate::shell::arithmetic;
+use crate::shell::stdin::{StdinSource, predicted_command_output};
+use crate::shell::word::{self, CommandWord};
+
+impl<'t> ShellSyntaxWalker<'t, '_> {
+    /// Commands that change how the rest is read.
+    pub(super) fn apply_shell_state_builtin(&mut self, words: &[CommandWord], feed: &StdinSource) {
+        let rest = words.get(1..).unwrap_or(&[]);
+        match words.first().and_then(CommandWord::as_literal) {
+            Some("set") => {
+                let on = |word: &CommandWord| {
+                    let cluster = word.text.strip_prefix('-').unwrap_or("");
+                    cluster.contains('e') && !cluster.starts_with('-') || word.text == "errexit"
+                };
+                self.errexit |= rest.iter().any(on);
+                // `!` is read otherwise from here on.
+                let history = |word: &&CommandWord| {
+                    word.text == "histexpand"
+                        || word.text.starts_with('-') && word.text.contains('H')
+                };
+                let history = rest.iter().find(history);
+                self.script
+                    .doubtful
+                    .extend(history.map(|word| format!("set {}", word.text)));
+            }
+            Some("read") => {
+                let named = |word: &&CommandWord| is_variable_name(&word.text);
+                let names: Vec<&CommandWord> = rest.iter().filter(named).collect();
+                match (names.as_slice(), feed) {
+                    // One name of a file after the other.
+                    ([name], StdinSource::Paths(paths)) => {
+                        let values = paths
+                            .iter()
+                            .map(|path| (name.text.clone(), Some(path.clone())));
+                        self.script.assigned.extend(values);
+                    }
+                    ([name], StdinSource::Text { text, sure: true })
+                        if text.lines().count() < 2 =>
+                    {
+                        let value = CommandWord::new_literal_word(text.trim_end());
+                        self.script.assigned.push((name.text.clone(), Some(value)));
+                    }
+                    _ => self.mark_variables_unknown(rest),
+                }
+            }
+            Some("printf") if rest.first().is_some_and(|word| word.text == "-v") => {
+                let name = rest.get(1).map_or("", |word| word.text.as_str());
+                let mut words = vec![CommandWord::new_literal_word("printf")];
+                words.extend(rest.iter().skip(2).cloned());
+                let value = match predicted_command_output(&words, &StdinSource::PlainFile) {
+                    StdinSource::Text { text, sure: true } => {
+                        Some(CommandWord::new_literal_word(&*text))
+                    }
+                    StdinSource::Text { text, sure: false } => {
+                        Some(CommandWord::word_from_unresolved_text(
+                            &*text,
+                            word::WordKnowledge::SingleWord,
+                        ))
+                    }
+                    _ => None,
+                };
+                self.script.assigned.push((name.to_owned(), value));
+            }
+            Some("mapfile" | "readarray" | "getopts" | "printf" | "select" | "vared" | "unset") => {
+                self.mark_variables_unknown(rest);
+            }
+            _ => {}
+        }
+    }
+
+    /// Only the run knows what these are from here on.
+    pub(super) fn mark_variables_unknown(&mut self, names: &[CommandWord]) {
+        let names = names.iter().map(|word| (word.text.clone(), None));
+        self.script.assigned.extend(names);
+    }
+
+    pub(super) fn visit_shell_assignment(&mut self, node: Node<'t>) {
+        let name = node
+            .child_by_field_name("name")
+            .map(|name| self.node_text(name));
+        let value = node.child_by_field_name("value");
+        let Some(name) = name else { return };
+        let plain = name.split('[').next().unwrap_or(name).to_owned();
+        let adds = self
+            .node_text(node)
+            .get(name.len()..)
+            .is_some_and(|rest| rest.starts_with("+="));
+        let text = value.map_or("", |value| self.node_text(value));
+        let fixed = value.and_then(|value| word::read_word(value, self.text));
+        let trap = match fixed.as_ref().and_then(CommandWord::as_literal) {
+            Some(text) => arithmetic::may_become_arithmetic_injection(text),
+            None => {
+                text.contains("\\$")
+                    || text.contains("\\`")
+                    || arithmetic::is_arithmetic_injection(text)
+            }
+        };
+        if trap {
+            self.script.arithmetic_injections.push(text.to_owned());
+        }
+        let value = match value {
+            Some(value) if value.kind() == "array" && !adds => self.array_words(value),
+            Some(value) => word::read_word(value, self.text).filter(|_| !adds && plain == name),
+            None => Some(CommandWord::new_literal_word("")),
+        };
+        self.script.assigned.push((plain, value));
+    }
+
+    /// `(a b c)` as the text that splits into its words, if they are known and do.
+    fn array_words(&self, node: Node<'t>) -> Option<CommandWord> {
+        let mut cursor = node.walk();
+        let mut texts = Vec::new();
+        for child in node.named_children(&mut cursor) {
+            let word = word::read_word(child, self.text)?;
+            let splits = word.text.is_empty() || word.text.contains(char::is_whitespace);
+            if splits && word.knowledge == word::WordKnowledge::Literal {
+                return None;
+            }
+            texts.push(word.text);
+        }
+        let text = texts.join(" ");
+        Some(match text.contains(['$', '`', '~', '*', '?', '{', '[']) {
+            true => CommandWord::word_from_unresolved_text(text, word::WordKnowledge::Unbounded),
+            false => CommandWord::new_literal_word(text),
+        })
+    }
+
+    /// `for NAME in WORDS`.
+    pub(super) fn add_loop_variable(&mut self, node: Node<'t>) {
+        let Some(name) = node.child_by_field_name("variable") else {
+            return;
+        };
+        let name = self.node_text(name).to_owned();
+        let mut cursor = node.walk();
+        let values: Vec<Node<'t>> = node.children_by_field_name("value", &mut cursor).collect();
+        for value in &values {
+            let word = word::read_word(*value, self.text);
+            let text = self.node_text(*value);
+            if arithmetic::is_arithmetic_injection(text) {
+                self.script.arithmetic_injections.push(text.to_owned());
+            }
+            self.script.assigned.push((name.clone(), word));
+        }
+        // What the script or the function was given.
+        if values.is_empty() {
+            let given =
+                CommandWord::word_from_unresolved_text("$@", word::WordKnowledge::Unbounded);
+            self.script.assigned.push((name, Some(given)));
+        }
+    }
+}
+
+fn is_variable_name(text: &str) -> bool {
+    text.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+        && text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}

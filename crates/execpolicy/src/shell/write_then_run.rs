@@ -1,0 +1,179 @@
+//! Files that a request writes and then runs: their code was not there to be read beforehand.
+
+use std::collections::BTreeSet;
+
+use crate::effects;
+use crate::effects::evaluation::EvaluatedEffects;
+use crate::effects::glob::{self, GlobMatchCertainty};
+use crate::effects::paths::{ResolvedPath, UNKNOWN};
+
+/// Files that are kept in mind.
+const MOST: usize = 256;
+
+/// Rounds in which what is made of what was made is followed.
+const ROUNDS: usize = 4;
+
+/// What was written and what was run so far.
+#[derive(Debug, Default)]
+pub(super) struct WriteThenRunTracker {
+    files: Vec<ResolvedPath>,
+    /// Those of them that come from the network.
+    fetched: Vec<ResolvedPath>,
+    folders: Vec<ResolvedPath>,
+    started: Vec<ResolvedPath>,
+    programs: BTreeSet<String>,
+    /// Whether a program of this request reads code from its input.
+    pub(super) reads_stdin_code: bool,
+    /// What commands make of other files; redirects are known only when all commands are.
+    pending_copies: Vec<EvaluatedEffects>,
+}
+
+impl WriteThenRunTracker {
+    /// A redirect, or a patch, writes these; `fetched`: what comes from the network.
+    pub(super) fn record_script_written_files(&mut self, judged: &EvaluatedEffects, fetched: bool) {
+        add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
+        if fetched {
+            add_new_paths_up_to_limit(&mut self.fetched, &judged.written_files);
+        }
+        add_new_paths_up_to_limit(&mut self.started, &judged.started_files);
+    }
+
+    /// A command of this program does this; `fed`: what it reads is made by another command;
+    /// `fetched`: what it writes comes from the network.
+    pub(super) fn track_files_made_by_command(
+        &mut self,
+        program: &str,
+        judged: &mut EvaluatedEffects,
+        (fed, fetched): (bool, bool),
+    ) {
+        if fed || effects::writes_content_it_is_given(program) {
+            add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
+            if fed && program != "patch" {
+                add_new_paths_up_to_limit(&mut self.folders, &judged.filled_folders);
+            }
+        }
+        if fetched {
+            add_new_paths_up_to_limit(&mut self.fetched, &judged.written_files);
+        }
+        add_new_paths_up_to_limit(
+            &mut self.started,
+            &std::mem::take(&mut judged.started_files),
+        );
+        if self.programs.len() < MOST {
+            self.programs.insert(program.to_owned());
+        }
+        let makes = !judged.written_files.is_empty() || !judged.filled_folders.is_empty();
+        if makes && !judged.read.is_empty() && self.pending_copies.len() < MOST {
+            self.pending_copies.push(EvaluatedEffects {
+                written_files: std::mem::take(&mut judged.written_files),
+                filled_folders: std::mem::take(&mut judged.filled_folders),
+                read: std::mem::take(&mut judged.read),
+                copied: std::mem::take(&mut judged.copied),
+                ..EvaluatedEffects::default()
+            });
+        }
+    }
+
+    /// Follows what is made of what was made.
+    pub(super) fn follow_copies_of_created_files(&mut self) {
+        let later = std::mem::take(&mut self.pending_copies);
+        for judged in later.iter().cycle().take(later.len() * ROUNDS) {
+            if judged
+                .read
+                .iter()
+                .any(|spot| self.may_be_made_by_script(spot))
+            {
+                add_new_paths_up_to_limit(&mut self.files, &judged.written_files);
+                add_new_paths_up_to_limit(&mut self.folders, &judged.filled_folders);
+            }
+            if judged.read.iter().any(|spot| self.may_be_downloaded(spot)) {
+                add_new_paths_up_to_limit(&mut self.fetched, &judged.written_files);
+            }
+            for (from, to) in &judged.copied {
+                let within = |file: &ResolvedPath| file.resolve_path_alias(from, to);
+                let moved: Vec<ResolvedPath> = self.files.iter().filter_map(within).collect();
+                add_new_paths_up_to_limit(&mut self.files, &moved);
+                let moved: Vec<ResolvedPath> = self.fetched.iter().filter_map(within).collect();
+                add_new_paths_up_to_limit(&mut self.fetched, &moved);
+            }
+        }
+    }
+
+    /// Whether a path can be one of these files, or lie in one of these folders.
+    fn may_be_made_by_script(&self, spot: &ResolvedPath) -> bool {
+        let below = |folder: &ResolvedPath| spot.resolve_path_alias(folder, folder).is_some();
+        self.files.iter().any(|file| may_be_same_path(file, spot)) || self.folders.iter().any(below)
+    }
+
+    /// Whether a path can be a file that comes from the network.
+    fn may_be_downloaded(&self, spot: &ResolvedPath) -> bool {
+        self.fetched.iter().any(|file| may_be_same_path(file, spot))
+    }
+
+    /// A file that comes from the network and is run.
+    pub(super) fn file_downloaded_then_run(&self) -> Option<String> {
+        let spot = self
+            .started
+            .iter()
+            .find(|spot| self.may_be_downloaded(spot));
+        spot.map(ResolvedPath::absolute_path_text)
+    }
+
+    /// What is written and run; `renamed`: folders are searched for programs that only this
+    /// request knows.
+    pub(super) fn file_written_then_run(&self, renamed: bool) -> Option<String> {
+        if let Some(spot) = self
+            .started
+            .iter()
+            .find(|spot| self.may_be_made_by_script(spot))
+        {
+            return Some(spot.absolute_path_text());
+        }
+        let file = |name: &str| {
+            let named = |file: &&ResolvedPath| {
+                file.file_name()
+                    .is_some_and(|own| glob::globs_intersect(own, name))
+            };
+            self.files
+                .iter()
+                .find(named)
+                .map(ResolvedPath::absolute_path_text)
+        };
+        // A compiler starts an assembler, a build a shell.
+        let bare = |file: &&ResolvedPath| file.file_name().is_some_and(|name| !name.contains('.'));
+        if renamed
+            && self.programs.contains("chmod")
+            && let Some(spot) = self.files.iter().find(bare)
+        {
+            return Some(spot.absolute_path_text());
+        }
+        self.programs.iter().find_map(|program| {
+            let own = renamed.then(|| file(program)).flatten();
+            own.or_else(|| effects::files_autoloaded_by_program(program).find_map(file))
+        })
+    }
+}
+
+fn add_new_paths_up_to_limit(kept: &mut Vec<ResolvedPath>, more: &[ResolvedPath]) {
+    for spot in more {
+        if kept.len() < MOST && !kept.contains(spot) {
+            kept.push(spot.clone());
+        }
+    }
+}
+
+/// Whether two paths can be one; of what is not known only the last part counts.
+fn may_be_same_path(file: &ResolvedPath, run: &ResolvedPath) -> bool {
+    let (Some(own), Some(name)) = (file.file_name(), run.file_name()) else {
+        return false;
+    };
+    if file.path_has_unknown_part() || run.path_has_unknown_part() {
+        return !own.contains(UNKNOWN)
+            && !name.contains(UNKNOWN)
+            && glob::globs_intersect(own, name);
+    }
+    let (file, run) = (file.absolute_path_text(), run.absolute_path_text());
+    let file: Vec<&str> = file.split('/').collect();
+    let run: Vec<&str> = run.split('/').collect();
+    glob::match_path_pattern(&file, &run, false) != GlobMatchCertainty::No
+}

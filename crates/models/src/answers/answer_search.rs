@@ -1,0 +1,273 @@
+//! Which object in what a model said is its answer: thoughts are left out, objects without what was asked
+//! for looked into, and of several those believed that repeat the request's number.
+
+use super::json_scan::{
+    JsonField, JsonFieldContent, JsonObjectScanResult, field_value_ignoring_case, scan_json_object,
+};
+use super::{MAX_TEXT, ParsedModelJson, RequiredAnswerKeys, UnreadableAnswerCause};
+
+/// So many braces are looked at.
+const MAX_TRIES: usize = 256;
+
+/// How models mark what they only think: where it begins, and where it ends.
+const THOUGHTS: [(&str, &str); 13] = [
+    ("<think>", "</think>"),
+    ("<thinking>", "</thinking>"),
+    ("<thought>", "</thought>"),
+    ("<thoughts>", "</thoughts>"),
+    ("<reasoning>", "</reasoning>"),
+    ("<reflection>", "</reflection>"),
+    ("<scratchpad>", "</scratchpad>"),
+    ("<analysis>", "</analysis>"),
+    ("<seed:think>", "</seed:think>"),
+    ("[think]", "[/think]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|channel|>analysis", "<|channel|>final"),
+];
+
+/// See [`super::parse_model_answer`].
+pub(super) fn find_json_answer(
+    text: &str,
+    wanted: RequiredAnswerKeys,
+) -> Result<ParsedModelJson<'_>, UnreadableAnswerCause> {
+    if text.len() > MAX_TEXT {
+        return Err(UnreadableAnswerCause::TooLarge { bytes: text.len() });
+    }
+    let plain = text.trim();
+    if plain.is_empty() {
+        return Err(UnreadableAnswerCause::Empty);
+    }
+    // As most models answer: nothing but the object.
+    if plain.starts_with('{')
+        && let JsonObjectScanResult::Whole(fields, length) = scan_json_object(plain)
+        && length == plain.len()
+        && let Some(signed @ (AnswerRequestMatch::ThisRequest | AnswerRequestMatch::Unsigned)) =
+            match_model_answer_to_request(&fields, wanted)?
+    {
+        return Ok(ParsedModelJson {
+            fields,
+            cut: false,
+            signed: signed == AnswerRequestMatch::ThisRequest,
+        });
+    }
+    ReplyAnswerSearch::scan_reply_for_answers(text, wanted)?.pick_model_json_answer(wanted)
+}
+
+/// Whose answer it is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AnswerRequestMatch {
+    /// This request's.
+    ThisRequest,
+    /// Another's.
+    OtherRequest,
+    Unsigned,
+}
+
+/// Whether these are the fields of an answer, and to which request.
+fn match_model_answer_to_request(
+    fields: &[JsonField<'_>],
+    wanted: RequiredAnswerKeys,
+) -> Result<Option<AnswerRequestMatch>, UnreadableAnswerCause> {
+    let first = wanted.keys.first().copied().unwrap_or_default();
+    if matches!(field_value_ignoring_case(fields, first), Ok(None)) {
+        return Ok(None);
+    }
+    Ok(Some(match field_value_ignoring_case(fields, "ref")? {
+        Some(JsonFieldContent::Whole(raw)) if *raw != "null" => {
+            if raw.trim_matches('"').parse() == Ok(wanted.number) {
+                AnswerRequestMatch::ThisRequest
+            } else {
+                AnswerRequestMatch::OtherRequest
+            }
+        }
+        Some(_) | None => AnswerRequestMatch::Unsigned,
+    }))
+}
+
+/// What was found in a text.
+#[derive(Default)]
+struct ReplyAnswerSearch<'a> {
+    answers: Vec<ParsedModelJson<'a>>,
+    /// Those before a thought's end whose beginning is not in the text, as with models whose
+    /// template has it in the prompt.
+    drafts: Vec<ParsedModelJson<'a>>,
+    /// Answers to other requests.
+    other_requests: usize,
+    /// Objects that are no answers.
+    others: usize,
+    /// Why the first brace begins no object.
+    first_error: Option<serde_json::Error>,
+    thoughts: bool,
+}
+
+impl<'a> ReplyAnswerSearch<'a> {
+    fn scan_reply_for_answers(
+        text: &'a str,
+        wanted: RequiredAnswerKeys,
+    ) -> Result<Self, UnreadableAnswerCause> {
+        let mut search = ReplyAnswerSearch::default();
+        let mut at = 0;
+        let mut tries = 0;
+        while let Some((before, rest)) = find_next_object_or_thought(text, at) {
+            if !rest.starts_with('{') {
+                match parse_thinking_tag(rest) {
+                    None => at = before + rest.chars().next().map_or(1, char::len_utf8),
+                    Some(ThinkingTag::Until(length)) => {
+                        search.thoughts = true;
+                        at = before + length;
+                    }
+                    Some(ThinkingTag::Ended(length)) => {
+                        search.thoughts = true;
+                        search.drafts.append(&mut search.answers);
+                        at = before + length;
+                    }
+                }
+                continue;
+            }
+            tries += 1;
+            if tries > MAX_TRIES {
+                return Err(UnreadableAnswerCause::TooManyBraces);
+            }
+            at = match scan_json_object(rest) {
+                JsonObjectScanResult::Whole(fields, length) => {
+                    if search.collect_answer_object(fields, false, wanted)? {
+                        before + length
+                    } else {
+                        // An answer may be wrapped in it.
+                        before + 1
+                    }
+                }
+                JsonObjectScanResult::Cut(fields) => {
+                    search.collect_answer_object(fields, true, wanted)?;
+                    // All that follows is in it.
+                    break;
+                }
+                JsonObjectScanResult::Not(error) => {
+                    search.first_error.get_or_insert(error);
+                    before + 1
+                }
+            };
+        }
+        Ok(search)
+    }
+
+    /// Whether these are the fields of an answer, to whatever request.
+    fn collect_answer_object(
+        &mut self,
+        fields: Vec<JsonField<'a>>,
+        cut: bool,
+        wanted: RequiredAnswerKeys,
+    ) -> Result<bool, UnreadableAnswerCause> {
+        let signed = match match_model_answer_to_request(&fields, wanted)? {
+            None => {
+                self.others += 1;
+                return Ok(false);
+            }
+            Some(AnswerRequestMatch::OtherRequest) => {
+                self.other_requests += 1;
+                return Ok(true);
+            }
+            Some(signed) => signed == AnswerRequestMatch::ThisRequest,
+        };
+        self.answers.push(ParsedModelJson {
+            fields,
+            cut,
+            signed,
+        });
+        Ok(true)
+    }
+
+    fn pick_model_json_answer(
+        mut self,
+        wanted: RequiredAnswerKeys,
+    ) -> Result<ParsedModelJson<'a>, UnreadableAnswerCause> {
+        if !self
+            .answers
+            .iter()
+            .any(ParsedModelJson::answer_repeats_request_number)
+        {
+            self.answers.append(&mut self.drafts);
+        }
+        if self
+            .answers
+            .iter()
+            .any(ParsedModelJson::answer_repeats_request_number)
+        {
+            self.answers
+                .retain(ParsedModelJson::answer_repeats_request_number);
+        }
+        let mut answers = self.answers.into_iter();
+        let Some(first) = answers.next() else {
+            let missing = wanted.keys.first().copied().unwrap_or_default();
+            return Err(match self.first_error {
+                _ if self.other_requests > 0 => UnreadableAnswerCause::WrongNumber,
+                _ if self.others > 0 => UnreadableAnswerCause::Missing(missing),
+                Some(error) => UnreadableAnswerCause::NotJson(error.to_string()),
+                None if self.thoughts => UnreadableAnswerCause::OnlyThoughts,
+                None => UnreadableAnswerCause::NoObject,
+            });
+        };
+        for other in answers {
+            for key in wanted.keys {
+                if field_value_ignoring_case(&first.fields, key)?
+                    != field_value_ignoring_case(&other.fields, key)?
+                {
+                    return Err(UnreadableAnswerCause::Disagree);
+                }
+            }
+        }
+        Ok(first)
+    }
+}
+
+/// The next place where an object or a thought may begin, and the text from there.
+fn find_next_object_or_thought(text: &str, at: usize) -> Option<(usize, &str)> {
+    let rest = text.get(at..)?;
+    let found = rest.find(['{', '<', '[', '◁'])?;
+    Some((at + found, rest.get(found..)?))
+}
+
+/// A mark of a thought.
+enum ThinkingTag {
+    /// It begins, and is so long.
+    Until(usize),
+    /// It ended, the mark being so long.
+    Ended(usize),
+}
+
+fn parse_thinking_tag(rest: &str) -> Option<ThinkingTag> {
+    THOUGHTS.iter().find_map(|(begin, end)| {
+        if starts_with_tag(rest, begin) {
+            let close = rest
+                .match_indices(['<', '[', '◁'])
+                .map(|(at, _)| at)
+                .find(|at| {
+                    rest.get(*at..)
+                        .is_some_and(|from| starts_with_tag(from, end))
+                });
+            Some(ThinkingTag::Until(
+                close.map_or(rest.len(), |at| (at + end.len()).min(rest.len())),
+            ))
+        } else if starts_with_tag(rest, end) {
+            Some(ThinkingTag::Ended(end.len()))
+        } else {
+            None
+        }
+    })
+}
+
+/// Whether a text begins with a mark, whatever its letter case; a tag may have attributes.
+fn starts_with_tag(text: &str, mark: &str) -> bool {
+    let same = |mark: &str| {
+        text.get(..mark.len())
+            .is_some_and(|start| start.eq_ignore_ascii_case(mark))
+    };
+    same(mark)
+        || mark.strip_suffix('>').is_some_and(|name| {
+            same(name)
+                && text
+                    .get(name.len()..)
+                    .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_whitespace()))
+        })
+}

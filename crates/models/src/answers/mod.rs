@@ -1,0 +1,176 @@
+//! What a model said → the one JSON object that was asked for. Fences, prose and thoughts around it
+//! are read past; what could be meant in two ways is not guessed at. Pure, bounded in size, tries and
+//! depth, and never an error to anyone: what cannot be read has a cause.
+
+mod answer_error;
+mod answer_search;
+mod decimal;
+mod json_scan;
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+pub use answer_error::UnreadableAnswerCause;
+use json_scan::{JsonField, JsonFieldContent};
+
+/// Longer than this no answer is read.
+pub const MAX_TEXT: usize = 64 * 1024;
+
+/// What an answer has to be.
+#[derive(Debug, Clone, Copy)]
+pub struct RequiredAnswerKeys {
+    /// The number of the request, which an answer repeats as `ref`.
+    pub number: u32,
+    /// What makes an answer: it has the first, and several answers to one request are equal in all.
+    pub keys: &'static [&'static str],
+}
+
+/// One JSON object that a model said.
+#[derive(Debug, Clone)]
+pub struct ParsedModelJson<'a> {
+    fields: Vec<JsonField<'a>>,
+    cut: bool,
+    signed: bool,
+}
+
+/// The answer in what a model said. Of several objects those count that repeat the number of the
+/// request; without one, those without any number. If they disagree none is believed.
+///
+/// ```
+/// use checkrein_models::reading::{UnreadableAnswerCause, RequiredAnswerKeys, parse_model_answer};
+///
+/// let wanted = RequiredAnswerKeys { number: 48_213_947, keys: &["verdict"] };
+/// let words = &[("veto", true), ("block", true), ("allow", false)];
+/// let said = "<think>Is it {\"verdict\": \"allow\"}?</think>\nIt deletes too much:\n```json\n\
+///     {\"ref\": 48213947, \"verdict\": \"Block\", \"confidence\": \"90%\"}\n```\nAsk me again.";
+/// let answer = parse_model_answer(said, wanted)?;
+/// assert!(answer.answer_repeats_request_number());
+/// assert_eq!(answer.field_matching_allowed_words("verdict", words), Ok(true));
+/// assert_eq!(answer.thousandths_field("confidence"), Ok(900));
+///
+/// let said = "{\"verdict\": \"not blocked\"}";
+/// assert_eq!(parse_model_answer(said, wanted)?.field_matching_allowed_words("verdict", words), Err(UnreadableAnswerCause::UnknownWord("verdict")));
+/// # Ok::<(), UnreadableAnswerCause>(())
+/// ```
+///
+/// # Errors
+/// Why there is none, or none that can be believed.
+pub fn parse_model_answer(
+    text: &str,
+    wanted: RequiredAnswerKeys,
+) -> Result<ParsedModelJson<'_>, UnreadableAnswerCause> {
+    answer_search::find_json_answer(text, wanted)
+}
+
+impl<'a> ParsedModelJson<'a> {
+    /// Whether it repeats the number of the request. One that does not may be quoted from the data.
+    pub fn answer_repeats_request_number(&self) -> bool {
+        self.signed
+    }
+
+    /// Whether the text ended before the object did. What was whole by then can be read.
+    pub fn is_answer_truncated(&self) -> bool {
+        self.cut
+    }
+
+    /// A value that is one of a few words, as a whole, letter case and blanks around aside.
+    ///
+    /// # Errors
+    /// It is missing, cut, no text, or another word.
+    pub fn field_matching_allowed_words<T: Copy>(
+        &self,
+        key: &'static str,
+        words: &[(&str, T)],
+    ) -> Result<T, UnreadableAnswerCause> {
+        let text = match self.raw_model_answer_field(key)? {
+            None => return Err(UnreadableAnswerCause::Missing(key)),
+            Some(JsonFieldContent::Cut(_)) => return Err(UnreadableAnswerCause::Cut(key)),
+            Some(JsonFieldContent::Whole(raw)) => {
+                json_scan::unescape_json_string(raw).ok_or(UnreadableAnswerCause::WrongType(key))?
+            }
+        };
+        let said = text.trim();
+        words
+            .iter()
+            .find(|(word, _)| word.eq_ignore_ascii_case(said))
+            .map(|(_, meaning)| *meaning)
+            .ok_or(UnreadableAnswerCause::UnknownWord(key))
+    }
+
+    /// A share of one, in thousandths: a number from 0 to 1, or a text with one or with a percentage.
+    /// What lies between two thousandths counts as the lower.
+    ///
+    /// # Errors
+    /// It is missing, cut, no number (`true` is none, nor NaN), or not in this range.
+    pub fn thousandths_field(&self, key: &'static str) -> Result<u16, UnreadableAnswerCause> {
+        match self.raw_model_answer_field(key)? {
+            None => Err(UnreadableAnswerCause::Missing(key)),
+            Some(JsonFieldContent::Cut(_)) => Err(UnreadableAnswerCause::Cut(key)),
+            Some(JsonFieldContent::Whole(raw)) => decimal::parse_thousandths(key, raw),
+        }
+    }
+
+    /// A text for people: also one that was cut; `None` for whatever is no text.
+    pub fn answer_text_field(&self, key: &'static str) -> Option<Cow<'_, str>> {
+        match self.raw_model_answer_field(key).ok()?? {
+            JsonFieldContent::Cut(text) => text.as_deref().map(Cow::Borrowed),
+            JsonFieldContent::Whole(raw) => json_scan::unescape_json_string(raw),
+        }
+    }
+
+    /// An object, as itself or, since strict shapes know no free ones, as a text of JSON. `None` if it is
+    /// missing or `null`.
+    ///
+    /// # Errors
+    /// It is cut, nested too deep, or no object.
+    pub fn object_field(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<Map<String, Value>>, UnreadableAnswerCause> {
+        let raw = match self.raw_model_answer_field(key)? {
+            None => return Ok(None),
+            Some(JsonFieldContent::Cut(_)) => return Err(UnreadableAnswerCause::Cut(key)),
+            Some(JsonFieldContent::Whole(raw)) => raw,
+        };
+        let text = json_scan::unescape_json_string(raw);
+        match parse_answer_field(key, text.as_deref().unwrap_or(raw))? {
+            Value::Null => Ok(None),
+            Value::Object(map) => Ok(Some(map)),
+            _ => Err(UnreadableAnswerCause::WrongType(key)),
+        }
+    }
+
+    /// Any value, for answers with parts of their own. `None` if it is missing.
+    ///
+    /// # Errors
+    /// It is cut, or nested too deep.
+    pub fn answer_json_field(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<Value>, UnreadableAnswerCause> {
+        match self.raw_model_answer_field(key)? {
+            None => Ok(None),
+            Some(JsonFieldContent::Cut(_)) => Err(UnreadableAnswerCause::Cut(key)),
+            Some(JsonFieldContent::Whole(raw)) => parse_answer_field(key, raw).map(Some),
+        }
+    }
+
+    fn raw_model_answer_field(
+        &self,
+        key: &'static str,
+    ) -> Result<Option<&JsonFieldContent<'a>>, UnreadableAnswerCause> {
+        json_scan::field_value_ignoring_case(&self.fields, key)
+    }
+}
+
+/// Bounded in depth by the reader.
+fn parse_answer_field(key: &'static str, json: &str) -> Result<Value, UnreadableAnswerCause> {
+    serde_json::from_str(json).map_err(|error| {
+        if error.to_string().starts_with("recursion limit") {
+            UnreadableAnswerCause::TooDeep(key)
+        } else {
+            UnreadableAnswerCause::WrongType(key)
+        }
+    })
+}

@@ -1,0 +1,436 @@
+//! Performs what a pending stop waits for and feeds it back, until there is an answer;
+//! waits for what another process is finding out, and takes over what it left.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use checkrein_core::decision::{Decision, StopDecision};
+use checkrein_core::digest::Digest;
+use checkrein_core::effect::Effect;
+use checkrein_core::evidence::{EvidenceOrigin, EvidenceSummary};
+use checkrein_core::explain::DecisionExplanation;
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId, SourceName};
+use checkrein_core::input::{EvidenceArrived, Input, NewestActNumbers, TreeReadingArrived};
+use checkrein_core::policy::{Policy, VerifiedNoticeMode, VerifierTier};
+use checkrein_core::state::{SessionState, Task};
+use checkrein_store::StoredApprovalRequest;
+use checkrein_verifiers::judge::JudgeInput;
+use checkrein_verifiers::tree::TreeReaderError;
+
+use crate::error::RuntimeError;
+use crate::event_delivery::{Deadline, EventDelivery, RewrittenResult, VerificationProgress};
+use crate::external_writes;
+use crate::idempotency::stop_decision_in_event;
+use crate::log_reader;
+use crate::runtime::Runtime;
+use crate::tool_facts::ToolFactsBuilder;
+use crate::transaction::{
+    TransactionResult, content_and_voiding_act, effects_awaited_by_stop, snapshot_tree_fact,
+    tree_fact_from_reading,
+};
+use crate::tree_snapshots::{StopTreeSnapshots, TreeSnapshot};
+use crate::verification::VerificationRequest;
+
+/// How long to wait before looking again for what another process is finding out.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// An answered stop, or whatever else was answered at once.
+pub(crate) struct AnsweredEvent {
+    pub(crate) seq: EventSeq,
+    pub(crate) answer: (Decision, DecisionExplanation),
+    pub(crate) state: SessionState,
+    pub(crate) warnings: Vec<String>,
+    pub(crate) repeated: bool,
+    pub(crate) rewritten: RewrittenResult,
+    /// What a person has to be told of.
+    pub(crate) parked: Vec<StoredApprovalRequest>,
+    /// By this command.
+    pub(crate) notify: Option<String>,
+    pub(crate) verified_notice: VerifiedNoticeMode,
+    /// How often the agent may be sent back in the whole session.
+    pub(crate) session_continues: Option<u32>,
+    /// See [`crate::DeliveryOutcome`].
+    pub(crate) config_error: Option<String>,
+    /// See [`crate::DeliveryOutcome`].
+    pub(crate) large_files: Vec<String>,
+}
+
+impl Runtime {
+    /// Performs what is outstanding and feeds it back, until there is an answer.
+    pub(crate) fn perform_effects_until_decision(
+        &self,
+        session: &SessionId,
+        first: TransactionResult,
+        message: Option<&str>,
+        patience: Deadline<'_>,
+        progress: &(dyn Fn(VerificationProgress) + Sync),
+    ) -> Result<AnsweredEvent, RuntimeError> {
+        let (stop, scope, warnings) = (first.seq, first.scope.clone(), first.warnings.clone());
+        let repeated = first.repeated;
+        let notify = first.policy.approvals.notify.clone();
+        let verified_notice = first.policy.verified_notice;
+        let session_continues = first.policy.session_caps.continues;
+        let config_error = first.policy.config_error.clone();
+        let unread = first.large_files.clone();
+        let mut parked: Vec<StoredApprovalRequest> = first.parked.iter().cloned().collect();
+        if let Some(answer) = first.answer {
+            return Ok(AnsweredEvent {
+                seq: stop,
+                answer,
+                state: first.state,
+                warnings,
+                repeated,
+                rewritten: first.rewritten,
+                parked,
+                notify,
+                verified_notice,
+                session_continues,
+                config_error,
+                large_files: unread,
+            });
+        }
+        let looks = StopTreeSnapshots::new(
+            Arc::clone(&self.place.system),
+            first.snapshot.clone(),
+            external_writes::max_external_write_wait(&self.place, patience),
+        );
+        let mut handled = first;
+        let (mut before, mut repeats) = (Vec::new(), 0_u32);
+        loop {
+            if patience.cancelled.load(Ordering::Relaxed) {
+                return Err(RuntimeError::Cancelled);
+            }
+            // What is asked for again and again, and brings nothing, must not outstay the answer.
+            repeats = match handled.effects == before {
+                true => repeats + 1,
+                false => 0,
+            };
+            if repeats > 1 && patience.is_past_deadline(&*self.place.system) {
+                return Err(RuntimeError::Deadline);
+            }
+            before.clone_from(&handled.effects);
+            let effects = std::mem::take(&mut handled.effects);
+            handled = if effects.is_empty() {
+                self.await_other_process_stop_decision(session, stop, &scope, patience)?
+            } else {
+                self.run_checks_and_read_tree(
+                    session,
+                    stop,
+                    &scope,
+                    &handled.policy,
+                    &handled.state,
+                    effects,
+                    message,
+                    patience,
+                    &looks,
+                    progress,
+                    &mut parked,
+                )?
+            };
+            // Only the stop's own answer counts: a result that nobody waits for is merely noted.
+            if let Some(answer @ (Decision::Stop(_), _)) = handled.answer {
+                return Ok(AnsweredEvent {
+                    seq: stop,
+                    answer,
+                    state: handled.state,
+                    warnings,
+                    repeated,
+                    rewritten: RewrittenResult::default(),
+                    parked,
+                    notify,
+                    verified_notice,
+                    session_continues,
+                    config_error,
+                    large_files: unread,
+                });
+            }
+        }
+    }
+
+    /// Performs effects and hands each result in; returns what the last one came to.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call site; a struct would only rename them"
+    )]
+    fn run_checks_and_read_tree(
+        &self,
+        session: &SessionId,
+        stop: EventSeq,
+        scope: &ScopeId,
+        policy: &Policy,
+        state: &SessionState,
+        effects: Vec<Effect>,
+        message: Option<&str>,
+        patience: Deadline<'_>,
+        looks: &StopTreeSnapshots,
+        progress: &(dyn Fn(VerificationProgress) + Sync),
+        parked: &mut Vec<StoredApprovalRequest>,
+    ) -> Result<TransactionResult, RuntimeError> {
+        // A person may seal anew while a stop is judged: then the same is found out once more.
+        let under = Digest::hash_bytes(&policy.to_policy_blob());
+        // What is found is an answer to this request and to no later one.
+        let pending = state.pending_stop(scope);
+        let request = pending.map_or(EventSeq(0), |pending| pending.newest_request);
+        let since = state.task.as_ref().map(Task::failures_valid_since);
+        let mut wanted = Vec::new();
+        let mut read = None;
+        for effect in effects {
+            match effect {
+                Effect::RunVerifier {
+                    verifier,
+                    subject,
+                    force_run: again,
+                    ..
+                } => {
+                    let spec = policy.verifier_spec(&verifier);
+                    let (content, acts) = spec.map_or((subject, 0), |spec| {
+                        content_and_voiding_act(state, scope, spec, subject)
+                    });
+                    let task = state.task.as_ref();
+                    let once_more = task.and_then(|task| {
+                        task.last_chance_rerun_start_time(&verifier, subject.to_short_digest())
+                    });
+                    wanted.push(VerificationRequest {
+                        verifier,
+                        subject,
+                        content,
+                        acts,
+                        again: once_more.filter(|_| again),
+                    });
+                }
+                Effect::ReadTree { stop, .. } => read = Some(stop),
+            }
+        }
+        let mut last: Option<TransactionResult> = None;
+        // An answer or a new wish must not be lost behind a result that changed nothing.
+        let mut keep = |handled: TransactionResult| {
+            let says_something = matches!(handled.answer, Some((Decision::Stop(_), _)))
+                || !handled.effects.is_empty();
+            if says_something || last.is_none() {
+                last = Some(handled);
+            }
+        };
+        if let Some(asked_by) = read {
+            let look = self.final_tree_snapshot_of_stop(session, policy, looks, patience)?;
+            let runs = look.as_ref().ok();
+            let runs = runs.map(|(look, _)| self.required_check_content_keys(policy, look));
+            let tree = tree_fact_from_reading(look.map(|(look, acts)| {
+                let mut fact = snapshot_tree_fact(scope, &look);
+                fact.acts = fact.acts.map(|_| acts);
+                fact
+            }))?;
+            let input = Input::TreeRead(TreeReadingArrived {
+                scope: scope.clone(),
+                stop: asked_by,
+                no_attempt: true,
+                tree,
+            });
+            let key = format!("tree:{asked_by}:{request}");
+            let read = EventDelivery {
+                required_runs: runs,
+                ..internal_delivery(session, Some(key), input)
+            };
+            keep(self.process_event_in_transaction(read, patience)?);
+        }
+        let case = self.judge_input_for_message(session, policy, scope, &wanted, message)?;
+        self.run_verifications(
+            session,
+            policy,
+            &wanted,
+            EvidenceOrigin::Gate,
+            true,
+            since,
+            message,
+            case.as_ref(),
+            patience,
+            looks,
+            progress,
+            &mut |mut done| {
+                parked.extend(done.parked.take());
+                let asked = wanted
+                    .iter()
+                    .find(|wanted| wanted.verifier == done.evidence.verifier);
+                let about = asked
+                    .map_or(done.evidence.subject, |wanted| wanted.subject)
+                    .to_short_digest();
+                let name = &done.evidence.verifier;
+                let key = format!("evidence:{stop}:{name}:{:x}:{request}", about.0);
+                let mut evidence = EvidenceSummary::deciding_part_of_evidence(
+                    &done.evidence,
+                    done.key,
+                    done.cached,
+                );
+                // It began after the newest act that is known, so it is about what was asked.
+                if let Some(asked) = asked {
+                    for subject in [&mut evidence.subject, &mut evidence.subject_after] {
+                        if *subject == asked.content {
+                            *subject = asked.subject;
+                        }
+                    }
+                }
+                let input = Input::EvidenceArrived(EvidenceArrived {
+                    scope: scope.clone(),
+                    asked: Some(about),
+                    held_up: done.evidence.paths_changed_during_run_digest(),
+                    began: Some(done.began),
+                    tokens: match &done.evidence.judge_usage {
+                        Some(testimony) if !done.cached => testimony.output.unwrap_or(0),
+                        _ => 0,
+                    },
+                    cost: match &done.evidence.judge_usage {
+                        Some(testimony) if !done.cached => testimony.cost.unwrap_or(0),
+                        _ => 0,
+                    },
+                    evidence,
+                });
+                let arrived = internal_delivery(session, Some(key), input);
+                keep(self.transact_event_under_policy(Some(under), arrived, patience)?);
+                Ok(())
+            },
+        )?;
+        match last {
+            Some(handled) => Ok(handled),
+            None => self.await_other_process_stop_decision(session, stop, scope, patience),
+        }
+    }
+
+    /// The tree after all that was found out. Acts are asked for anew: one may have come since it was read.
+    fn final_tree_snapshot_of_stop(
+        &self,
+        session: &SessionId,
+        policy: &Policy,
+        looks: &StopTreeSnapshots,
+        patience: Deadline<'_>,
+    ) -> Result<Result<(Arc<TreeSnapshot>, NewestActNumbers), TreeReaderError>, RuntimeError> {
+        if let Some(look) = looks.consume_snapshot_after_checks() {
+            let acts = self.act_count(Some(session))?.newest;
+            return Ok(Ok((look, acts)));
+        }
+        let tracked = self.place.session_tracked_files(Some(session), patience);
+        let look = self.read_tree_and_newest_acts(
+            session,
+            &tracked,
+            policy,
+            patience.tree_read_limits(&*self.place.system),
+        )?;
+        let before = looks.newest_snapshot_if_no_check_since();
+        Ok(look.map(|look| {
+            // Since that look no check of this stop has been running.
+            if let Some(before) = before {
+                let moved = before
+                    .reading
+                    .changed_paths_between_readings(&look.reading, None);
+                external_writes::record_external_writes(&self.place, &moved);
+            }
+            let acts = look.reading.fact.acts.unwrap_or_default();
+            (looks.cache_final_tree_snapshot(look), acts)
+        }))
+    }
+
+    /// What the judges among these are shown, if it is this message that they are asked about.
+    fn judge_input_for_message(
+        &self,
+        session: &SessionId,
+        policy: &Policy,
+        scope: &ScopeId,
+        wanted: &[VerificationRequest],
+        message: Option<&str>,
+    ) -> Result<Option<JudgeInput>, RuntimeError> {
+        let is_judge = |wanted: &VerificationRequest| {
+            let spec = policy.verifier_spec(&wanted.verifier);
+            spec.is_some_and(|spec| spec.tier == VerifierTier::Judge)
+        };
+        let Some(message) = message.filter(|_| wanted.iter().any(is_judge)) else {
+            return Ok(None);
+        };
+        let Some((state, _)) = self.load_session_state_and_policy(session)? else {
+            return Ok(None);
+        };
+        let ours = Digest::hash_bytes(message.as_bytes());
+        let pending = state.pending_stop(scope);
+        if pending.is_none_or(|pending| pending.message != ours) {
+            return Ok(None);
+        }
+        self.build_stop_judge_case(session, policy, &state, scope, message)
+            .map(Some)
+    }
+
+    /// Another process is finding out: waits for its decision, takes over what it left.
+    fn await_other_process_stop_decision(
+        &self,
+        session: &SessionId,
+        stop: EventSeq,
+        scope: &ScopeId,
+        patience: Deadline<'_>,
+    ) -> Result<TransactionResult, RuntimeError> {
+        loop {
+            let (state, policy) =
+                self.load_session_state_and_policy(session)?
+                    .ok_or_else(|| RuntimeError::Policy {
+                        session: session.clone(),
+                        what: "disappeared".to_owned(),
+                    })?;
+            let effects = effects_awaited_by_stop(&policy, &state, scope);
+            // After the state: if nothing was pending then, the answer is there by now.
+            let answer = self
+                .store
+                .events_after(session, stop)?
+                .iter()
+                .filter_map(|raw| log_reader::decode_event(session, raw).ok().flatten())
+                .find_map(|event| stop_decision_in_event(event, stop, scope));
+            // A new task began meanwhile: nobody will judge what belongs to the old one.
+            let answer = answer.or_else(|| {
+                let let_go = StopDecision::Accept { transition: None };
+                let gone = state.pending_stop(scope).is_none();
+                gone.then(|| (Decision::Stop(let_go), Vec::new()))
+            });
+            if answer.is_some() || !effects.is_empty() {
+                let warnings = Vec::new();
+                let scope = scope.clone();
+                return Ok(TransactionResult {
+                    seq: stop,
+                    scope,
+                    answer,
+                    effects,
+                    state,
+                    policy,
+                    warnings,
+                    repeated: true,
+                    rewritten: RewrittenResult::default(),
+                    parked: None,
+                    large_files: Vec::new(),
+                    snapshot: None,
+                });
+            }
+            if patience.cancelled.load(Ordering::Relaxed) {
+                return Err(RuntimeError::Cancelled);
+            }
+            if patience.is_past_deadline(&*self.place.system) {
+                return Err(RuntimeError::Deadline);
+            }
+            self.place.system.sleep(POLL_INTERVAL);
+        }
+    }
+}
+
+/// News of our own making.
+pub(crate) fn internal_delivery<'a>(
+    session: &SessionId,
+    key: Option<String>,
+    input: Input,
+) -> EventDelivery<'a> {
+    EventDelivery {
+        session: session.clone(),
+        source: SourceName::new("runtime"),
+        key,
+        input,
+        facts: ToolFactsBuilder::default(),
+        working_folder: None,
+        usage: None,
+        tool_response: None,
+        layers: Vec::new(),
+        task_list: None,
+        required_runs: None,
+    }
+}

@@ -1,0 +1,293 @@
+//! Makes news fit to be kept: secrets hidden, every text bounded, so that no event is longer
+//! than 64 KiB. Digests came with the news, taken of all of it; what decides is not touched.
+
+use std::borrow::Cow;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{ScopeId, SessionId};
+use checkrein_core::input::{Input, ModelVetoFact, PersonAnswer, ToolRequestFacts};
+use checkrein_core::middleware::MiddlewareAnswerFact;
+
+use checkrein_redaction::Redactor;
+
+/// Bytes that a text takes within an event, as JSON: arguments, prompts and messages.
+const LONG_TEXT_LIMIT: usize = 24 * 1024;
+/// Bytes at either end of a huge text.
+const SCANNED_END: usize = 64 * 1024;
+/// Names and reasons.
+const SHORT_TEXT_LIMIT: usize = 1024;
+/// Why a patch is refused, with what the files have instead: it is read to be acted upon.
+const REFUSAL_LIMIT: usize = 2560;
+/// All commands of a call together, and all that could not be read of them.
+const COMMANDS_LIMIT: usize = 12 * 1024;
+/// All that layers of middleware say of one input.
+const LAYERS_LIMIT: usize = 12 * 1024;
+/// A longer id is known by its digest.
+const ID_LIMIT: usize = 200;
+
+/// Hides and bounds all texts of an input.
+pub(crate) fn redact_and_limit_input(redactor: &Redactor, input: &mut Input) {
+    match input {
+        Input::SessionStarted(started) => {
+            if let Some(parent) = &mut started.parent
+                && let Some(short) = hash_overlong_id(parent.as_str())
+            {
+                *parent = SessionId::new(short);
+            }
+        }
+        Input::PromptSubmitted(prompt) => {
+            redact_and_limit_text(redactor, &mut prompt.text, LONG_TEXT_LIMIT)
+        }
+        Input::ToolRequested(request) => {
+            truncate_scope_id(&mut request.scope);
+            shorten_call_id(&mut request.call_id);
+            redact_and_limit_text(redactor, &mut request.tool, SHORT_TEXT_LIMIT);
+            redact_and_limit_text(redactor, &mut request.args, LONG_TEXT_LIMIT);
+        }
+        Input::ToolReturned(returned) => {
+            truncate_scope_id(&mut returned.scope);
+            shorten_call_id(&mut returned.call_id);
+        }
+        Input::RoundEnded(round) => truncate_scope_id(&mut round.scope),
+        Input::StopRequested(stop) => {
+            truncate_scope_id(&mut stop.scope);
+            redact_and_limit_text(redactor, &mut stop.message, LONG_TEXT_LIMIT);
+        }
+        Input::StopFailed(failed) => {
+            truncate_scope_id(&mut failed.scope);
+            redact_and_limit_text(redactor, &mut failed.native_reason, SHORT_TEXT_LIMIT);
+        }
+        Input::SessionEnded(ended) => {
+            redact_and_limit_text(redactor, &mut ended.native_reason, SHORT_TEXT_LIMIT)
+        }
+        Input::ProcessFailed(failed) => {
+            redact_and_limit_text(redactor, &mut failed.what, SHORT_TEXT_LIMIT)
+        }
+        Input::StanceUsed(used) => {
+            truncate_scope_id(&mut used.scope);
+            redact_and_limit_text(redactor, &mut used.why, SHORT_TEXT_LIMIT);
+        }
+        Input::ConfigEdited(edited) => {
+            for path in &mut edited.paths {
+                redact_and_limit_text(redactor, path, SHORT_TEXT_LIMIT);
+            }
+        }
+        Input::PersonAnswered(answered) => {
+            redact_and_limit_text(redactor, &mut answered.what, SHORT_TEXT_LIMIT);
+            redact_and_limit_person_answer(redactor, &mut answered.answer);
+        }
+        Input::EvidenceArrived(_) | Input::TreeRead(_) | Input::Interrupted | Input::TimePassed => {
+        }
+    }
+}
+
+/// Hides and bounds what a person said. Once more changes nothing.
+pub(crate) fn redact_and_limit_person_answer(redactor: &Redactor, answer: &mut PersonAnswer) {
+    redact_and_limit_text(redactor, &mut answer.by, SHORT_TEXT_LIMIT);
+    if let Some(reason) = &mut answer.reason {
+        redact_and_limit_text(redactor, reason, SHORT_TEXT_LIMIT);
+    }
+}
+
+/// Hides and bounds what was found out about a call. The rules' answer stays.
+pub(crate) fn redact_and_limit_tool_facts(redactor: &Redactor, facts: &mut ToolRequestFacts) {
+    let mut room = COMMANDS_LIMIT;
+    facts.commands.retain_mut(|command| {
+        redactor.redact_command_words(&mut command.argv);
+        let words = command
+            .argv
+            .iter()
+            .map(|word| json_escaped_length(word) + 3);
+        // What there is no room for goes whole: half a command says something else.
+        match room.checked_sub(words.sum::<usize>() + 40) {
+            Some(left) => {
+                room = left;
+                true
+            }
+            None => false,
+        }
+    });
+    for piece in &mut facts.unresolved {
+        redact_and_limit_text(redactor, piece, COMMANDS_LIMIT / 16);
+    }
+    if let Some(reason) = &mut facts.reason {
+        redact_and_limit_text(redactor, reason, SHORT_TEXT_LIMIT);
+    }
+    if let Some(said) = &mut facts.veto {
+        redact_and_limit_veto(redactor, said);
+    }
+    if let Some(progress) = &mut facts.progress {
+        redact_and_limit_text(redactor, &mut progress.reason, SHORT_TEXT_LIMIT);
+        if let Some(suggestion) = &mut progress.suggestion {
+            redact_and_limit_text(redactor, suggestion, SHORT_TEXT_LIMIT);
+        }
+    }
+    if let Some(patch) = &mut facts.patch {
+        for path in &mut patch.paths {
+            redact_and_limit_text(redactor, path, SHORT_TEXT_LIMIT / 4);
+        }
+        if let Some(refused) = &mut patch.refused {
+            redact_and_limit_text(redactor, refused, REFUSAL_LIMIT);
+        }
+    }
+}
+
+/// Hides and bounds what a model said of a call. Once more changes nothing.
+pub(crate) fn redact_and_limit_veto(redactor: &Redactor, veto: &mut ModelVetoFact) {
+    redact_and_limit_text(redactor, &mut veto.reason, SHORT_TEXT_LIMIT);
+    // Half of the arguments are none.
+    let whole = |arguments: &String| {
+        arguments.len() <= REFUSAL_LIMIT && redactor.redact_text(arguments) == *arguments
+    };
+    veto.arguments = veto.arguments.take().filter(whole);
+}
+
+/// Hides and bounds what layers of middleware said.
+pub(crate) fn redact_and_limit_layer_facts(
+    redactor: &Redactor,
+    layers: &mut [MiddlewareAnswerFact],
+) {
+    let most = (LAYERS_LIMIT / layers.len().max(1)).min(SHORT_TEXT_LIMIT);
+    let mut room = REFUSAL_LIMIT;
+    for fact in layers {
+        redact_and_limit_text(redactor, &mut fact.reason, most);
+        // Half of the arguments are none.
+        fact.arguments = fact.arguments.take().filter(|arguments| {
+            let whole = arguments.len() <= room && redactor.redact_text(arguments) == *arguments;
+            room -= if whole { arguments.len() } else { 0 };
+            whole
+        });
+    }
+}
+
+/// A native id of any length, for the index of keys.
+pub(crate) fn hash_overlong_id(id: &str) -> Option<String> {
+    (id.len() > ID_LIMIT).then(|| Digest::hash_bytes(id.as_bytes()).to_hex())
+}
+
+fn shorten_call_id(call: &mut Option<String>) {
+    if let Some(short) = call.as_deref().and_then(hash_overlong_id) {
+        *call = Some(short);
+    }
+}
+
+fn truncate_scope_id(scope: &mut ScopeId) {
+    if let Some(short) = hash_overlong_id(scope.as_str()) {
+        *scope = ScopeId::new(short);
+    }
+}
+
+/// Hides and bounds one text.
+pub(crate) fn redact_and_limit_text(redactor: &Redactor, text: &mut String, limit: usize) {
+    let whole = text.len();
+    // Of a huge text the ends are looked at, with more than is kept of them.
+    if let Some(ends) = huge_text_ends(text) {
+        *text = ends;
+    }
+    if let Cow::Owned(hidden) = redactor.redact_text(text) {
+        *text = hidden;
+    }
+    if let Some(cut) = truncate_middle(text, limit, whole) {
+        *text = cut;
+    }
+}
+
+/// The beginning and the end of a text, each longer than what [`truncate_middle`] keeps of it and
+/// any secret at its seam.
+fn huge_text_ends(text: &str) -> Option<String> {
+    if text.len() <= 4 * SCANNED_END {
+        return None;
+    }
+    let head = text.get(..text.floor_char_boundary(SCANNED_END))?;
+    let tail = text.get(text.ceil_char_boundary(text.len() - SCANNED_END)..)?;
+    Some([head, tail].concat())
+}
+
+/// Three quarters of the room for the beginning, the rest for the end: a command says what it
+/// is at its beginning, and often what it is for at its end. `None` if it fits.
+fn truncate_middle(text: &str, limit: usize, whole: usize) -> Option<String> {
+    // Most texts are far shorter than their bound, whatever is in them.
+    if text.len() * 6 <= limit || json_escaped_length(text) <= limit {
+        return None;
+    }
+    let room = limit.saturating_sub(80);
+    let head = fitting_bytes(text.chars(), room / 4 * 3);
+    let tail = fitting_bytes(text.chars().rev(), room / 4);
+    let head = text.get(..head).unwrap_or_default();
+    let tail = text.get(text.len() - tail..).unwrap_or_default();
+    Some(format!(
+        "{head}… [cut by checkrein: {whole} bytes in all] …{tail}"
+    ))
+}
+
+/// How many bytes of the text's characters fit.
+fn fitting_bytes(chars: impl Iterator<Item = char>, limit: usize) -> usize {
+    let mut room = limit;
+    let mut bytes = 0;
+    for char in chars {
+        let Some(left) = room.checked_sub(json_char_length(char)) else {
+            break;
+        };
+        room = left;
+        bytes += char.len_utf8();
+    }
+    bytes
+}
+
+fn json_escaped_length(text: &str) -> usize {
+    text.chars().map(json_char_length).sum()
+}
+
+/// Bytes of a character within a JSON string.
+fn json_char_length(char: char) -> usize {
+    match char {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => 6,
+        _ => char.len_utf8(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use checkrein_core::input::CommandWithRuleDecision;
+
+    #[test]
+    fn both_ends_are_kept_and_the_rest_is_counted() {
+        assert_eq!(truncate_middle("short", 1000, 5), None);
+        let exact = "a".repeat(1000);
+        assert_eq!(truncate_middle(&exact, 1000, 1000), None);
+        let long = format!("begin{}é{}end", "a".repeat(4000), "b".repeat(4000));
+        let cut = truncate_middle(&long, 1000, long.len()).unwrap();
+        assert!(
+            cut.starts_with("beginaaa") && cut.ends_with("bbbend"),
+            "{cut}"
+        );
+        assert!(cut.contains("8010 bytes in all]"), "{cut}");
+        assert!(cut.len() <= 1000);
+    }
+
+    #[test]
+    fn the_bound_is_that_of_the_bytes_written() {
+        for char in ["\u{1}", "\"", "é", "\n"] {
+            let cut = truncate_middle(&char.repeat(10_000), 1000, 10_000).unwrap();
+            let written = serde_json::to_string(&cut).unwrap();
+            assert!(written.len() <= 1002, "{}", written.len());
+        }
+    }
+
+    #[test]
+    fn commands_that_find_no_room_go_whole() {
+        let command = CommandWithRuleDecision {
+            argv: vec!["word".repeat(60); 10],
+            rule: None,
+        };
+        let mut known = ToolRequestFacts {
+            commands: vec![command; 64],
+            ..ToolRequestFacts::default()
+        };
+        redact_and_limit_tool_facts(&Redactor::default(), &mut known);
+        assert!(serde_json::to_vec(&known.commands).unwrap().len() < COMMANDS_LIMIT);
+        assert_eq!(known.commands.len(), 4);
+    }
+}

@@ -1,0 +1,764 @@
+//! A config text held against the table of keys: each mistake with its line, and what to do.
+//! What passes here has the right keys with values of the right kind and range.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use serde::de::DeserializeOwned;
+use toml::de::{DeArray, DeTable, DeValue};
+use toml::{Spanned, Table, Value};
+
+use super::config_file::{ByteSize, ConfigDuration, DeserializedConfigFile};
+use super::config_keys::{
+    self, ConfigFileKind, ConfigKeySpec, ConfigValueKind, ConfigWordChoice,
+    PersonalConfigKeyPermission,
+};
+use super::{ConfigError, ConfigSource, ProfileChoice, TaskDriver, profile};
+
+/// More mistakes of one file are not told at once.
+const MAX_MISTAKES: usize = 10;
+/// Longer nothing of a file is repeated in a message.
+const MAX_EXCERPT_CHARS: usize = 40;
+
+/// Line and column, from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TextPosition {
+    /// The line.
+    pub line: usize,
+    /// The character in it.
+    pub column: usize,
+}
+
+impl TextPosition {
+    fn position_at_offset(text: &str, offset: usize) -> Self {
+        let before = text.get(..offset).unwrap_or(text);
+        let start = before.rfind('\n').map_or(0, |end| end + 1);
+        // A byte order mark is no character of its line.
+        let line = before.get(start..).unwrap_or_default();
+        let line = line.trim_start_matches('\u{feff}');
+        Self {
+            line: before.matches('\n').count() + 1,
+            column: line.chars().count() + 1,
+        }
+    }
+}
+
+/// One thing that is wrong in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConfigMistake {
+    /// Where; `None` if it is about the file as a whole.
+    pub at: Option<TextPosition>,
+    /// The key that it is about, or nothing.
+    pub key: String,
+    /// What is wrong, and what to do.
+    pub what: String,
+}
+
+/// One mistake a line, as `FILE:LINE:COLUMN: KEY WHAT`.
+pub(super) struct ConfigMistakesDisplay<'a>(pub(super) &'a Path, pub(super) &'a [ConfigMistake]);
+
+impl fmt::Display for ConfigMistakesDisplay<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(name, mistakes) = self;
+        for (nth, mistake) in mistakes.iter().take(MAX_MISTAKES).enumerate() {
+            if nth > 0 {
+                formatter.write_str("\n")?;
+            }
+            write!(formatter, "{}:", name.display())?;
+            if let Some(at) = mistake.at {
+                write!(formatter, "{}:{}:", at.line, at.column)?;
+            }
+            for part in [&mistake.key, &mistake.what] {
+                if !part.is_empty() {
+                    write!(formatter, " {part}")?;
+                }
+            }
+        }
+        match mistakes.len().saturating_sub(MAX_MISTAKES) {
+            0 => Ok(()),
+            more => write!(formatter, "\n{}: and {more} more", name.display()),
+        }
+    }
+}
+
+/// A config that holds only keys of the table, and where each of them stands.
+#[derive(Debug, Clone)]
+pub(super) struct ParsedConfigDocument {
+    /// The file.
+    pub(super) name: PathBuf,
+    table: Table,
+    positions: BTreeMap<String, TextPosition>,
+    /// Under which profile positions are looked for first.
+    profile: Option<String>,
+}
+
+impl ParsedConfigDocument {
+    /// That of a repo without a config.
+    pub(super) fn empty_config_document() -> Self {
+        Self {
+            name: PathBuf::from("built-in defaults"),
+            table: Table::new(),
+            positions: BTreeMap::new(),
+            profile: None,
+        }
+    }
+
+    /// Reads a text.
+    pub(super) fn parse_config_document(
+        source: &ConfigSource,
+        keys: ConfigFileKind,
+    ) -> Result<Self, ConfigError> {
+        let refused = |mistakes| ConfigError::Mistakes {
+            name: source.name.clone(),
+            mistakes,
+        };
+        let (document, errors) = DeTable::parse_recoverable(&source.text);
+        if !errors.is_empty() {
+            let mistakes = errors
+                .iter()
+                .map(|error| config_syntax_mistake(&source.text, error));
+            return Err(refused(mistakes.collect()));
+        }
+        let mut check = ConfigKeyChecker {
+            text: &source.text,
+            keys,
+            positions: BTreeMap::new(),
+            mistakes: Vec::new(),
+        };
+        check.check_config_table_keys(&TablePath::default(), document.get_ref());
+        let mut mistakes = check.mistakes;
+        if !mistakes.is_empty() {
+            mistakes.sort_by_key(|mistake| mistake.at);
+            return Err(refused(mistakes));
+        }
+        let positions = check.positions;
+        let table = source.text.parse().map_err(|error: toml::de::Error| {
+            refused(vec![config_syntax_mistake(&source.text, &error)])
+        })?;
+        Ok(Self {
+            name: source.name.clone(),
+            table,
+            positions,
+            profile: None,
+        })
+    }
+
+    /// The same as it reads under this profile.
+    pub(super) fn with_config_profile(mut self, profile: ProfileChoice<'_>) -> Self {
+        self.profile = profile.profile_name().map(str::to_owned);
+        self.table = profile.apply_config_profile(self.table);
+        self
+    }
+
+    /// Names of its profiles.
+    pub(super) fn profile_names(&self) -> Vec<String> {
+        let profiles = self.table.get("profile").and_then(Value::as_table);
+        profiles
+            .into_iter()
+            .flatten()
+            .map(|(name, _)| name.clone())
+            .collect()
+    }
+
+    /// What it says, and what each of its profiles says by itself.
+    pub(super) fn split_config_and_profiles(
+        &self,
+    ) -> Result<Vec<DeserializedConfigFile>, ConfigError> {
+        let mut plain = self.table.clone();
+        let profiles = plain.remove("profile");
+        let profiles = profiles.as_ref().and_then(Value::as_table);
+        let tables = profiles
+            .into_iter()
+            .flatten()
+            .filter_map(|(_, table)| table.as_table());
+        let over_defaults = |table: &Table| {
+            let mut base = config_keys::default_config_values(TaskDriver::Hook);
+            profile::overlay_table(&mut base, table);
+            self.deserialize_config_table(base)
+        };
+        std::iter::once(&plain)
+            .chain(tables)
+            .map(over_defaults)
+            .collect()
+    }
+
+    /// All values that hold where it says nothing more than `base`.
+    pub(super) fn merge_over_base_config(&self, mut base: Table) -> Table {
+        profile::overlay_table(&mut base, &self.table);
+        base
+    }
+
+    /// A table that was made from it as values.
+    pub(super) fn deserialize_config_table<T: DeserializeOwned>(
+        &self,
+        table: Table,
+    ) -> Result<T, ConfigError> {
+        table
+            .try_into()
+            .map_err(|error: toml::de::Error| ConfigError::Mistakes {
+                name: self.name.clone(),
+                mistakes: vec![ConfigMistake {
+                    at: None,
+                    key: String::new(),
+                    what: error.to_string().trim_end().to_owned(),
+                }],
+            })
+    }
+
+    /// Where a key stands, or the table that it would stand in.
+    fn config_key_position(&self, key: &str) -> Option<TextPosition> {
+        let within = self
+            .profile
+            .as_ref()
+            .map(|profile| format!("profile.{profile}."));
+        let within = [within.unwrap_or_default(), String::new()];
+        let table = key.rsplit_once([':', '.']).map_or("", |(table, _)| table);
+        let names = [key, table].into_iter().filter(|name| !name.is_empty());
+        names
+            .flat_map(|name| within.iter().map(move |within| format!("{within}{name}")))
+            .find_map(|name| self.positions.get(&name).copied())
+    }
+
+    /// What is wrong with the value of a key.
+    pub(super) fn config_key_mistake(&self, key: &str, what: impl Into<String>) -> ConfigError {
+        ConfigError::Mistakes {
+            name: self.name.clone(),
+            mistakes: vec![ConfigMistake {
+                at: self.config_key_position(key),
+                key: key.to_owned(),
+                what: what.into(),
+            }],
+        }
+    }
+
+    /// Finds the place again of mistakes in a text that was made from this one, with other names.
+    pub(super) fn relocate_config_mistakes(
+        &self,
+        error: ConfigError,
+        from: &str,
+        to: &str,
+    ) -> ConfigError {
+        match error {
+            ConfigError::Mistakes { name, mut mistakes } => {
+                for mistake in &mut mistakes {
+                    if let Some(rest) = mistake.key.strip_prefix(from) {
+                        mistake.key = format!("{to}{rest}");
+                    }
+                    mistake.at = self.config_key_position(&mistake.key);
+                }
+                ConfigError::Mistakes { name, mistakes }
+            }
+            other => other,
+        }
+    }
+}
+
+/// What the parser stumbled over.
+fn config_syntax_mistake(text: &str, error: &toml::de::Error) -> ConfigMistake {
+    let start = error.span().map(|span| span.start);
+    let bare = start.and_then(|start| find_value_lacking_quotes(text, start));
+    let what = match bare {
+        // What the parser took the word for would only mislead.
+        Some((key, word)) => format!("text needs quotes: {key} = \"{word}\""),
+        None => format!("this is no TOML: {}", error.message()),
+    };
+    ConfigMistake {
+        at: start.map(|start| TextPosition::position_at_offset(text, start)),
+        key: String::new(),
+        what,
+    }
+}
+
+/// The line at this place, if a word without quotes is its value.
+fn find_value_lacking_quotes(text: &str, at: usize) -> Option<(&str, &str)> {
+    let (before, after) = text.split_at_checked(at)?;
+    let line = before.rfind('\n').map_or(0, |end| end + 1);
+    let end = after.find('\n').map_or(text.len(), |end| at + end);
+    let (key, word) = text.get(line..end)?.split_once('=')?;
+    let (key, word) = (key.trim(), word.trim());
+    let fits = word.starts_with(char::is_alphabetic)
+        && !word.contains(['"', '\'', '#'])
+        && !["true", "false", "inf", "nan"].contains(&word);
+    fits.then_some((key, word))
+}
+
+/// Where in the file a table stands.
+#[derive(Debug, Clone, Default)]
+struct TablePath {
+    /// The table as the rows name it: `caps`, `verifier`.
+    table: String,
+    /// Before its keys in messages: `caps.`, `verifier 'tests': `.
+    label: String,
+    /// Before that, inside of a profile: `profile.ci.`.
+    profile: String,
+}
+
+impl TablePath {
+    fn key_with_table_path(&self, key: &str) -> String {
+        format!("{}{}{key}", self.profile, self.label)
+    }
+
+    /// The same by the table alone: the line says which of a list is meant.
+    fn dotted_key(&self, key: &str) -> String {
+        match self.table.as_str() {
+            "" => format!("{}{key}", self.profile),
+            table => format!("{}{table}.{key}", self.profile),
+        }
+    }
+
+    /// As its header is written, for a row of the top of the file.
+    fn config_table_header(&self, spec: &ConfigKeySpec) -> String {
+        format_toml_table_header(&format!("{}{}", self.profile, spec.config_key_name()), spec)
+    }
+}
+
+fn format_toml_table_header(name: &str, spec: &ConfigKeySpec) -> String {
+    match spec.value {
+        ConfigValueKind::Tables => format!("[[{name}]]"),
+        _ => format!("[{name}]"),
+    }
+}
+
+struct ConfigKeyChecker<'a> {
+    text: &'a str,
+    keys: ConfigFileKind,
+    positions: BTreeMap<String, TextPosition>,
+    mistakes: Vec<ConfigMistake>,
+}
+
+impl ConfigKeyChecker<'_> {
+    fn check_config_table_keys(&mut self, path: &TablePath, table: &DeTable<'_>) {
+        for (key, value) in table {
+            let name = key.get_ref().as_ref();
+            let shown = path.key_with_table_path(name);
+            let at = TextPosition::position_at_offset(self.text, key.span().start);
+            self.positions.entry(shown.clone()).or_insert(at);
+            match self.keys.find_key_spec(&path.table, name) {
+                None => {
+                    let what = self.describe_unknown_key(path, name, value.get_ref());
+                    self.add_config_mistake(at, "", what);
+                }
+                Some(spec) if spec.since.is_none() => {
+                    self.add_config_mistake(
+                        at,
+                        "",
+                        not_yet_supported_message(&path.dotted_key(name)),
+                    );
+                }
+                Some(spec) => {
+                    if self.keys == ConfigFileKind::OwnConfig
+                        && spec.own_file == PersonalConfigKeyPermission::Refused
+                    {
+                        let what = "belongs into the repo's checkrein.toml; your own file can only tighten";
+                        self.add_config_mistake(at, &shown, what);
+                        continue;
+                    }
+                    self.check_config_value(path, spec, &shown, value);
+                }
+            }
+        }
+    }
+
+    fn add_config_mistake(&mut self, at: TextPosition, key: &str, what: impl Into<String>) {
+        self.mistakes.push(ConfigMistake {
+            at: Some(at),
+            key: key.to_owned(),
+            what: what.into(),
+        });
+    }
+
+    fn check_config_value(
+        &mut self,
+        path: &TablePath,
+        spec: &'static ConfigKeySpec,
+        shown: &str,
+        value: &Spanned<DeValue<'_>>,
+    ) {
+        let at = TextPosition::position_at_offset(self.text, value.span().start);
+        match (spec.value, value.get_ref()) {
+            (ConfigValueKind::Table, DeValue::Table(table)) => {
+                let inner = TablePath {
+                    table: spec.path.to_owned(),
+                    label: format!("{}.", spec.config_key_name()),
+                    profile: path.profile.clone(),
+                };
+                self.check_config_table_keys(&inner, table);
+            }
+            (ConfigValueKind::Table, DeValue::Array(_)) => {
+                let header = path.config_table_header(spec);
+                self.add_config_mistake(at, "", format!("[{header}] is one table: write {header}"));
+            }
+            (ConfigValueKind::Tables, DeValue::Array(items)) => {
+                self.check_config_table_list(path, spec, items)
+            }
+            (ConfigValueKind::Tables, DeValue::Table(_)) => {
+                let name = format!("{}{}", path.profile, spec.config_key_name());
+                let what = format!(
+                    "[{name}]: a {} is written with two brackets: [[{name}]]",
+                    spec.config_key_name()
+                );
+                self.add_config_mistake(at, "", what);
+            }
+            (ConfigValueKind::Profiles, DeValue::Table(profiles)) => {
+                self.check_config_profiles(path, profiles)
+            }
+            (kind, found) => {
+                let later = matches!(found, DeValue::Table(_))
+                    && spec.config_key_becomes_table_later(self.keys);
+                if later {
+                    self.add_config_mistake(
+                        at,
+                        "",
+                        not_yet_supported_message(&format!("[{shown}]")),
+                    );
+                } else if let Err(what) = check_config_value_kind(kind, found) {
+                    self.add_config_mistake(at, shown, what);
+                }
+            }
+        }
+    }
+
+    fn check_config_table_list(
+        &mut self,
+        path: &TablePath,
+        spec: &'static ConfigKeySpec,
+        items: &DeArray<'_>,
+    ) {
+        let mut names = BTreeSet::new();
+        for item in items {
+            let at = TextPosition::position_at_offset(self.text, item.span().start);
+            let DeValue::Table(table) = item.get_ref() else {
+                let what = format!(
+                    "must be a list of tables: write {}",
+                    path.config_table_header(spec)
+                );
+                self.add_config_mistake(
+                    at,
+                    &path.key_with_table_path(spec.config_key_name()),
+                    what,
+                );
+                continue;
+            };
+            let name = match table.get("name").map(Spanned::get_ref) {
+                Some(DeValue::String(name)) => name.as_ref(),
+                _ => "",
+            };
+            if !name.is_empty() && !names.insert(name) {
+                let key = format!("{}{}.name", path.profile, spec.config_key_name());
+                let what = format!(
+                    "'{}' is used twice; give one of them another name",
+                    config_text_excerpt(name)
+                );
+                self.add_config_mistake(at, &key, what);
+            }
+            let label = match name {
+                "" => format!("{}.", spec.config_key_name()),
+                name => format!(
+                    "{} '{}': ",
+                    spec.config_key_name(),
+                    config_text_excerpt(name)
+                ),
+            };
+            let inner = TablePath {
+                table: spec.path.to_owned(),
+                label,
+                profile: path.profile.clone(),
+            };
+            let whole = inner.key_with_table_path("");
+            let whole = whole.trim_end_matches([' ', ':', '.']).to_owned();
+            self.positions.entry(whole).or_insert(at);
+            let before = self.mistakes.len();
+            self.check_config_table_keys(&inner, table);
+            let required = self
+                .keys
+                .config_table_keys(&inner.table)
+                .filter(|row| row.required);
+            let missing = required.filter(|row| table.get(row.config_key_name()).is_none());
+            // A misspelt key is said already.
+            let clean = self.mistakes.len() == before;
+            for row in missing.filter(|_| clean) {
+                let example = row.example.unwrap_or_default();
+                let what = format!("is missing; write {} = {example}", row.config_key_name());
+                self.mistakes.push(ConfigMistake {
+                    at: Some(at),
+                    key: inner.key_with_table_path(row.config_key_name()),
+                    what,
+                });
+            }
+        }
+    }
+
+    fn check_config_profiles(&mut self, path: &TablePath, profiles: &DeTable<'_>) {
+        for (name, profile) in profiles {
+            let at = TextPosition::position_at_offset(self.text, name.span().start);
+            let inner = TablePath {
+                profile: format!("profile.{}.", name.get_ref()),
+                ..TablePath::default()
+            };
+            match profile.get_ref() {
+                _ if !path.profile.is_empty() => {
+                    let what = "a profile cannot hold another profile; write it by itself";
+                    self.add_config_mistake(at, "", what);
+                }
+                DeValue::Table(table) => self.check_config_table_keys(&inner, table),
+                _ => {
+                    let what = format!("must be a table: write [profile.{}]", name.get_ref());
+                    self.add_config_mistake(at, &format!("profile.{}", name.get_ref()), what);
+                }
+            }
+        }
+    }
+
+    /// What is said of a key that is in no row of its table: the near match, where else it
+    /// belongs, or all that could stand here.
+    fn describe_unknown_key(&self, path: &TablePath, key: &str, value: &DeValue<'_>) -> String {
+        let name = config_text_excerpt(key);
+        let shown = path.dotted_key(&name);
+        let opens = match value {
+            DeValue::Table(_) => true,
+            DeValue::Array(items) => items.iter().any(|item| item.get_ref().is_table()),
+            _ => false,
+        };
+        let table = path.table.is_empty() && opens;
+        let what = match (table, value) {
+            (true, DeValue::Array(_)) => format!("unknown table [[{shown}]]"),
+            (true, _) => format!("unknown table [{shown}]"),
+            (false, _) => format!("unknown key '{shown}'"),
+        };
+        let here: Vec<&ConfigKeySpec> = self.keys.config_table_keys(&path.table).collect();
+        let fitting = here
+            .iter()
+            .copied()
+            .filter(|spec| !table || spec.config_key_holds_table());
+        if let Some(near) = nearest_key(fitting, key) {
+            return match near.config_key_holds_table() {
+                true => format!("{what}; did you mean {}?", path.config_table_header(near)),
+                false => format!(
+                    "{what}; did you mean '{}'?",
+                    path.dotted_key(near.config_key_name())
+                ),
+            };
+        }
+        let others = self
+            .keys
+            .config_table_key_specs()
+            .filter(|spec| spec.path != path.table);
+        let mut elsewhere = Vec::new();
+        for other in others.filter(|_| !table) {
+            if self
+                .keys
+                .config_table_keys(other.path)
+                .any(|spec| spec.config_key_name() == key)
+            {
+                elsewhere.push(path.config_table_header(other));
+            }
+        }
+        if !path.table.is_empty() && self.keys.find_key_spec("", key).is_some() {
+            return format!(
+                "{what}; '{name}' belongs to the top of the file, above the first [table]"
+            );
+        }
+        if !elsewhere.is_empty() {
+            return format!("{what}; '{name}' is a key of {}", elsewhere.join(" and "));
+        }
+        let known: Vec<String> = here
+            .iter()
+            .filter(|spec| spec.since.is_some() && (!table || spec.config_key_holds_table()))
+            .map(|spec| match spec.config_key_holds_table() {
+                true => format_toml_table_header(spec.config_key_name(), spec),
+                false => spec.config_key_name().to_owned(),
+            })
+            .collect();
+        format!("{what}; known here: {}", known.join(", "))
+    }
+}
+
+impl ConfigKeySpec {
+    /// Whether later builds take a table in its place.
+    fn config_key_becomes_table_later(&self, keys: ConfigFileKind) -> bool {
+        keys.config_table_keys(self.path)
+            .any(|spec| spec.since.is_none())
+            && !self.config_key_holds_table()
+    }
+}
+
+fn not_yet_supported_message(shown: &str) -> String {
+    format!(
+        "this build does not act on '{shown}' yet; take it out, so that nothing you rely on is silently missing"
+    )
+}
+
+fn nearest_key<'a>(
+    specs: impl Iterator<Item = &'a ConfigKeySpec>,
+    key: &str,
+) -> Option<&'a ConfigKeySpec> {
+    let with_distance = specs.map(|spec| {
+        (
+            strsim::damerau_levenshtein(spec.config_key_name(), key),
+            spec,
+        )
+    });
+    let (distance, spec) =
+        with_distance.min_by_key(|(distance, spec)| (*distance, spec.config_key_name()))?;
+    is_close_spelling(distance, spec.config_key_name()).then_some(spec)
+}
+
+/// Of a short word hardly anything is left after three changes.
+fn is_close_spelling(distance: usize, known: &str) -> bool {
+    distance <= 3 && 2 * distance <= known.len()
+}
+
+/// Text of the file as a message repeats it.
+fn config_text_excerpt(text: &str) -> String {
+    let mut short: String = text.chars().take(MAX_EXCERPT_CHARS).collect();
+    if short.len() < text.len() {
+        short.push('…');
+    }
+    short
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect()
+}
+
+/// Whether a value is of this kind; if not, what is wrong with it.
+fn check_config_value_kind(kind: ConfigValueKind, value: &DeValue<'_>) -> Result<(), String> {
+    let wrong = || {
+        Err(format!(
+            "must be {kind}, not {}",
+            describe_config_value(value)
+        ))
+    };
+    let integer = match value {
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix()).ok(),
+        _ => None,
+    };
+    let float: Option<f64> = match value {
+        DeValue::Float(number) => number.as_str().parse().ok(),
+        _ => integer.map(|number| number as f64),
+    };
+    let right = match (kind, value) {
+        (ConfigValueKind::Text, DeValue::String(_))
+        | (ConfigValueKind::Flag, DeValue::Boolean(_)) => true,
+        (ConfigValueKind::Count(0), DeValue::Integer(_)) => {
+            integer.is_some_and(|number| number >= 0)
+        }
+        (ConfigValueKind::Count(least), DeValue::Integer(_)) => match integer {
+            Some(number) if number < least => {
+                return Err(format!(
+                    "must be {least} or more, not {number}; leave it out for the default"
+                ));
+            }
+            found => found.is_some(),
+        },
+        (ConfigValueKind::Order, _) => integer.is_some_and(|number| i32::try_from(number).is_ok()),
+        (ConfigValueKind::Share, _) => float.is_some_and(|number| (0.0..=1.0).contains(&number)),
+        (ConfigValueKind::ShareAboveZero, _) => {
+            float.is_some_and(|number| number > 0.0 && number <= 1.0)
+        }
+        (ConfigValueKind::Dollars, _) => {
+            float.is_some_and(|number| (number * 1e6).round() >= 1.0 && number <= 1e9)
+        }
+        (ConfigValueKind::Span { least, most }, DeValue::String(text)) => {
+            match ConfigDuration::parse_time_span(text) {
+                Some(span) => return check_time_span_range(span, least, most),
+                None => false,
+            }
+        }
+        (ConfigValueKind::Size(least), DeValue::String(text)) => {
+            match ByteSize::parse_byte_size(text) {
+                Some(size)
+                    if ByteSize::parse_byte_size(least)
+                        .is_some_and(|least| size.bytes < least.bytes) =>
+                {
+                    return Err(format!("must be {least} or more"));
+                }
+                size => size.is_some(),
+            }
+        }
+        (ConfigValueKind::OneOf(words), DeValue::String(text)) => {
+            return check_allowed_config_word(kind, words, text);
+        }
+        (ConfigValueKind::AnyOf(words), DeValue::Array(items)) => {
+            for item in items {
+                match item.get_ref() {
+                    DeValue::String(text) => {
+                        check_allowed_config_word(ConfigValueKind::OneOf(words), words, text)?
+                    }
+                    other => {
+                        return Err(format!(
+                            "must be {kind}, not of {}",
+                            describe_config_value(other)
+                        ));
+                    }
+                }
+            }
+            true
+        }
+        (ConfigValueKind::Texts, DeValue::Array(items)) => items
+            .iter()
+            .all(|item| matches!(item.get_ref(), DeValue::String(_))),
+        _ => false,
+    };
+    if right { Ok(()) } else { wrong() }
+}
+
+fn check_time_span_range(span: ConfigDuration, least: &str, most: &str) -> Result<(), String> {
+    let bound = |text: &str| ConfigDuration::parse_time_span(text).map_or(0, |span| span.ms);
+    if span.ms == 0 {
+        return Err("must be more than no time; leave it out for the default".to_owned());
+    }
+    if span.ms < bound(least) {
+        return Err(format!("must be {least} or more"));
+    }
+    if span.ms > bound(most) {
+        return Err(format!("must be {most} or less"));
+    }
+    Ok(())
+}
+
+fn check_allowed_config_word(
+    kind: ConfigValueKind,
+    words: &[ConfigWordChoice],
+    text: &str,
+) -> Result<(), String> {
+    match words.iter().find(|word| word.text == text) {
+        Some(word) if word.acts => Ok(()),
+        Some(_) => Err(format!(
+            "= \"{text}\": this build does not act on that value yet; it must be {kind}"
+        )),
+        None => {
+            let acts = words.iter().filter(|word| word.acts);
+            let close = acts
+                .map(|word| (strsim::damerau_levenshtein(word.text, text), word.text))
+                .min()
+                .filter(|(distance, word)| is_close_spelling(*distance, word));
+            let close = close.map_or_else(String::new, |(_, word)| {
+                format!("; did you mean \"{word}\"?")
+            });
+            Err(format!(
+                "must be {kind}, not \"{}\"{close}",
+                config_text_excerpt(text)
+            ))
+        }
+    }
+}
+
+/// What is wrong with this word as the value of this key, if anything.
+pub(super) fn describe_bad_config_value(path: &str, text: &str) -> Option<String> {
+    let spec = config_keys::KEYS.iter().find(|spec| spec.path == path)?;
+    check_config_value_kind(spec.value, &DeValue::String(text.into())).err()
+}
+
+/// A value as a message repeats it.
+fn describe_config_value(value: &DeValue<'_>) -> String {
+    match value {
+        DeValue::String(text) => format!("\"{}\"", config_text_excerpt(text)),
+        DeValue::Integer(number) => config_text_excerpt(&number.to_string()),
+        DeValue::Float(number) => config_text_excerpt(number.as_str()),
+        DeValue::Boolean(flag) => flag.to_string(),
+        DeValue::Datetime(_) => "a date".to_owned(),
+        DeValue::Array(_) => "a list".to_owned(),
+        DeValue::Table(_) => "a table".to_owned(),
+    }
+}

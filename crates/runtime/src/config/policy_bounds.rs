@@ -1,0 +1,52 @@
+//! `[policy]` beside its rules files: the policy that is shipped, commands that no rule names, code
+//! that is not read, paths that nobody writes. The person's own file can only tighten.
+
+use checkrein_execpolicy::{EffectPolicy, UnmatchedDecision};
+
+use super::ConfigError;
+use super::config_document::ParsedConfigDocument;
+use super::config_file::{DeserializedConfigFile, OpaqueCodeDecision};
+
+/// The name of the policy that is shipped.
+pub(super) const SHIPPED_POLICY: &str = "builtin:default";
+
+/// What this config adds to what held before.
+pub(super) fn merge_config_into_effect_policy(
+    bounds: &mut EffectPolicy,
+    at: &ParsedConfigDocument,
+    file: &DeserializedConfigFile,
+) -> Result<(), ConfigError> {
+    let table = &file.policy;
+    let mut named = table.rules.iter().flatten();
+    let shipped = named.any(|pattern| pattern == SHIPPED_POLICY);
+    bounds.unmatched =
+        stricter_unmatched_decision(bounds.unmatched, table.unmatched.unwrap_or_default());
+    bounds.forbids_destruction |= table.rules.as_ref().is_some_and(|rules| !rules.is_empty());
+    bounds.hazard_asks |= shipped;
+    bounds.opaque_asks |= table.opaque == Some(OpaqueCodeDecision::Prompt);
+    for pattern in &table.protect {
+        let outside =
+            pattern.starts_with(['/', '~']) || pattern.split('/').any(|part| part == "..");
+        if pattern.trim_matches(['/', '.']).is_empty() || outside {
+            let what = format!("'{pattern}' is no path below the top of the project");
+            return Err(at.config_key_mistake("policy.protect", what));
+        }
+        if pattern.contains(['{', '[', '\\', '!']) {
+            let what = format!("'{pattern}': only `*`, `?` and `**` stand for anything here");
+            return Err(at.config_key_mistake("policy.protect", what));
+        }
+        if !bounds.protect.contains(pattern) {
+            bounds.protect.push(pattern.clone());
+        }
+    }
+    Ok(())
+}
+
+fn stricter_unmatched_decision(a: UnmatchedDecision, b: UnmatchedDecision) -> UnmatchedDecision {
+    let weight = |unmatched| match unmatched {
+        UnmatchedDecision::Allow => 0,
+        UnmatchedDecision::ByEffect => 1,
+        UnmatchedDecision::Prompt => 2,
+    };
+    if weight(b) > weight(a) { b } else { a }
+}

@@ -1,0 +1,89 @@
+//! `[[verifier]] kind = "schema"`: the schema's text is part of the policy, so that it is sealed
+//! with it; the target is all that the verdict depends on.
+
+use checkrein_core::ids::VerifierName;
+use checkrein_core::policy::{Stance, VerdictSubjectKind, VerifierSpec, VerifierTier};
+use checkrein_verifiers::{SchemaVerifier, VerifierKind as _};
+
+use super::config_document::ParsedConfigDocument;
+use super::config_file::VerifierConfigTable;
+use super::{ConfigError, ConfigWithNamedFiles, saturate_u32};
+
+/// Longer no schema takes.
+const TIMEOUT_MS: u64 = 30_000;
+
+pub(super) fn compile_schema_verifier(
+    at: &ParsedConfigDocument,
+    table: &VerifierConfigTable,
+    gathered: Option<&ConfigWithNamedFiles>,
+) -> Result<VerifierSpec, ConfigError> {
+    let wrong = |key: &str, what: &str| {
+        let key = format!("verifier '{}': {key}", table.name);
+        Err(at.config_key_mistake(&key, what))
+    };
+    let given = |text: &Option<String>| text.clone().filter(|text| !text.trim().is_empty());
+    let Some(schema) = given(&table.schema) else {
+        let what = "is missing; name the file of a JSON Schema, schema = \"report.schema.json\"";
+        return wrong("schema", what);
+    };
+    let Some(target) = given(&table.target) else {
+        let what = "is missing; name the file that is judged, target = \"out/report.json\", or the final message, target = \"message\"";
+        return wrong("target", what);
+    };
+    for (key, there) in [
+        ("run", table.run.is_some()),
+        ("env", !table.env.is_empty()),
+        ("inputs", !table.inputs.is_empty()),
+        ("outputs", !table.outputs.is_empty()),
+    ] {
+        if there {
+            let what = "is for kind = \"command\"; a schema's verdict depends on its target alone";
+            return wrong(key, what);
+        }
+    }
+    let definition = serde_json::json!({
+        "schema": schema,
+        "text": gathered.and_then(|gathered| gathered.schema_text(&schema)),
+        "target": target,
+    })
+    .to_string();
+    if let Err(error) = SchemaVerifier.validate_verifier_definition(&definition) {
+        return wrong("schema", &format!("cannot be used: {error}"));
+    }
+    let inputs = SchemaVerifier.files_named_in_definition(&definition);
+    Ok(VerifierSpec {
+        name: VerifierName::new(table.name.as_str()),
+        kind: SchemaVerifier.verifier_kind_name().to_owned(),
+        tier: VerifierTier::Hard,
+        subject: match inputs.is_empty() {
+            true => VerdictSubjectKind::Message,
+            false => VerdictSubjectKind::Tree,
+        },
+        definition,
+        inputs,
+        outputs: Vec::new(),
+        timeout_ms: table.timeout.map_or(TIMEOUT_MS, |span| span.ms),
+        retries: table.retries.map_or(0, saturate_u32),
+        advisory: table.advisory,
+        stance: table.stance.unwrap_or(Stance::Block),
+        judge: None,
+    })
+}
+
+/// Of another kind its keys would do nothing.
+pub(super) fn reject_misplaced_schema_keys(
+    at: &ParsedConfigDocument,
+    table: &VerifierConfigTable,
+) -> Result<(), ConfigError> {
+    for (key, there) in [
+        ("schema", table.schema.is_some()),
+        ("target", table.target.is_some()),
+    ] {
+        if there {
+            let key = format!("verifier '{}': {key}", table.name);
+            let what = "is for kind = \"schema\"; add that line".to_owned();
+            return Err(at.config_key_mistake(&key, what));
+        }
+    }
+    Ok(())
+}

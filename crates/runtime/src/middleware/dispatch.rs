@@ -1,0 +1,472 @@
+//! Whom to ask about what came in, one after the other, and what of it is put down.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use checkrein_core::decision::ToolDecision;
+use checkrein_core::ids::{LayerName, ScopeId, SessionId};
+use checkrein_core::input::{Input, SessionStartKind};
+use checkrein_core::middleware::{
+    MiddlewareAnswer, MiddlewareAnswerFact, MiddlewareStage, withheld_result_notice,
+};
+use checkrein_core::policy::Policy;
+use checkrein_core::state::SessionState;
+use serde_json::Value;
+
+use super::question::{MiddlewareQuestion, MiddlewareReply, tool_result_text};
+use super::{
+    ActiveMiddleware, BeforeStopAnswer, BeforeStopQuestion, BeforeToolQuestion, MiddlewareBackend,
+    MiddlewareLayer, MiddlewareSessionContext, MiddlewareToolCallAnswer,
+    MiddlewareToolResultAnswer, RoundEndForMiddleware, SessionEndForMiddleware, SessionStart,
+    ToolResult, in_process, program,
+};
+use crate::bound;
+use crate::error::RuntimeError;
+use crate::event_delivery::{Deadline, EventDelivery, RewrittenResult};
+use crate::idempotency::input_scope;
+use crate::runtime::Runtime;
+use crate::transaction::StateBeforeInput;
+
+/// Who is told that a session is over gets so long once somebody wants us to go.
+const CANCEL_DELAY: Duration = Duration::from_secs(1);
+/// How often it is looked at whether somebody does.
+const TICK: Duration = Duration::from_millis(25);
+
+/// News as it came, before anything of it was bounded or hidden: that is what layers are shown.
+pub(crate) struct UnredactedEventTexts<'a> {
+    /// The arguments of a call.
+    pub(crate) args: &'a str,
+    /// The last message.
+    pub(crate) message: &'a str,
+}
+
+impl Runtime {
+    /// Whether any layer is to be asked about this.
+    pub(crate) fn has_layers_for_delivery(
+        &self,
+        policy: &Policy,
+        delivery: &EventDelivery<'_>,
+    ) -> bool {
+        // Most policies have none, and hooks are to pay nothing for that.
+        if self.active_middleware_layers(policy).is_empty() {
+            return false;
+        }
+        let stages = self.middleware_stages_of_event(delivery);
+        !stages.is_empty()
+            && self
+                .active_middleware_layers(policy)
+                .has_layers_at_stages(&stages)
+    }
+
+    /// Whether any layer of this session is asked at one of these stages.
+    ///
+    /// # Errors
+    /// If the store or the log cannot be read.
+    pub fn has_layers_at_stages(
+        &self,
+        session: &SessionId,
+        stages: &[MiddlewareStage],
+    ) -> Result<bool, RuntimeError> {
+        let asked = |stage: &&MiddlewareStage| self.stages.supported.contains(stage);
+        let stages: Vec<MiddlewareStage> = stages.iter().filter(asked).copied().collect();
+        if stages.is_empty() {
+            return Ok(false);
+        }
+        let policy = self
+            .load_session_state_and_policy(session)?
+            .map(|(_, policy)| policy);
+        Ok(policy.is_some_and(|policy| {
+            self.active_middleware_layers(&policy)
+                .has_layers_at_stages(&stages)
+        }))
+    }
+
+    fn active_middleware_layers<'a>(&'a self, policy: &'a Policy) -> ActiveMiddleware<'a> {
+        ActiveMiddleware {
+            policy,
+            hosts: &self.layers,
+        }
+    }
+
+    fn middleware_stages_of_event(&self, delivery: &EventDelivery<'_>) -> Vec<MiddlewareStage> {
+        let stages: &[MiddlewareStage] = match &delivery.input {
+            Input::SessionStarted(_) => &[MiddlewareStage::SessionStart],
+            Input::ToolRequested(_) => &[MiddlewareStage::BeforeTool],
+            Input::ToolReturned(_) if delivery.tool_response.is_some() => {
+                &[MiddlewareStage::AfterTool, MiddlewareStage::PersistResult]
+            }
+            Input::RoundEnded(_) => &[MiddlewareStage::RoundEnd],
+            // A sub-agent's stop is not the task's.
+            Input::StopRequested(stop) if stop.scope.is_main_scope() => {
+                &[MiddlewareStage::BeforeStop]
+            }
+            Input::SessionEnded(_) => &[MiddlewareStage::SessionEnd],
+            _ => &[],
+        };
+        let here = |stage: &&MiddlewareStage| self.stages.supported.contains(stage);
+        stages.iter().filter(here).copied().collect()
+    }
+
+    /// Asks all layers that are to be asked about this, and puts down what they say.
+    ///
+    /// # Errors
+    /// If somebody wanted us to go meanwhile: what was given up for that is no answer.
+    pub(crate) fn consult_middleware_layers(
+        &self,
+        delivery: &mut EventDelivery<'_>,
+        came: &UnredactedEventTexts<'_>,
+        stands: &StateBeforeInput,
+        patience: Deadline<'_>,
+    ) -> Result<RewrittenResult, RuntimeError> {
+        let StateBeforeInput { state, policy, .. } = stands;
+        let about = self.session_facts_for_middleware(delivery, policy, state);
+        let mut facts = Vec::new();
+        let mut rewritten = RewrittenResult::default();
+        let stages = self.middleware_stages_of_event(delivery);
+        let rounds = state.task.as_ref().map_or(0, |task| task.totals.rounds);
+        let stops = state.task.as_ref().map_or(0, |task| task.stops);
+        match &delivery.input {
+            Input::ToolRequested(request)
+                if !self.is_refused_without_middleware(stands, delivery) =>
+            {
+                let question = MiddlewareQuestion::BeforeTool(BeforeToolQuestion {
+                    about,
+                    call: request.call_id.clone(),
+                    tool: request.tool.clone(),
+                    args: parse_tool_arguments(came.args),
+                });
+                facts = self.ask_middleware_until_refused(policy, &question, patience);
+            }
+            Input::ToolReturned(returned) => {
+                if let Some(said) = delivery.tool_response {
+                    let result = ToolResult {
+                        about,
+                        call: returned.call_id.clone(),
+                        tool: said.tool.to_owned(),
+                        args: said.args.clone(),
+                        failed: returned.error,
+                        text: tool_result_text(said.result),
+                        result: said.result.clone(),
+                    };
+                    rewritten = self.rewrite_result_by_middleware(
+                        policy, &stages, result, &mut facts, patience,
+                    );
+                }
+            }
+            Input::StopRequested(stop) => {
+                let start = state.task.as_ref().and_then(|task| task.start.as_ref());
+                let now = stop.tree.as_ref().ok();
+                let changed = start.zip(now).map(|(start, now)| start.tree != now.tree);
+                let question = MiddlewareQuestion::BeforeStop(BeforeStopQuestion {
+                    about,
+                    stop: stops + 1,
+                    changed,
+                    message: came.message.to_owned(),
+                });
+                facts =
+                    self.ask_each_layer(policy, MiddlewareStage::BeforeStop, &question, patience);
+            }
+            Input::RoundEnded(_) => {
+                let round = rounds + 1;
+                let question = MiddlewareQuestion::RoundEnd(RoundEndForMiddleware { about, round });
+                facts = self.ask_each_layer(policy, MiddlewareStage::RoundEnd, &question, patience);
+            }
+            Input::SessionStarted(started) => {
+                let how = session_start_kind_name(started.how).to_owned();
+                let question = MiddlewareQuestion::SessionStart(SessionStart { about, how });
+                facts =
+                    self.ask_each_layer(policy, MiddlewareStage::SessionStart, &question, patience);
+            }
+            Input::SessionEnded(ended) => {
+                let why = ended.native_reason.clone();
+                let question =
+                    MiddlewareQuestion::SessionEnd(SessionEndForMiddleware { about, why });
+                facts =
+                    self.ask_each_layer(policy, MiddlewareStage::SessionEnd, &question, patience);
+            }
+            _ => {}
+        }
+        let decides = matches!(
+            delivery.input,
+            Input::ToolRequested(_) | Input::StopRequested(_)
+        );
+        if decides && patience.cancelled.load(Ordering::Relaxed) {
+            return Err(RuntimeError::Cancelled);
+        }
+        bound::redact_and_limit_layer_facts(&self.redactor, &mut facts);
+        delivery.layers = facts;
+        Ok(rewritten)
+    }
+
+    fn session_facts_for_middleware(
+        &self,
+        delivery: &EventDelivery<'_>,
+        policy: &Policy,
+        state: &SessionState,
+    ) -> MiddlewareSessionContext {
+        let scope = input_scope(&delivery.input);
+        let started = match &delivery.input {
+            Input::SessionStarted(started) => Some(&started.agent),
+            _ => None,
+        };
+        let agent = state.agent.as_ref().or(started);
+        MiddlewareSessionContext {
+            session: delivery.session.as_str().to_owned(),
+            scope: (scope != ScopeId::main_scope()).then(|| scope.as_str().to_owned()),
+            agent: agent.map(|agent| agent.as_str().to_owned()),
+            root: self.place.root.clone(),
+            goal: policy.goal.clone(),
+        }
+    }
+
+    /// Whether a call is refused whatever layers say. What only a person could let run is asked
+    /// about: a layer that is against it saves them the question.
+    fn is_refused_without_middleware(
+        &self,
+        stands: &StateBeforeInput,
+        delivery: &EventDelivery<'_>,
+    ) -> bool {
+        let decision = self.provisional_tool_decision(stands, delivery);
+        matches!(
+            decision,
+            Some(ToolDecision::Deny { .. } | ToolDecision::Halt { .. })
+        )
+    }
+
+    /// Until one is against it: nothing that another could say is severer.
+    fn ask_middleware_until_refused(
+        &self,
+        policy: &Policy,
+        question: &MiddlewareQuestion,
+        patience: Deadline<'_>,
+    ) -> Vec<MiddlewareAnswerFact> {
+        let mut facts = Vec::new();
+        for layer in self
+            .active_middleware_layers(policy)
+            .layers_at_stage(MiddlewareStage::BeforeTool)
+        {
+            let (fact, _) = self.ask_layer(
+                &layer,
+                MiddlewareStage::BeforeTool,
+                question.clone(),
+                patience,
+            );
+            let over = fact.is_middleware_refusal();
+            facts.push(fact);
+            if over {
+                break;
+            }
+        }
+        facts
+    }
+
+    /// All of them: an agent that is sent back hears all that is in the way.
+    fn ask_each_layer(
+        &self,
+        policy: &Policy,
+        stage: MiddlewareStage,
+        question: &MiddlewareQuestion,
+        patience: Deadline<'_>,
+    ) -> Vec<MiddlewareAnswerFact> {
+        let layers = self.active_middleware_layers(policy).layers_at_stage(stage);
+        let put =
+            |layer: &MiddlewareLayer| self.ask_layer(layer, stage, question.clone(), patience).0;
+        layers.iter().map(put).collect()
+    }
+
+    /// Each is shown what those before it made of the result.
+    fn rewrite_result_by_middleware(
+        &self,
+        policy: &Policy,
+        stages: &[MiddlewareStage],
+        mut result: ToolResult,
+        facts: &mut Vec<MiddlewareAnswerFact>,
+        patience: Deadline<'_>,
+    ) -> RewrittenResult {
+        let mut rewritten = RewrittenResult::default();
+        for stage in [MiddlewareStage::AfterTool, MiddlewareStage::PersistResult] {
+            if !stages.contains(&stage) {
+                continue;
+            }
+            let mut made = None;
+            for layer in self.active_middleware_layers(policy).layers_at_stage(stage) {
+                let question = match stage {
+                    MiddlewareStage::PersistResult => {
+                        MiddlewareQuestion::PersistResult(result.clone())
+                    }
+                    _ => MiddlewareQuestion::AfterTool(result.clone()),
+                };
+                let (fact, new) = self.ask_layer(&layer, stage, question, patience);
+                facts.push(fact);
+                let new = withheld_result_notice(facts, stage)
+                    .map(Value::String)
+                    .or(new);
+                if let Some(new) = new {
+                    result.text = tool_result_text(&new);
+                    result.result = new.clone();
+                    made = Some(new);
+                }
+                if withheld_result_notice(facts, stage).is_some() {
+                    break;
+                }
+            }
+            match stage {
+                MiddlewareStage::PersistResult => rewritten.for_history = made,
+                _ => rewritten.for_agent = made,
+            }
+        }
+        rewritten
+    }
+
+    /// Asks one layer; with what it makes of a result.
+    fn ask_layer(
+        &self,
+        layer: &MiddlewareLayer,
+        stage: MiddlewareStage,
+        question: MiddlewareQuestion,
+        patience: Deadline<'_>,
+    ) -> (MiddlewareAnswerFact, Option<Value>) {
+        let began = Instant::now();
+        let said = match layer_timeout(layer.limit, patience) {
+            None => Err("it was not asked: the answer was due".to_owned()),
+            Some(limit) => {
+                let ask = |cancelled: &AtomicBool| match &layer.who {
+                    MiddlewareBackend::InProcess {
+                        middleware,
+                        hanging,
+                    } => in_process::ask_middleware_in_process(
+                        middleware, hanging, question, limit, cancelled,
+                    ),
+                    MiddlewareBackend::Program(run) => program::ask_middleware_program(
+                        &self.place,
+                        &layer.name,
+                        run,
+                        &question,
+                        limit,
+                        cancelled,
+                    ),
+                };
+                match stage {
+                    MiddlewareStage::SessionEnd => ask_with_delayed_cancel(patience.cancelled, ask),
+                    _ => ask(patience.cancelled),
+                }
+            }
+        };
+        let ms = u64::try_from(began.elapsed().as_millis()).unwrap_or(u64::MAX);
+        let mut fact = MiddlewareAnswerFact {
+            layer: LayerName::new(layer.name.as_str()),
+            stage,
+            says: MiddlewareAnswer::Pass,
+            reason: String::new(),
+            arguments: None,
+            ms,
+        };
+        let mut made = None;
+        let failed = match said {
+            Err(why) => Some(why),
+            Ok(
+                MiddlewareReply::Call(MiddlewareToolCallAnswer::CannotTell(why))
+                | MiddlewareReply::Result(MiddlewareToolResultAnswer::CannotTell(why))
+                | MiddlewareReply::Stop(BeforeStopAnswer::CannotTell(why)),
+            ) => Some(why),
+            Ok(
+                MiddlewareReply::Acknowledged
+                | MiddlewareReply::Call(MiddlewareToolCallAnswer::Pass)
+                | MiddlewareReply::Stop(BeforeStopAnswer::Pass),
+            ) => None,
+            Ok(MiddlewareReply::Result(MiddlewareToolResultAnswer::Keep)) => None,
+            Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Nudge(text))) => {
+                (fact.says, fact.reason) = (MiddlewareAnswer::Nudge, text);
+                None
+            }
+            Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Ask(why))) => {
+                (fact.says, fact.reason) = (MiddlewareAnswer::Ask, why);
+                None
+            }
+            Ok(
+                MiddlewareReply::Call(MiddlewareToolCallAnswer::Deny(why))
+                | MiddlewareReply::Stop(BeforeStopAnswer::Deny(why)),
+            ) => {
+                (fact.says, fact.reason) = (MiddlewareAnswer::Deny, why);
+                None
+            }
+            Ok(MiddlewareReply::Call(MiddlewareToolCallAnswer::Rewrite { args, reason })) => {
+                match args.is_object() {
+                    true => {
+                        (fact.says, fact.reason) = (MiddlewareAnswer::Rewrite, reason);
+                        fact.arguments = Some(args.to_string());
+                        None
+                    }
+                    false => Some("the arguments that it would have are no object".to_owned()),
+                }
+            }
+            Ok(MiddlewareReply::Result(MiddlewareToolResultAnswer::Text(text))) => {
+                fact.says = MiddlewareAnswer::Rewrite;
+                made = Some(Value::String(text));
+                None
+            }
+            Ok(MiddlewareReply::Result(MiddlewareToolResultAnswer::Replacement(result))) => {
+                fact.says = MiddlewareAnswer::Rewrite;
+                made = Some(result);
+                None
+            }
+        };
+        if let Some(why) = failed {
+            fact.reason = why;
+            fact.says = match layer.blocks {
+                true => MiddlewareAnswer::BlockedByStance,
+                false => MiddlewareAnswer::PassedOver,
+            };
+        }
+        (fact, made)
+    }
+}
+
+/// Who is told that a session is over is often told so because somebody wanted us to go: what it is
+/// given up by comes a while after that.
+fn ask_with_delayed_cancel<T>(cancelled: &AtomicBool, ask: impl FnOnce(&AtomicBool) -> T) -> T {
+    let up = AtomicBool::new(false);
+    let given_up = &up;
+    let (over, is_over) = channel::<()>();
+    std::thread::scope(move |scope| {
+        let watch = move || {
+            let mut until = None;
+            while is_over.recv_timeout(TICK) == Err(RecvTimeoutError::Timeout) {
+                if cancelled.load(Ordering::Relaxed) {
+                    let until = *until.get_or_insert_with(|| Instant::now() + CANCEL_DELAY);
+                    given_up.store(Instant::now() >= until, Ordering::Relaxed);
+                }
+            }
+        };
+        let watches = std::thread::Builder::new().spawn_scoped(scope, watch);
+        let said = ask(if watches.is_ok() { given_up } else { cancelled });
+        drop(over);
+        said
+    })
+}
+
+/// Its own, or most of what is left before the answer is due.
+fn layer_timeout(own: Duration, patience: Deadline<'_>) -> Option<Duration> {
+    let Some(deadline) = patience.due_at else {
+        return Some(own);
+    };
+    let left = deadline.saturating_duration_since(Instant::now());
+    (!left.is_zero()).then(|| own.min(left / 4 * 3))
+}
+
+/// Arguments as they came; what is no JSON is a text.
+fn parse_tool_arguments(args: &str) -> Value {
+    serde_json::from_str(args).unwrap_or_else(|_| Value::String(args.to_owned()))
+}
+
+fn session_start_kind_name(how: SessionStartKind) -> &'static str {
+    match how {
+        SessionStartKind::Startup => "startup",
+        SessionStartKind::Resume => "resume",
+        SessionStartKind::Clear => "clear",
+        SessionStartKind::Compact => "compact",
+        SessionStartKind::Fork => "fork",
+        SessionStartKind::Other => "other",
+    }
+}

@@ -1,0 +1,93 @@
+//! Who has to be told that something waits for them, and what came of telling them. The command
+//! that tells them is the one of the policy that the session is sealed with, whoever asks for it.
+
+use checkrein_store::{AppendBatch, Store, StoreError, StoredApprovalRequest};
+
+use crate::error::RuntimeError;
+use crate::{clock, log_reader};
+
+/// What waits and nobody was told of, oldest first, with the command that tells them.
+///
+/// # Errors
+/// If the store or a log cannot be read.
+pub fn approvals_awaiting_notification(
+    store: &dyn Store,
+) -> Result<Vec<(StoredApprovalRequest, String)>, RuntimeError> {
+    let now = clock::now_millis();
+    let mut rows = store.list_approvals()?;
+    rows.retain(|row| row.approval_needs_notification(now));
+    rows.reverse();
+    let mut found = Vec::new();
+    for row in rows {
+        // A question of a session that is damaged keeps nobody from being told of the others.
+        match approval_notify_command(store, &row) {
+            Ok(Some(command)) => found.push((row, command)),
+            Ok(None) | Err(RuntimeError::Log { .. } | RuntimeError::Policy { .. }) => {}
+            Err(RuntimeError::Store(StoreError::Corrupt { .. })) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(found)
+}
+
+fn approval_notify_command(
+    store: &dyn Store,
+    row: &StoredApprovalRequest,
+) -> Result<Option<String>, RuntimeError> {
+    let notify = log_reader::read_session_with_state(store, &row.session, |tail, state| {
+        let policy = log_reader::load_recorded_policy(&row.session, &state, |digest| {
+            tail.read_stored_blob(digest)
+        })?;
+        Ok(policy.approvals.notify)
+    })?;
+    Ok(notify.flatten())
+}
+
+/// Notes that a person was told of these.
+///
+/// # Errors
+/// If the store cannot be written.
+pub fn mark_approvals_notified(
+    store: &dyn Store,
+    rows: &[StoredApprovalRequest],
+) -> Result<(), RuntimeError> {
+    let now = clock::now_millis();
+    update_approvals(store, rows, &|row| StoredApprovalRequest {
+        notified_at: Some(now),
+        ..row
+    })
+}
+
+/// Notes why nobody could be told of these.
+///
+/// # Errors
+/// If the store cannot be written.
+pub fn mark_approvals_not_notified(
+    store: &dyn Store,
+    rows: &[StoredApprovalRequest],
+    why: &str,
+) -> Result<(), RuntimeError> {
+    update_approvals(store, rows, &|row| StoredApprovalRequest {
+        notification_error: Some(why.to_owned()),
+        ..row
+    })
+}
+
+fn update_approvals(
+    store: &dyn Store,
+    rows: &[StoredApprovalRequest],
+    noted: &dyn Fn(StoredApprovalRequest) -> StoredApprovalRequest,
+) -> Result<(), RuntimeError> {
+    for row in rows {
+        store.transact_on_session(&row.session, &mut |tail| {
+            let known = tail.newest_approval(&row.key)?;
+            let known = known.filter(|known| known.nth == row.nth);
+            Ok(known.map(|known| AppendBatch {
+                approvals: vec![noted(known)],
+                durable: true,
+                ..AppendBatch::default()
+            }))
+        })?;
+    }
+    Ok(())
+}

@@ -1,0 +1,124 @@
+//! The files that Checkrein itself prints into: `checkrein run > out.json` grows a file of the tree while
+//! checks run. What stands in them is no part of the tree.
+//!
+//! `run` also says so to the hooks inside of it, which are processes of their own: by a file in the state
+//! folder, since an agent can set the environment of its hooks and could hide any file that way.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::fs::{File, TryLockError};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use checkrein_verifiers::private_file::{create_private_folder, open_private_file};
+use checkrein_verifiers::tree::FileId;
+
+use crate::durable_file;
+
+/// In the environment of agents that `run` has started.
+const RUN_VARIABLE: &str = "CHECKREIN_RUN";
+/// In the state folder, one file for each `run` at work, named by its process.
+const FOLDER: &str = "printed";
+
+/// Lasts as long as the run, however that ends: the file is locked.
+#[derive(Debug)]
+pub struct RunOutputFileAnnouncement {
+    path: PathBuf,
+    _locked: File,
+}
+
+impl Drop for RunOutputFileAnnouncement {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// Tells every process that judges in this state folder what this one prints into. `None` if that is no
+/// file.
+pub fn publish_own_output_files(state: &Path) -> Option<RunOutputFileAnnouncement> {
+    let ids = own_stdout_stderr_file_ids();
+    if ids.is_empty() {
+        return None;
+    }
+    let lines: Vec<String> = ids
+        .iter()
+        .map(|FileId { device, inode }| format!("{device} {inode}\n"))
+        .collect();
+    let path = state.join(FOLDER).join(std::process::id().to_string());
+    create_private_folder(&state.join(FOLDER)).ok()?;
+    let mut file = open_private_file(&path, File::options().write(true).truncate(true)).ok()?;
+    file.try_lock().ok()?;
+    file.write_all(lines.concat().as_bytes()).ok()?;
+    Some(RunOutputFileAnnouncement {
+        path,
+        _locked: file,
+    })
+}
+
+/// Whether this process prints into a file that may be one of this tree.
+#[cfg(unix)]
+pub(crate) fn stdout_may_be_tree_file(root: &Path) -> bool {
+    // Where that cannot be asked, any file may be.
+    let elsewhere = |fd: &u32| {
+        let file = std::fs::read_link(format!("/proc/self/fd/{fd}"));
+        file.is_ok_and(|file| !file.starts_with(root))
+    };
+    !own_stdout_stderr_file_ids().is_empty() && ![1, 2].iter().all(elsewhere)
+}
+
+/// What this process prints into, and, for a hook inside of a run, each run that is at work in this state
+/// folder: nobody else's agent can hide a file by a run of its own.
+pub(crate) fn own_output_file_ids(
+    state: &Path,
+    env: &BTreeMap<OsString, OsString>,
+) -> BTreeSet<FileId> {
+    let mut ids = own_stdout_stderr_file_ids();
+    if !env.contains_key(OsStr::new(RUN_VARIABLE)) {
+        return ids;
+    }
+    let Ok(entries) = std::fs::read_dir(state.join(FOLDER)) else {
+        return ids;
+    };
+    for entry in entries.flatten() {
+        if is_file_locked(&entry.path()) {
+            let text =
+                durable_file::read_limited_text_file(&entry.path(), durable_file::MAX_SMALL_BYTES);
+            ids.extend(
+                text.ok()
+                    .flatten()
+                    .iter()
+                    .flat_map(|text| text.lines())
+                    .filter_map(parse_file_id),
+            );
+        }
+    }
+    ids
+}
+
+fn parse_file_id(line: &str) -> Option<FileId> {
+    let (device, inode) = line.split_once(' ')?;
+    Some(FileId {
+        device: device.parse().ok()?,
+        inode: inode.parse().ok()?,
+    })
+}
+
+#[cfg(unix)]
+fn own_stdout_stderr_file_ids() -> BTreeSet<FileId> {
+    use std::os::fd::AsFd as _;
+    let (out, err) = (std::io::stdout(), std::io::stderr());
+    let copies = [out.as_fd(), err.as_fd()].map(|fd| fd.try_clone_to_owned().ok());
+    let of = |fd| FileId::from_metadata(&File::from(fd).metadata().ok()?);
+    copies.into_iter().flatten().filter_map(of).collect()
+}
+
+#[cfg(not(unix))]
+fn own_stdout_stderr_file_ids() -> BTreeSet<FileId> {
+    BTreeSet::new()
+}
+
+/// Whether who made it still runs: what a process left that was killed does not count.
+fn is_file_locked(file: &Path) -> bool {
+    File::open(file)
+        .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+}

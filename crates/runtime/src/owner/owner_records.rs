@@ -1,0 +1,309 @@
+//! Which owners are at work in a state folder: one file each, locked as long as its owner lives. A file
+//! that nobody has locked is of an owner that was lost; one that ends takes its file away.
+
+use std::any::Any;
+use std::fs::{File, TryLockError};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::{SessionId, UnixMillis};
+use checkrein_core::policy::VerifierSpec;
+use checkrein_verifiers::private_file::{create_private_folder, open_private_file};
+use serde::{Deserialize, Serialize};
+
+use super::WorkerCheckBatch;
+use crate::durable_file;
+use crate::system::System;
+
+const FOLDER: &str = "owners";
+const RECORD: &str = "json";
+/// Beside the record of an owner that is to end.
+const CANCEL: &str = "cancel";
+/// How long an owner that is to end may take.
+const CANCEL_TIMEOUT: Duration = Duration::from_secs(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// What is known of an owner.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct WorkerRecord {
+    /// When it began.
+    pub(crate) since: UnixMillis,
+    pub(crate) batch: WorkerCheckBatch,
+}
+
+/// An owner's own record; it goes with this.
+pub(super) struct WorkerRegistration {
+    path: PathBuf,
+    _locked: Box<dyn Any + Send + Sync>,
+}
+
+/// Enters an owner. Who finds the record finds it locked.
+pub(super) fn register_worker(
+    batch: &WorkerCheckBatch,
+    system: &dyn System,
+) -> io::Result<WorkerRegistration> {
+    let folder = batch.state.join(FOLDER);
+    create_private_folder(&folder)?;
+    let path = folder.join(&batch.id).with_extension(RECORD);
+    let fresh = folder.join(&batch.id).with_extension("new");
+    let mut file = open_private_file(&fresh, File::options().write(true).truncate(true))?;
+    file.try_lock()?;
+    let record = WorkerRecord {
+        since: system.now_millis(),
+        batch: batch.clone(),
+    };
+    file.write_all(&serde_json::to_vec(&record)?)?;
+    std::fs::rename(&fresh, &path)?;
+    Ok(WorkerRegistration {
+        path,
+        _locked: system.keep_file_locked(file),
+    })
+}
+
+impl WorkerRegistration {
+    /// Whether somebody wants it to end, or took the record away.
+    pub(super) fn is_cancel_requested(&self) -> bool {
+        durable_file::is_path_present(&self.path.with_extension(CANCEL))
+            || !durable_file::is_path_present(&self.path)
+    }
+}
+
+impl Drop for WorkerRegistration {
+    fn drop(&mut self) {
+        // What stays is of an owner that seems lost: once more is run than need be.
+        let _ = std::fs::remove_file(&self.path);
+        let _ = std::fs::remove_file(self.path.with_extension(CANCEL));
+    }
+}
+
+/// A record as somebody else finds it.
+pub(super) struct FoundWorkerRecord {
+    pub(super) record: WorkerRecord,
+    path: PathBuf,
+}
+
+impl FoundWorkerRecord {
+    pub(super) fn is_worker_alive(&self) -> bool {
+        File::open(&self.path)
+            .is_ok_and(|file| matches!(file.try_lock_shared(), Err(TryLockError::WouldBlock)))
+    }
+
+    /// Has it end, and waits a while for that.
+    pub(super) fn cancel_worker_and_wait(&self, system: &dyn System) {
+        self.ask_worker_to_end();
+        let until = system.monotonic_now() + CANCEL_TIMEOUT;
+        while self.is_worker_alive() && system.monotonic_now() < until {
+            system.sleep(POLL_INTERVAL);
+        }
+    }
+
+    fn ask_worker_to_end(&self) {
+        let cancel = self.path.with_extension(CANCEL);
+        // A folder that cannot be written has no owners that could record anything.
+        let _ = open_private_file(&cancel, File::options().write(true));
+        // It may have ended meanwhile, and would not take this away.
+        if !durable_file::is_path_present(&self.path) {
+            let _ = std::fs::remove_file(cancel);
+        }
+    }
+}
+
+/// All that are entered in this state folder, lost ones included, by their names.
+pub(super) fn read_worker_records(state: &Path) -> Vec<FoundWorkerRecord> {
+    let Ok(entries) = std::fs::read_dir(state.join(FOLDER)) else {
+        return Vec::new();
+    };
+    let files = entries.flatten().map(|entry| entry.path());
+    let records = files.filter(|path| path.extension().is_some_and(|end| end == RECORD));
+    let mut records: Vec<PathBuf> = records.collect();
+    records.sort();
+    records
+        .into_iter()
+        .filter_map(|path| {
+            let bytes = durable_file::read_regular_file(&path, durable_file::MAX_SMALL_BYTES)
+                .ok()
+                .flatten()?;
+            let record = serde_json::from_slice(&bytes).ok()?;
+            Some(FoundWorkerRecord { record, path })
+        })
+        .collect()
+}
+
+/// Since when an owner runs this check about this content.
+pub(crate) fn worker_running_since(
+    state: &Path,
+    root: &Path,
+    spec: &VerifierSpec,
+    content: Digest,
+) -> Option<UnixMillis> {
+    let is_it = |owner: &FoundWorkerRecord| {
+        let batch = &owner.record.batch;
+        let mut checks = batch.checks.iter();
+        batch.root == root
+            && checks.any(|check| check.verifier == spec.name && check.content == content)
+    };
+    let owners = read_worker_records(state).into_iter();
+    let mut owners = owners
+        .filter(is_it)
+        .filter(FoundWorkerRecord::is_worker_alive);
+    owners.next().map(|owner| owner.record.since)
+}
+
+/// Has every owner in this state folder end; nobody waits for that.
+pub fn cancel_all_workers(state: &Path) {
+    cancel_matching_workers(state, |_| true);
+}
+
+/// The same for the owners of a session that is over.
+pub fn cancel_session_workers(state: &Path, session: &SessionId) {
+    cancel_matching_workers(state, |owner| owner.record.batch.session == *session);
+}
+
+fn cancel_matching_workers(state: &Path, is_meant: impl Fn(&FoundWorkerRecord) -> bool) {
+    for owner in read_worker_records(state)
+        .iter()
+        .filter(|owner| is_meant(owner))
+    {
+        if owner.is_worker_alive() {
+            owner.ask_worker_to_end();
+        } else {
+            let _ = std::fs::remove_file(&owner.path);
+        }
+    }
+}
+
+/// Removes what is left of owners that were lost before `before`; says how much that is.
+pub(crate) fn remove_lost_worker_records(state: &Path, before: SystemTime, dry: bool) -> usize {
+    let is_old = |path: &Path| {
+        let modified = path.metadata().and_then(|metadata| metadata.modified());
+        modified.is_ok_and(|modified| modified < before)
+    };
+    let owners = read_worker_records(state);
+    let lost = owners
+        .iter()
+        .filter(|owner| is_old(&owner.path) && !owner.is_worker_alive());
+    let mut files = 0;
+    for owner in lost {
+        files += 1;
+        if !dry {
+            let _ = std::fs::remove_file(&owner.path);
+            let _ = std::fs::remove_file(owner.path.with_extension(CANCEL));
+        }
+    }
+    files
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::super::WorkerCheck;
+    use super::*;
+    use crate::config::{self, ConfigSource, TaskDriver};
+    use crate::owner::UniqueProcessId;
+    use crate::set_clock::SetClock;
+
+    fn sample_worker_batch(state: &Path, id: &str) -> WorkerCheckBatch {
+        WorkerCheckBatch {
+            id: id.to_owned(),
+            root: PathBuf::from("/project"),
+            state: state.to_owned(),
+            addresses: true,
+            session: SessionId::new("a session"),
+            policy: Digest::hash_bytes(b"a policy"),
+            since: None,
+            checks: vec![WorkerCheck {
+                verifier: "tests".into(),
+                content: Digest::hash_bytes(b"files"),
+                acts: 0,
+                again: None,
+            }],
+            longest_wait_ms: 0,
+            agent: UniqueProcessId::new(1, 1),
+        }
+    }
+
+    pub(in crate::owner) fn sample_verifier_spec(name: &str) -> VerifierSpec {
+        let text = format!("[[verifier]]\nname = \"{name}\"\nrun = \"true\"\n");
+        let source = ConfigSource {
+            name: PathBuf::from("checkrein.toml"),
+            text,
+        };
+        let compiled = config::compile_config(Some(&source), None, TaskDriver::Hook).unwrap();
+        compiled.policy.verifiers[0].clone()
+    }
+
+    #[test]
+    fn worker_matches_check_and_content() {
+        let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
+        let registered =
+            register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
+        let runs = |root: &str, name: &str, files: &[u8]| {
+            worker_running_since(
+                state.path(),
+                Path::new(root),
+                &sample_verifier_spec(name),
+                Digest::hash_bytes(files),
+            )
+            .is_some()
+        };
+        assert!(runs("/project", "tests", b"files"));
+        assert!(!runs("/other", "tests", b"files"));
+        assert!(!runs("/project", "lint", b"files"));
+        assert!(!runs("/project", "tests", b"other files"));
+        drop(registered);
+        assert!(!runs("/project", "tests", b"files"));
+    }
+
+    #[test]
+    fn cancel_waits_up_to_timeout() {
+        let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
+        let registered =
+            register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
+        let found = read_worker_records(state.path());
+        assert!(!registered.is_cancel_requested());
+        found[0].cancel_worker_and_wait(&*clock);
+        assert!(registered.is_cancel_requested());
+        assert_eq!(clock.passed(), CANCEL_TIMEOUT);
+        drop(registered);
+        found[0].cancel_worker_and_wait(&*clock);
+        assert_eq!(clock.passed(), CANCEL_TIMEOUT, "it has ended");
+        let left = std::fs::read_dir(state.path().join(FOLDER)).unwrap();
+        assert_eq!(left.count(), 0);
+    }
+
+    #[test]
+    fn session_cancel_spares_others() {
+        let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
+        let other = WorkerCheckBatch {
+            session: SessionId::new("another"),
+            ..sample_worker_batch(state.path(), "two")
+        };
+        let ours = register_worker(&sample_worker_batch(state.path(), "one"), &*clock).unwrap();
+        let theirs = register_worker(&other, &*clock).unwrap();
+        cancel_session_workers(state.path(), &SessionId::new("a session"));
+        assert!(ours.is_cancel_requested() && !theirs.is_cancel_requested());
+        cancel_all_workers(state.path());
+        assert!(theirs.is_cancel_requested());
+    }
+
+    #[test]
+    fn test_old_lost_worker_cleanup() {
+        let (state, clock) = (tempfile::tempdir().unwrap(), SetClock::new());
+        let lives = register_worker(&sample_worker_batch(state.path(), "lives"), &*clock).unwrap();
+        let lost = register_worker(&sample_worker_batch(state.path(), "lost"), &*clock).unwrap();
+        let text = std::fs::read(&lost.path).unwrap();
+        let path = lost.path.clone();
+        drop(lost);
+        std::fs::write(&path, text).unwrap();
+        let forget = |before, dry| remove_lost_worker_records(state.path(), before, dry);
+        let (long_ago, later) = (
+            SystemTime::now() - Duration::from_secs(60),
+            SystemTime::now() + Duration::from_secs(60),
+        );
+        assert_eq!(forget(long_ago, false), 0);
+        assert_eq!((forget(later, true), path.exists()), (1, true));
+        assert_eq!((forget(later, false), path.exists()), (1, false));
+        assert!(lives.path.exists());
+    }
+}

@@ -1,0 +1,171 @@
+//! The owner's side.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::evidence::EvidenceOrigin;
+use checkrein_core::policy::Policy;
+
+use super::link::{
+    HookToWorkerMessage, ReceivedOnWorkerLink, WorkerLink, WorkerToHookMessage,
+    write_worker_link_message,
+};
+use super::owner_records::{WorkerRegistration, register_worker};
+use super::{WorkerCheck, WorkerCheckBatch};
+use crate::error::RuntimeError;
+use crate::event_delivery::{Deadline, VerificationProgress};
+use crate::runtime::Runtime;
+use crate::system::{ScopedThreads, System};
+use crate::tree_snapshots::StopTreeSnapshots;
+use crate::verification::{ReturnedEvidence, VerificationRequest};
+
+/// How often an owner that goes on alone looks whether it still should.
+const POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+impl WorkerLink {
+    /// What the hook wants to have found out; `None` if it says nothing that can be read.
+    pub fn receive_batch_from_hook(&mut self) -> Option<WorkerCheckBatch> {
+        loop {
+            match self.receive_message() {
+                ReceivedOnWorkerLink::Message(batch) => return Some(batch),
+                ReceivedOnWorkerLink::Nothing => {}
+                ReceivedOnWorkerLink::End => return None,
+            }
+        }
+    }
+}
+
+impl Runtime {
+    /// Finds out what a hook wants to know, while it waits and after. What is found is kept as evidence
+    /// as it comes. `is_off` says whether a person has switched Checkrein off here.
+    ///
+    /// # Errors
+    /// If the store cannot be read or written, if the session is not judged by that policy any more, and
+    /// if nobody wants to know any more.
+    pub fn run_worker_batch(
+        &self,
+        batch: &WorkerCheckBatch,
+        mut link: WorkerLink,
+        is_off: &dyn Fn() -> bool,
+    ) -> Result<(), RuntimeError> {
+        let registered = register_worker(batch, &*self.place.system)
+            .map_err(|source| RuntimeError::Owner { source })?;
+        // Whoever switches off has all owners end that are entered by then; one that is entered later sees it.
+        if is_off() {
+            return Err(RuntimeError::Cancelled);
+        }
+        let writer = link.worker_transport_writer();
+        let writer = writer.map_err(|source| RuntimeError::Owner { source })?;
+        let policy = self
+            .load_session_state_and_policy(&batch.session)?
+            .map(|(_, policy)| policy);
+        let is_same =
+            |policy: &Policy| Digest::hash_bytes(&policy.to_policy_blob()) == batch.policy;
+        let Some(policy) = policy.filter(is_same) else {
+            return Err(RuntimeError::Policy {
+                session: batch.session.clone(),
+                what: "is another one by now".to_owned(),
+            });
+        };
+        let wanted: Vec<VerificationRequest> = batch
+            .checks
+            .iter()
+            .map(WorkerCheck::to_verification_request)
+            .collect();
+        let (cancelled, ended) = (AtomicBool::new(false), AtomicBool::new(false));
+        // Nobody may listen any more; what was found is kept all the same.
+        let tell = |said: WorkerToHookMessage| {
+            let _ = write_worker_link_message(&*writer, &said);
+        };
+        let system = &*self.place.system;
+        std::thread::scope(|scope| {
+            let threads = ScopedThreads::new(system, scope);
+            threads.spawn_scoped_thread(|| {
+                if !wait_for_batch_while_wanted(system, &mut link, batch, &registered, &ended) {
+                    cancelled.store(true, Ordering::Relaxed);
+                }
+            });
+            let patience = Deadline {
+                due_at: None,
+                cancelled: &cancelled,
+            };
+            let progress = |news: VerificationProgress| {
+                if let VerificationProgress::Started { verifier, command } = news {
+                    tell(WorkerToHookMessage::Started { verifier, command });
+                }
+            };
+            let found = self.run_verifications(
+                &batch.session,
+                &policy,
+                &wanted,
+                EvidenceOrigin::Gate,
+                true,
+                batch.since,
+                None,
+                None,
+                patience,
+                &StopTreeSnapshots::new(
+                    Arc::clone(&self.place.system),
+                    None,
+                    Duration::from_millis(batch.longest_wait_ms),
+                ),
+                &progress,
+                &mut |done: ReturnedEvidence| {
+                    tell(WorkerToHookMessage::Done { run: done.key });
+                    Ok(())
+                },
+            );
+            ended.store(true, Ordering::Relaxed);
+            found
+        })
+    }
+}
+
+impl WorkerCheck {
+    fn to_verification_request(&self) -> VerificationRequest {
+        VerificationRequest {
+            verifier: self.verifier.clone(),
+            subject: self.content,
+            content: self.content,
+            acts: self.acts,
+            again: self.again,
+        }
+    }
+}
+
+/// Waits for the end of the batch; false if nobody wants to know any more.
+fn wait_for_batch_while_wanted(
+    system: &dyn System,
+    link: &mut WorkerLink,
+    batch: &WorkerCheckBatch,
+    registered: &WorkerRegistration,
+    ended: &AtomicBool,
+) -> bool {
+    let mut is_alone = false;
+    let mut looked = system.monotonic_now();
+    while !ended.load(Ordering::Relaxed) {
+        if !is_alone {
+            match link.receive_message() {
+                ReceivedOnWorkerLink::Message(HookToWorkerMessage::Keep) => is_alone = true,
+                ReceivedOnWorkerLink::Nothing => {}
+                ReceivedOnWorkerLink::End => return false,
+            }
+        } else {
+            system.sleep(POLL_INTERVAL / 10);
+        }
+        let now = system.monotonic_now();
+        if now.saturating_duration_since(looked) >= POLL_INTERVAL {
+            looked = now;
+            let is_there = batch.root.is_dir() && batch.state.is_dir();
+            if registered.is_cancel_requested()
+                || !is_there
+                || !system.is_process_alive(batch.agent)
+            {
+                return false;
+            }
+        }
+    }
+    true
+}

@@ -1,0 +1,194 @@
+//! What goes on where a config cannot be used: the policy that was sealed last in the same folder,
+//! under the same profile and the same trust. Breaking a config is no way to a looser one (law 10).
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use checkrein_core::ids::{EventSeq, SessionId, UnixMillis};
+use checkrein_core::policy::Policy;
+use checkrein_store::SessionView;
+use serde::{Deserialize, Serialize};
+
+use crate::config::{
+    CompiledPolicy, ConfigError, PolicySources, RequestedConfigProfile, RetentionLimits,
+};
+use crate::error::RuntimeError;
+use crate::guarded_files::SessionSealRecord;
+use crate::log_reader;
+use crate::runtime::Runtime;
+
+/// More sessions are not looked through.
+const MAX_SESSIONS: usize = 40;
+/// Nor more tasks.
+const MAX_TASKS: usize = 1000;
+/// Longer the mistake is not repeated at endings.
+const MAX_ERROR_CHARS: usize = 400;
+
+/// How a policy was sealed, as far as another session can go on with it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SealReuseConditions {
+    /// Nothing of the repo counted that no person had approved.
+    pub(crate) require_trust: bool,
+    /// When.
+    pub(crate) at: UnixMillis,
+}
+
+/// What a new session may go on with where the config cannot be used.
+pub struct UnusableConfigFallback {
+    /// Under which profile.
+    pub profile: RequestedConfigProfile,
+    /// Whether only what a person approved counts.
+    pub require_trust: bool,
+    /// What was held since an edit during a task, compiled.
+    pub held: Box<dyn Fn() -> Option<CompiledPolicy> + Send + Sync>,
+    /// Whether these texts may count here.
+    pub may_use: Box<dyn Fn(&PolicySources) -> bool + Send + Sync>,
+}
+
+/// A policy that was sealed before, and when.
+struct EarlierSealedPolicy {
+    at: Option<UnixMillis>,
+    policy: Policy,
+    sources: PolicySources,
+}
+
+impl Runtime {
+    /// Goes on with an older policy where the config of a new session cannot be used.
+    #[must_use]
+    pub fn with_policy_fallback(mut self, fallback: UnusableConfigFallback) -> Self {
+        self.fallback = Some(fallback);
+        self
+    }
+
+    /// What a session is sealed with instead: what is held, or the newest policy that was sealed.
+    pub(crate) fn fallback_policy(
+        &self,
+        error: ConfigError,
+    ) -> Result<CompiledPolicy, RuntimeError> {
+        let Some(fallback) = self
+            .fallback
+            .as_ref()
+            .filter(|_| error.is_mistake_in_config())
+        else {
+            return Err(error.into());
+        };
+        let instead = match (fallback.held)() {
+            Some(held) => Some(held),
+            None => self.last_sealed_policy(fallback)?,
+        };
+        let Some(mut compiled) = instead else {
+            return Err(error.into());
+        };
+        let told = error.to_string();
+        compiled.warnings.push(format!(
+            "{told}\nThe config cannot be used; the policy that was sealed before goes on. Mend the file; the next session takes it up"
+        ));
+        let first = told.lines().next().unwrap_or_default();
+        compiled.policy.config_error = Some(first.chars().take(MAX_ERROR_CHARS).collect());
+        Ok(compiled)
+    }
+
+    fn last_sealed_policy(
+        &self,
+        fallback: &UnusableConfigFallback,
+    ) -> Result<Option<CompiledPolicy>, RuntimeError> {
+        let root = &self.place.root;
+        let rows = self
+            .store
+            .newest_task_summaries(None, MAX_TASKS)?
+            .into_iter();
+        let here = rows.filter(|row| Path::new(&row.root) == root);
+        let mut seen = BTreeSet::new();
+        let mut newest: Option<EarlierSealedPolicy> = None;
+        for row in here {
+            if seen.len() == MAX_SESSIONS || !seen.insert(row.session.clone()) {
+                continue;
+            }
+            let Some(sealed) = self.reusable_session_seal(&row.session, fallback)? else {
+                continue;
+            };
+            // Rows come with the newest first: of those that do not tell, the first is meant.
+            if newest.as_ref().is_none_or(|newest| sealed.at > newest.at) {
+                newest = Some(sealed);
+            }
+        }
+        Ok(newest.map(|sealed| CompiledPolicy {
+            policy: Policy {
+                config_error: None,
+                ..sealed.policy
+            },
+            retention: RetentionLimits::default(),
+            warnings: Vec::new(),
+            sources: sealed.sources,
+            profile: fallback.profile.clone(),
+        }))
+    }
+
+    /// What this session is sealed with, if that is what a session here would be.
+    fn reusable_session_seal(
+        &self,
+        session: &SessionId,
+        fallback: &UnusableConfigFallback,
+    ) -> Result<Option<EarlierSealedPolicy>, RuntimeError> {
+        let mut found = None;
+        self.store
+            .read_session_in_transaction(session, &mut |tail| {
+                // Another session's damage is no reason to judge nothing.
+                found = sealed_policy_with_seal_record(session, tail).ok().flatten();
+                Ok(())
+            })?;
+        Ok(found.and_then(|(policy, guard)| {
+            reuse_seal_of_same_terms(policy, guard, fallback, &self.place.root)
+        }))
+    }
+}
+
+fn sealed_policy_with_seal_record(
+    session: &SessionId,
+    tail: &dyn SessionView,
+) -> Result<Option<(Policy, SessionSealRecord)>, RuntimeError> {
+    if tail.last_seq() == EventSeq(0) {
+        return Ok(None);
+    }
+    let state = log_reader::load_session_state(session, tail)?.state;
+    let policy =
+        log_reader::load_recorded_policy(session, &state, |digest| tail.read_stored_blob(digest))?;
+    let guard = state
+        .guarded
+        .map(|(_, blob)| tail.read_stored_blob(&blob))
+        .transpose()?;
+    let guard = guard
+        .flatten()
+        .and_then(|guard| serde_json::from_slice(&guard).ok());
+    Ok(guard.map(|guard| (policy, guard)))
+}
+
+/// It was sealed in the same folder, by the same kind of hook, under the same profile and trust.
+fn reuse_seal_of_same_terms(
+    policy: Policy,
+    guard: SessionSealRecord,
+    fallback: &UnusableConfigFallback,
+    root: &PathBuf,
+) -> Option<EarlierSealedPolicy> {
+    let trust = match guard.terms {
+        Some(terms) => terms.require_trust == fallback.require_trust,
+        // Older builds did not take it down. Without a config of the repo's it cannot be told
+        // whether nothing was there or nothing was approved; and those of `run` and of proxies
+        // have other caps.
+        None => {
+            !fallback.require_trust
+                && guard.sealed.repo.is_some()
+                && !policy.single_task
+                && policy.caps.wall_clock_ms.is_some()
+        }
+    };
+    let same = trust
+        && guard.root.as_ref() == Some(root)
+        && guard.profile.as_ref() == Some(&fallback.profile)
+        && (fallback.may_use)(&guard.sealed);
+    same.then(|| EarlierSealedPolicy {
+        at: guard.terms.map(|terms| terms.at),
+        policy,
+        sources: guard.sealed,
+    })
+}

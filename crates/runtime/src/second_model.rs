@@ -1,0 +1,434 @@
+//! What a second model says before a tool request is stamped: should the call run, and do the
+//! steps before it lead anywhere? Both are facts of the request: in the log, replayed from there.
+//! Whatever it does not say stops nothing.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::time::{Duration, Instant};
+
+use checkrein_core::decision::{Decision, ToolDecision};
+use checkrein_core::digest::Digest;
+use checkrein_core::event::Event;
+use checkrein_core::ids::{EventSeq, ScopeId, SessionId};
+use checkrein_core::input::{
+    Input, ModelProgressRating, ModelVetoFact, ModelVetoVerdict, ToolRequested,
+};
+use checkrein_core::policy::{ProgressPolicy, VetoModelPolicy};
+use checkrein_core::state::SessionState;
+use checkrein_core::step::apply_input_and_decide;
+use checkrein_store::EvidenceFinality;
+use checkrein_verifiers::reviewer::ModelQuestionOutcome as Heard;
+use checkrein_verifiers::sync_reviewer::SecondModelReviewer;
+use checkrein_verifiers::veto::{ToolCallForVeto, ToolCallVetoVerdict};
+use checkrein_verifiers::{ChatMessage, progress, veto};
+
+use crate::approvals::ApprovalRequestOrAnswer;
+use crate::error::RuntimeError;
+use crate::event_delivery::{Deadline, EventDelivery};
+use crate::runtime::Runtime;
+use crate::tool_facts::ToolCallFoldersAndPatch;
+use crate::transaction::StateBeforeInput;
+use crate::{bound, log_reader};
+
+/// Longest that an agent waits for one word about a call.
+const MAX_ANSWER_TIME: Duration = Duration::from_secs(20);
+/// How long to wait before looking again for what another process is asking.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Messages of the conversation that a model is told of.
+const MAX_LINES: usize = 8;
+/// Characters of a call's arguments in them.
+const MAX_ARGUMENT_CHARS: usize = 240;
+
+impl Runtime {
+    /// Asks whoever watches, where the sealed policy has one and nothing else refuses the call.
+    pub(crate) fn ask_veto_and_progress_models(
+        &self,
+        delivery: &mut EventDelivery<'_>,
+        beside: ApprovalRequestOrAnswer<'_>,
+        stands: &StateBeforeInput,
+        patience: Deadline<'_>,
+    ) -> Result<(), RuntimeError> {
+        let (Input::ToolRequested(request), ApprovalRequestOrAnswer::ToolCall(asked)) =
+            (&delivery.input, beside)
+        else {
+            return Ok(());
+        };
+        let StateBeforeInput { state, policy, .. } = stands;
+        let risky = match &policy.veto {
+            Some(terms) => terms.all || self.is_risky_call(request, delivery),
+            None => false,
+        };
+        let wanted = risky || policy.progress.is_some();
+        // What is refused, or put to a person, is so whatever a model says.
+        if !wanted
+            || !self
+                .provisional_tool_decision(stands, delivery)
+                .is_some_and(decision_lets_call_run)
+        {
+            return Ok(());
+        }
+        let story = self.gather_activity_for_model(&delivery.session, &request.scope, state)?;
+        let rating = match &policy.progress {
+            Some(terms) if story.is_progress_rating_due(state) => {
+                Some(self.ask_progress_rating(terms, state, &story, patience)?)
+            }
+            _ => None,
+        };
+        let word = match &policy.veto {
+            Some(terms) if risky => {
+                let key = Digest::hash_parts([
+                    &b"veto"[..],
+                    &asked.key.as_bytes()[..],
+                    terms.model.as_bytes(),
+                    story.goal.as_bytes(),
+                ]);
+                let word = self
+                    .ask_model_for_veto(terms, key, state, &story, request, asked.args, patience)?;
+                Some(word)
+            }
+            _ => None,
+        };
+        if let Input::ToolRequested(request) = &mut delivery.input {
+            request.facts.veto = word.map(Box::new);
+            request.facts.progress = rating.map(Box::new);
+        }
+        Ok(())
+    }
+
+    /// How this call would be answered by all that is known of it so far; `None` if it is no call.
+    pub(crate) fn provisional_tool_decision(
+        &self,
+        stands: &StateBeforeInput,
+        delivery: &EventDelivery<'_>,
+    ) -> Option<ToolDecision> {
+        let StateBeforeInput {
+            state,
+            policy,
+            scope,
+        } = stands;
+        let stamped = self.stamp_input_with_facts(
+            self.place.system.now_millis(),
+            policy,
+            state,
+            scope,
+            delivery,
+        );
+        match apply_input_and_decide(policy, &mut state.clone(), stamped).decision {
+            Some(Decision::Tool(decision)) => Some(decision),
+            Some(Decision::Stop(_) | Decision::Noted) | None => None,
+        }
+    }
+
+    fn is_risky_call(&self, request: &ToolRequested, delivery: &EventDelivery<'_>) -> bool {
+        let place = ToolCallFoldersAndPatch {
+            root: &self.place.root,
+            here: delivery.working_folder.unwrap_or(&self.place.root),
+            patch: request.facts.patch.as_ref(),
+        };
+        delivery.facts.is_risky_tool_call(place, request.may_act)
+    }
+
+    /// What was said of this very call before, or is said now.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "one call site; a struct would only rename them"
+    )]
+    fn ask_model_for_veto(
+        &self,
+        terms: &VetoModelPolicy,
+        key: Digest,
+        state: &SessionState,
+        story: &ActivityShownToModel,
+        request: &ToolRequested,
+        args: &str,
+        patience: Deadline<'_>,
+    ) -> Result<ModelVetoFact, RuntimeError> {
+        // Two entries that deliver the same call ask once.
+        let _claim = loop {
+            let kept = self.store.read_evidence(&key)?;
+            let known =
+                kept.and_then(|kept| serde_json::from_slice::<ModelVetoFact>(&kept.bytes).ok());
+            if let Some(known) = known {
+                return Ok(ModelVetoFact {
+                    asked: false,
+                    tokens: 0,
+                    ..known
+                });
+            }
+            match self.store.try_claim_effect(&key)? {
+                Some(claim) => break claim,
+                None if patience.is_past_deadline(&*self.place.system) => {
+                    let reason = "another process was still asking when the answer was due";
+                    return Ok(unasked_veto_fact(
+                        ModelVetoVerdict::NoAnswer,
+                        reason.to_owned(),
+                    ));
+                }
+                None => self.place.system.sleep(POLL_INTERVAL),
+            }
+        };
+        let said = state.task.as_ref().map_or(0, |task| task.vetoes);
+        if said >= terms.max_calls {
+            let reason = format!("{said} calls of this task were put to it; more may not be");
+            return Ok(unasked_veto_fact(ModelVetoVerdict::LimitReached, reason));
+        }
+        let hide = |text: &str| self.redactor.redact_text(text).into_owned();
+        // What came as no JSON is told as a text of it.
+        let shown = hide(args);
+        let arguments = shown.clone();
+        let arguments = match serde_json::from_str::<serde_json::Value>(&arguments) {
+            Ok(_) => arguments,
+            Err(_) => serde_json::Value::String(arguments).to_string(),
+        };
+        let (goal, history) = (hide(&story.goal), story.recent_replies_as_messages(&hide));
+        let planned = ToolCallForVeto {
+            goal: &goal,
+            tool: &request.tool,
+            arguments: &arguments,
+            history: &history,
+        };
+        let heard =
+            Self::second_model_reviewer(&terms.model, &self.place.model_environment(), patience)
+                .review_call(planned);
+        let mut fact = veto_fact_from_model_opinion(heard);
+        if shown != args {
+            // Made of what was hidden, it is none to be used.
+            fact.arguments = None;
+        }
+        bound::redact_and_limit_veto(&self.redactor, &mut fact);
+        // What it did not say is asked again, should the call come again.
+        if fact.says != ModelVetoVerdict::NoAnswer {
+            let bytes = serde_json::to_vec(&fact).unwrap_or_default();
+            self.store
+                .put_evidence(&key, &bytes, EvidenceFinality::Final)?;
+        }
+        Ok(fact)
+    }
+
+    fn ask_progress_rating(
+        &self,
+        terms: &ProgressPolicy,
+        state: &SessionState,
+        story: &ActivityShownToModel,
+        patience: Deadline<'_>,
+    ) -> Result<ModelProgressRating, RuntimeError> {
+        let asked = state.task.as_ref().map_or(0, |task| task.progress_checks);
+        let nothing = |reason: String, asked| ModelProgressRating {
+            score: None,
+            low: false,
+            reason,
+            suggestion: None,
+            asked,
+            tokens: 0,
+        };
+        if asked >= terms.max_calls {
+            let reason = format!("it was asked {asked} times in this task; more it may not be");
+            return Ok(nothing(reason, false));
+        }
+        let hide = |text: &str| self.redactor.redact_text(text).into_owned();
+        let (goal, history) = (hide(&story.goal), story.recent_replies_as_messages(&hide));
+        let summary = hide(&story.steps.join("\n"));
+        let taken = progress::AgentStepToRate {
+            goal: &goal,
+            summary: &summary,
+            history: &history,
+        };
+        let heard =
+            Self::second_model_reviewer(&terms.model, &self.place.model_environment(), patience)
+                .rate_step(taken);
+        let tokens = output_tokens(&heard);
+        Ok(match heard.result {
+            Err(silent) => ModelProgressRating {
+                tokens,
+                ..nothing(silent.to_string(), true)
+            },
+            Ok(rating) => {
+                let score = u32::from(rating.score.to_thousandths());
+                ModelProgressRating {
+                    score: Some(score),
+                    low: score < terms.threshold,
+                    reason: rating.summary,
+                    suggestion: rating.suggestion,
+                    asked: true,
+                    tokens,
+                }
+            }
+        })
+    }
+
+    fn second_model_reviewer<'a>(
+        model: &'a str,
+        environment: &'a BTreeMap<OsString, OsString>,
+        patience: Deadline<'a>,
+    ) -> SecondModelReviewer<'a> {
+        SecondModelReviewer {
+            model,
+            environment,
+            limit: reviewer_model_timeout(patience),
+            cancelled: patience.cancelled,
+        }
+    }
+
+    fn gather_activity_for_model(
+        &self,
+        session: &SessionId,
+        scope: &ScopeId,
+        state: &SessionState,
+    ) -> Result<ActivityShownToModel, RuntimeError> {
+        let mut story = ActivityShownToModel::default();
+        if state.last > EventSeq(0) {
+            for raw in self.store.events_after(session, EventSeq(0))? {
+                if let Some(event) = log_reader::decode_event(session, &raw)? {
+                    story.note_recent_activity_event(&event, scope);
+                }
+            }
+        }
+        Ok(story)
+    }
+}
+
+/// Nobody was asked.
+fn unasked_veto_fact(says: ModelVetoVerdict, reason: String) -> ModelVetoFact {
+    ModelVetoFact {
+        says,
+        reason,
+        confidence: None,
+        arguments: None,
+        asked: false,
+        tokens: 0,
+    }
+}
+
+fn decision_lets_call_run(decision: ToolDecision) -> bool {
+    matches!(decision, ToolDecision::Allow | ToolDecision::Nudge { .. })
+}
+
+/// Half of what is left before the answer is due.
+fn reviewer_model_timeout(patience: Deadline<'_>) -> Duration {
+    let left = |deadline: Instant| deadline.saturating_duration_since(Instant::now());
+    patience.due_at.map_or(MAX_ANSWER_TIME, |deadline| {
+        MAX_ANSWER_TIME.min(left(deadline) / 2)
+    })
+}
+
+fn output_tokens<T>(heard: &Heard<T>) -> u64 {
+    let usage = heard.usage.and_then(|usage| usage.output);
+    usage.unwrap_or(0)
+}
+
+fn veto_fact_from_model_opinion(heard: Heard<veto::ModelOpinionOnToolCall>) -> ModelVetoFact {
+    let tokens = output_tokens(&heard);
+    let fact = ModelVetoFact {
+        says: ModelVetoVerdict::NoAnswer,
+        reason: String::new(),
+        confidence: None,
+        arguments: None,
+        asked: true,
+        tokens,
+    };
+    let opinion = match heard.result {
+        Ok(opinion) => opinion,
+        Err(silent) => {
+            return ModelVetoFact {
+                reason: silent.to_string(),
+                ..fact
+            };
+        }
+    };
+    let confidence = opinion.confidence;
+    let (says, arguments) = match opinion.verdict {
+        ToolCallVetoVerdict::Allow => (ModelVetoVerdict::Allow, None),
+        ToolCallVetoVerdict::Veto => (ModelVetoVerdict::Veto, None),
+        ToolCallVetoVerdict::Rewrite(arguments) => {
+            let arguments = serde_json::Value::Object(arguments).to_string();
+            (ModelVetoVerdict::Rewrite, Some(arguments))
+        }
+    };
+    ModelVetoFact {
+        says,
+        reason: opinion.reason,
+        confidence: confidence.map(|share| u32::from(share.to_thousandths())),
+        arguments,
+        ..fact
+    }
+}
+
+/// What a model is told of the conversation.
+#[derive(Default)]
+struct ActivityShownToModel {
+    prompted: String,
+    goal: String,
+    /// What was called lately, and what came of it.
+    recent: Vec<String>,
+    /// The same since it was last asked how things go.
+    steps: Vec<String>,
+    returned: bool,
+    round_over: bool,
+}
+
+impl ActivityShownToModel {
+    fn note_recent_activity_event(&mut self, event: &Event, scope: &ScopeId) {
+        match event {
+            Event::TaskOpened { .. } => {
+                *self = Self {
+                    goal: std::mem::take(&mut self.prompted),
+                    ..Self::default()
+                };
+            }
+            Event::Input(stamped) => self.note_input_for_watching_model(&stamped.input, scope),
+            _ => {}
+        }
+    }
+
+    fn note_input_for_watching_model(&mut self, input: &Input, scope: &ScopeId) {
+        match input {
+            Input::PromptSubmitted(prompt) => self.prompted.clone_from(&prompt.text),
+            Input::ToolRequested(request) if request.scope == *scope => {
+                if request.facts.progress.is_some() {
+                    self.steps.clear();
+                    (self.returned, self.round_over) = (false, false);
+                }
+                let args: String = request.args.chars().take(MAX_ARGUMENT_CHARS).collect();
+                self.push_line_for_watching_model(format!("called {} {args}", request.tool));
+            }
+            Input::ToolReturned(returned) if returned.scope == *scope => {
+                self.returned = true;
+                let word = if returned.error {
+                    "it failed"
+                } else {
+                    "it went well"
+                };
+                self.push_line_for_watching_model(word.to_owned());
+            }
+            Input::RoundEnded(round) if round.scope == *scope => self.round_over = true,
+            _ => {}
+        }
+    }
+
+    fn push_line_for_watching_model(&mut self, line: String) {
+        if self.recent.len() >= MAX_LINES {
+            self.recent.remove(0);
+        }
+        if self.steps.len() >= MAX_LINES {
+            self.steps.remove(0);
+        }
+        self.steps.push(line.clone());
+        self.recent.push(line);
+    }
+
+    /// Whether a round is over, or for an agent that shows none a call, since it was last asked.
+    fn is_progress_rating_due(&self, state: &SessionState) -> bool {
+        match state.shows_rounds {
+            true => self.round_over && !self.steps.is_empty(),
+            false => self.returned,
+        }
+    }
+
+    fn recent_replies_as_messages(&self, hide: &dyn Fn(&str) -> String) -> Vec<ChatMessage> {
+        let said = |line: &String| ChatMessage::Assistant {
+            text: hide(line),
+            calls: Vec::new(),
+        };
+        self.recent.iter().map(said).collect()
+    }
+}

@@ -1,0 +1,109 @@
+//! Where the command of a call starts: in the folder that the call names, else where its agent
+//! works. Both are told from outside, so they are read as the system reads them, through links.
+
+use std::path::{Component, Path, PathBuf};
+
+use checkrein_core::tool_action::{CallStartFolder, ToolAction};
+use checkrein_execpolicy::CommandStartFolders;
+
+use crate::symlinks;
+
+/// More folders of one call are not put below one another: then it is not known where it starts.
+const MAX_NESTED_FOLDERS: usize = 4;
+
+/// The folders that the command of this call can start in, as the policy of `root` spells them.
+/// `here` is where its agent works.
+pub(crate) fn call_start_folders(
+    action: &ToolAction,
+    here: &Path,
+    root: &Path,
+) -> CommandStartFolders {
+    // A server runs its tools where it was started, which need not be where the agent works now.
+    let bases = match action.is_of_server && here != root {
+        true => vec![here, root],
+        false => vec![here],
+    };
+    let mut found: Vec<Option<String>> = Vec::new();
+    for base in bases {
+        let named = possible_start_folders(&action.folders);
+        if !action
+            .folders
+            .iter()
+            .any(CallStartFolder::call_starts_in_named_folder)
+        {
+            found.push(Some(resolved_folder_text(base, root)));
+        }
+        found.extend(named.into_iter().map(|folder| {
+            let folder = folder?;
+            Some(match folder.starts_with('~') {
+                true => folder,
+                false => resolved_folder_text(&base.join(folder), root),
+            })
+        }));
+    }
+    CommandStartFolders::from_possible_folders(found)
+}
+
+/// Each folder, and each below each other: which of several counts is not known.
+fn possible_start_folders(folders: &[CallStartFolder]) -> Vec<Option<String>> {
+    let mut found: Vec<Option<String>> = Vec::new();
+    if folders.len() > MAX_NESTED_FOLDERS {
+        found.push(None);
+        found.extend(
+            folders
+                .iter()
+                .map(|folder| folder.call_folder_path().map(str::to_owned)),
+        );
+        return found;
+    }
+    for folder in folders {
+        let one = folder.call_folder_path();
+        found.push(one.map(str::to_owned));
+        for other in folders.iter().filter_map(CallStartFolder::call_folder_path) {
+            if let Some(one) = one.filter(|one| *one != other)
+                && !other.starts_with(['/', '~'])
+            {
+                found.push(Some(format!("{one}/{other}")));
+            }
+        }
+    }
+    found
+}
+
+/// The folder in which patches of this call are applied, if it is known.
+pub(crate) fn patch_working_folder(action: &ToolAction, here: &Path) -> Option<PathBuf> {
+    match action.folders.as_slice() {
+        [] | [CallStartFolder::Possible(_)] => Some(here.to_owned()),
+        [only] => Some(here.join(only.call_folder_path()?)),
+        _ => None,
+    }
+}
+
+/// A folder by where it really lies, from the top of the tree on.
+fn resolved_folder_text(folder: &Path, root: &Path) -> String {
+    let folder = root.join(folder);
+    let real = symlinks::real_path(&folder, false).zip(root.canonicalize().ok());
+    let place = match real {
+        Some((real, top)) => match real.strip_prefix(&top) {
+            Ok(below) => root.join(below),
+            Err(_) => real,
+        },
+        None => normalize_path(&folder),
+    };
+    place.display().to_string()
+}
+
+/// A path without `.` and `..`, by its text.
+pub(crate) fn normalize_path(path: &Path) -> PathBuf {
+    let mut plain = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            part => plain.push(part),
+        }
+    }
+    plain
+}

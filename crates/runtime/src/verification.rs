@@ -1,0 +1,996 @@
+//! Performs verification: claims, processes, the tree before and after.
+//!
+//! An effect is performed only by who holds its claim; who finds it claimed waits for
+//! its evidence. If a check's inputs were written while it ran, also if they hold the same
+//! afterwards, it runs once more, alone, and from then on always alone. A fixpoint is valid unless files
+//! were taken away meanwhile (`check_restores`), anything else is inconclusive (`tree_moving`).
+
+use std::borrow::Cow;
+use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::evidence::{
+    self, Evidence, EvidenceOrigin, Finding, InconclusiveCause, Retryability, Verdict,
+};
+use checkrein_core::ids::{SessionId, UnixMillis, VerifierName};
+use checkrein_core::policy::{Policy, VerdictSubjectKind, VerifierSpec, VerifierTier};
+use checkrein_store::{EffectClaim, EvidenceFinality, StoredApprovalRequest};
+use checkrein_verifiers::judge::JudgeInput;
+use checkrein_verifiers::tree::TreeReadResult;
+use checkrein_verifiers::{VerifierJob, VerifierReport};
+
+use crate::error::RuntimeError;
+use crate::event_delivery::{Deadline, VerificationProgress};
+use crate::runtime::Runtime;
+use crate::system::{ScopedThreads, System};
+use crate::tree_snapshots::{RunningCheckGuard, StopTreeSnapshots, TreeSnapshot};
+use crate::workspace::TrackedFiles;
+use crate::{approvals, check_logs, evidence_codec, exit_statuses, writing_checks};
+
+mod disturbed;
+
+use self::disturbed::{
+    CheckRunInterference, DisturbedCheck, DisturbedRun, mark_evidence_inconclusive,
+};
+
+/// How long to wait before looking again for evidence that another process is after.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// A verification that is wanted.
+#[derive(Debug, Clone)]
+pub(crate) struct VerificationRequest {
+    pub(crate) verifier: VerifierName,
+    /// What the core asks about.
+    pub(crate) subject: Digest,
+    /// The same without acts: what runs are kept under.
+    pub(crate) content: Digest,
+    /// What began before this act was counted is out of date.
+    pub(crate) acts: u64,
+    /// What is known is not taken, but of a run that began since then.
+    pub(crate) again: Option<UnixMillis>,
+}
+
+/// Evidence that came back.
+pub(crate) struct ReturnedEvidence {
+    pub(crate) key: Digest,
+    pub(crate) evidence: Evidence,
+    pub(crate) cached: bool,
+    /// When the run began that found it.
+    pub(crate) began: UnixMillis,
+    /// A person has to be told of this.
+    pub(crate) parked: Option<StoredApprovalRequest>,
+    /// By a run of this process, after which it looked at the tree.
+    pub(crate) run_here: bool,
+}
+
+impl Runtime {
+    /// The key of evidence and claim: everything that could change the verdict, and no session.
+    pub(crate) fn evidence_content_key(
+        &self,
+        policy: &Policy,
+        spec: &VerifierSpec,
+        subject: Digest,
+        origin: EvidenceOrigin,
+    ) -> Digest {
+        let origin = match origin {
+            EvidenceOrigin::Gate => &b"gate"[..],
+            EvidenceOrigin::Manual => b"manual",
+        };
+        Digest::hash_parts([
+            &spec.definition_digest().as_bytes()[..],
+            spec.name.as_str().as_bytes(),
+            &subject.as_bytes()[..],
+            &Digest::hash_bytes(&policy.to_policy_blob()).as_bytes()[..],
+            &self.place.environment_variables_digest().as_bytes()[..],
+            origin,
+            // Under this key is the newest of many runs, and not the first.
+            b"newest",
+        ])
+    }
+
+    /// Performs all that is wanted, in parallel, handing each result over as it comes.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "two call sites; a struct would only rename them"
+    )]
+    pub(crate) fn run_verifications<'s>(
+        &self,
+        session: impl Into<Option<&'s SessionId>>,
+        policy: &Policy,
+        wanted: &[VerificationRequest],
+        origin: EvidenceOrigin,
+        use_cache: bool,
+        since: Option<UnixMillis>,
+        message: Option<&str>,
+        case: Option<&JudgeInput>,
+        patience: Deadline<'_>,
+        looks: &StopTreeSnapshots,
+        progress: &(dyn Fn(VerificationProgress) + Sync),
+        on_done: &mut dyn FnMut(ReturnedEvidence) -> Result<(), RuntimeError>,
+    ) -> Result<(), RuntimeError> {
+        let batch = VerificationBatch {
+            runtime: self,
+            session: session.into(),
+            tracked: OnceLock::new(),
+            policy,
+            origin,
+            use_cache,
+            since,
+            message,
+            case,
+            patience,
+            progress,
+            looks,
+            kept: Mutex::new(Vec::new()),
+        };
+        let mut moved: Vec<Box<DisturbedCheck<'_>>> = Vec::new();
+        let owned = batch.hand_to_worker(wanted);
+        let system = batch.system_interface();
+        std::thread::scope(|scope| {
+            let threads = ScopedThreads::new(system, scope);
+            let (sender, receiver) = channel();
+            let is_owned = |want: &VerificationRequest| {
+                let mut owned = owned.iter().flat_map(|owned| &owned.wanted);
+                owned.any(|owned| owned.verifier == want.verifier)
+            };
+            let ours: Vec<&VerificationRequest> =
+                wanted.iter().filter(|want| !is_owned(want)).collect();
+            if let Some(owned) = owned {
+                let (batch, sender) = (&batch, sender.clone());
+                threads.spawn_scoped_thread(move || batch.wait_for_worker(owned, &sender));
+            }
+            for want in ours {
+                let Some(spec) = policy.verifier_spec(&want.verifier) else {
+                    continue;
+                };
+                let (batch, sender) = (&batch, sender.clone());
+                let busy = batch.looks.mark_check_running();
+                threads.spawn_scoped_thread(move || {
+                    batch.obtain_and_send_evidence(spec, want, busy, &sender)
+                });
+            }
+            drop(sender);
+            while let Some(found) = system.receive_from_channel(&receiver) {
+                match found? {
+                    FirstCheckRunOutcome::Evidence(done) => {
+                        batch.report_check_finished(&done);
+                        on_done(*done)?;
+                    }
+                    FirstCheckRunOutcome::Disturbed(again) => moved.push(again),
+                }
+            }
+            Ok::<(), RuntimeError>(())
+        })?;
+        let wait = batch.detect_external_writers(&moved)?;
+        let wait_until = wait.map(|wait| system.monotonic_now() + wait);
+        for again in moved {
+            let done = batch.rerun_disturbed(*again, wait_until)?;
+            if !done.run_here {
+                looks.record_evidence_time();
+            }
+            batch.report_check_finished(&done);
+            on_done(done)?;
+        }
+        Ok(())
+    }
+}
+
+/// What the threads of one `perform` share.
+pub(crate) struct VerificationBatch<'a> {
+    pub(crate) runtime: &'a Runtime,
+    pub(crate) session: Option<&'a SessionId>,
+    /// Files that count whatever ignore files say; asked for once, if anything has to run.
+    tracked: OnceLock<TrackedFiles>,
+    pub(crate) policy: &'a Policy,
+    pub(crate) origin: EvidenceOrigin,
+    use_cache: bool,
+    /// When the task began, if this is for one.
+    pub(crate) since: Option<UnixMillis>,
+    /// The final message, whole, where this process has it.
+    message: Option<&'a str>,
+    /// What judges are shown, where it is this process's answer that they judge.
+    case: Option<&'a JudgeInput>,
+    pub(crate) patience: Deadline<'a>,
+    pub(crate) progress: &'a (dyn Fn(VerificationProgress) + Sync),
+    pub(crate) looks: &'a StopTreeSnapshots,
+    /// Claims on checks that run once more, alone. Whoever of us waits for another process gives
+    /// them back: that one may wait for them.
+    kept: Mutex<Vec<(VerifierName, EffectClaim)>>,
+}
+
+pub(crate) enum FirstCheckRunOutcome<'a> {
+    Evidence(Box<ReturnedEvidence>),
+    Disturbed(Box<DisturbedCheck<'a>>),
+}
+
+/// What came of running a check.
+pub(crate) struct CheckExecutionResult {
+    report: VerifierReport,
+    /// How often it took.
+    tries: u32,
+    began: UnixMillis,
+}
+
+/// Evidence that is there already, or the right to find it.
+enum EvidenceOrCheckClaim {
+    Known(Box<ReturnedEvidence>),
+    Claimed(EffectClaim),
+    Unavailable(Box<ReturnedEvidence>),
+}
+
+pub(crate) type FirstCheckRunResult<'a> = Result<FirstCheckRunOutcome<'a>, RuntimeError>;
+
+impl<'a> VerificationBatch<'a> {
+    pub(crate) fn system_interface(&self) -> &'a dyn System {
+        &*self.runtime.place.system
+    }
+
+    pub(crate) fn now_millis(&self) -> UnixMillis {
+        self.system_interface().now_millis()
+    }
+
+    pub(crate) fn obtain_and_send_evidence(
+        &self,
+        spec: &'a VerifierSpec,
+        wanted: &VerificationRequest,
+        busy: RunningCheckGuard<'_>,
+        sender: &Sender<FirstCheckRunResult<'a>>,
+    ) {
+        let found = self.obtain_evidence(spec, wanted, busy);
+        // A run says so itself, before it looks at the tree.
+        let by_run = |found: &FirstCheckRunOutcome<'_>| match found {
+            FirstCheckRunOutcome::Evidence(done) => done.run_here,
+            FirstCheckRunOutcome::Disturbed(_) => true,
+        };
+        if !found.as_ref().is_ok_and(by_run) {
+            self.looks.record_evidence_time();
+        }
+        // A receiver that is gone has failed already and says so.
+        let _ = sender.send(found);
+    }
+
+    fn obtain_evidence(
+        &self,
+        spec: &'a VerifierSpec,
+        wanted: &VerificationRequest,
+        busy: RunningCheckGuard<'_>,
+    ) -> FirstCheckRunResult<'a> {
+        let (subject, acts) = (wanted.content, wanted.acts);
+        // Nobody else is asked about files that were not all seen. A command is: that it fails is
+        // true whatever else is there.
+        if spec.subject != VerdictSubjectKind::Message
+            && !spec.is_tree_check()
+            && let Some(why) = &self.tracked_files().unknown
+        {
+            let report = VerifierReport::inconclusive_report(
+                InconclusiveCause::TreeUnreadable,
+                Retryability::Yes,
+                "",
+            );
+            let none = Digest::hash_bytes(b"");
+            let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+            let evidence = self.void_evidence_of_unseen_files(evidence, why);
+            let found = evidence_codec::EvidenceTiming {
+                acts,
+                ..evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis())
+            };
+            let done =
+                self.put_evidence(self.evidence_cache_key(spec, subject), evidence, found)?;
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
+        }
+        if spec.tier == VerifierTier::Person {
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                self.person_evidence(spec, subject)?,
+            )));
+        }
+        if spec.subject == VerdictSubjectKind::Stop {
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                self.run_host_verifier(spec, subject)?,
+            )));
+        }
+        let key = self.evidence_cache_key(spec, subject);
+        let claim =
+            match self.known_evidence_or_run_claim(spec, subject, key, acts, wanted.again)? {
+                EvidenceOrCheckClaim::Known(done) | EvidenceOrCheckClaim::Unavailable(done) => {
+                    return Ok(FirstCheckRunOutcome::Evidence(done));
+                }
+                EvidenceOrCheckClaim::Claimed(claim) => claim,
+            };
+        match spec.subject {
+            VerdictSubjectKind::Message => {
+                // At a stop of another message than ours, that one's own process judges it.
+                let ours = |message: &str| Digest::hash_bytes(message.as_bytes()) == subject;
+                let theirs = self.message.is_some_and(|message| !ours(message));
+                return self.run_final_message_check(spec, subject, key, &claim, theirs);
+            }
+            VerdictSubjectKind::Answer => {
+                let theirs = self.origin == EvidenceOrigin::Gate && self.case.is_none();
+                return self.run_final_message_check(spec, subject, key, &claim, theirs);
+            }
+            VerdictSubjectKind::Tree | VerdictSubjectKind::Stop => {}
+        }
+        let before = match self
+            .looks
+            .reuse_or_read_tree_snapshot(|| self.read_current_tree_snapshot())
+        {
+            Ok(before) => before,
+            Err(why) => {
+                self.ensure_not_cancelled()?;
+                return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                    self.unreadable_tree_evidence(spec, subject, key, &why),
+                )));
+            }
+        };
+        let written = writing_checks::recorded_check_writes(&self.runtime.place, spec).paths;
+        if !written.is_empty() {
+            self.keep_rerun_claim(spec, claim);
+            return Ok(FirstCheckRunOutcome::Disturbed(Box::new(DisturbedCheck {
+                spec,
+                written,
+                disturbed: None,
+                again: wanted.again,
+            })));
+        }
+        let run = self.run_check(spec, &claim);
+        self.ensure_not_cancelled()?;
+        self.looks.record_evidence_time();
+        let after = match self
+            .looks
+            .snapshot_after_check(busy, || self.read_current_tree_snapshot())
+        {
+            Ok(after) => after,
+            Err(why) => {
+                self.ensure_not_cancelled()?;
+                return Ok(FirstCheckRunOutcome::Evidence(Box::new(
+                    self.unreadable_tree_evidence(spec, subject, key, &why),
+                )));
+            }
+        };
+        // A check that was cut is not run again: there is no time left for it.
+        let (was, is) = (&before.reading, &after.reading);
+        let written = was.changed_or_rewritten_paths(is, &spec.name);
+        let is_cut = run.report.cause == Some(InconclusiveCause::ReplyDeadline);
+        if is_cut || written.is_empty() && is_subject_unchanged(spec, was, is) {
+            let done =
+                self.record_check_run(spec, run, &before, is, CheckRunInterference::Undisturbed)?;
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
+        }
+        self.keep_rerun_claim(spec, claim);
+        Ok(FirstCheckRunOutcome::Disturbed(Box::new(DisturbedCheck {
+            spec,
+            written,
+            disturbed: Some(DisturbedRun { run, before, after }),
+            again: wanted.again,
+        })))
+    }
+
+    /// What is about the message alone: the tree is not looked at, and nothing can move.
+    fn run_final_message_check(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+        key: Digest,
+        claim: &EffectClaim,
+        theirs: bool,
+    ) -> FirstCheckRunResult<'a> {
+        let none = Digest::hash_bytes(b"");
+        if theirs {
+            let why = "another process was judging another message of this agent";
+            let report = VerifierReport::inconclusive_report(
+                InconclusiveCause::ClaimedElsewhere,
+                Retryability::Yes,
+                why,
+            );
+            let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+            let done = ReturnedEvidence {
+                key,
+                evidence,
+                cached: false,
+                began: self.now_millis(),
+                parked: None,
+                run_here: false,
+            };
+            return Ok(FirstCheckRunOutcome::Evidence(Box::new(done)));
+        }
+        let run = self.run_check(spec, claim);
+        self.ensure_not_cancelled()?;
+        let mut evidence = self.build_evidence(spec, run.report, subject, subject, none, none);
+        evidence.tries = run.tries;
+        let found = evidence_codec::EvidenceTiming {
+            began: run.began,
+            ..evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis())
+        };
+        self.put_evidence(key, evidence, found)
+            .map(|done| FirstCheckRunOutcome::Evidence(Box::new(done)))
+    }
+
+    /// What a person said about exactly this. By hand nobody is asked.
+    fn person_evidence(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
+        let asks = self.session.filter(|_| self.origin == EvidenceOrigin::Gate);
+        let ours = |message: &&str| Digest::hash_bytes(message.as_bytes()) == subject;
+        let message = self.message.filter(ours);
+        let word = self
+            .runtime
+            .request_work_approval(asks, self.policy, spec, subject, message)?;
+        let none = Digest::hash_bytes(b"");
+        let report = approvals::report_from_approval_answer(&word);
+        let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+        let key = approvals::approval_evidence_key(
+            self.evidence_cache_key(spec, subject),
+            &word,
+            &evidence,
+        );
+        let bytes = evidence_codec::encode_evidence(
+            evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis()),
+            &evidence,
+        );
+        self.runtime
+            .store
+            .put_evidence(&key, &bytes, EvidenceFinality::Final)?;
+        Ok(ReturnedEvidence {
+            key,
+            evidence,
+            cached: false,
+            began: self.now_millis(),
+            parked: word.into_approval_to_notify(),
+            run_here: false,
+        })
+    }
+
+    /// What a function of the host says of this stop. Only this process can ask it, so there is
+    /// nothing to claim.
+    fn run_host_verifier(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
+        (self.progress)(VerificationProgress::Started {
+            verifier: spec.name.clone(),
+            command: String::new(),
+        });
+        let report = self.runtime.hosts.call_host_verifier(&spec.name);
+        self.ensure_not_cancelled()?;
+        let none = Digest::hash_bytes(b"");
+        let key = self.evidence_cache_key(spec, subject);
+        let key = Digest::hash_parts([
+            &key.as_bytes()[..],
+            report.excerpt.as_bytes(),
+            report.verdict.verdict_digest_tag().as_bytes(),
+        ]);
+        self.put_evidence(
+            key,
+            self.build_evidence(spec, report, subject, subject, none, none),
+            evidence_codec::EvidenceTiming::evidence_timing_without_run(self.now_millis()),
+        )
+    }
+
+    /// Known evidence, or a claim; while another holds the claim, waits for what it finds.
+    fn known_evidence_or_run_claim(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+        key: Digest,
+        acts: u64,
+        again: Option<UnixMillis>,
+    ) -> Result<EvidenceOrCheckClaim, RuntimeError> {
+        let use_cache = self.use_cache && again.is_none();
+        // What is waited for is as old as when it was asked for.
+        let asked = self.now_millis();
+        let store = &*self.runtime.store;
+        let slot = self.check_run_claim_key(spec, key);
+        let before = evidence_codec::newest_stored_check_run(store, &key)?;
+        let is_new = |run: &evidence_codec::StoredCheckRun| {
+            before.as_ref().is_none_or(|before| before.id != run.id)
+        };
+        // Whoever waited takes what came of the run that was waited for, and nothing older; but not that it
+        // was held up, which may have been for want of time.
+        let serves = |run: &evidence_codec::StoredCheckRun, came: bool| match again {
+            // A run that had begun before says nothing of what was mended since.
+            Some(since) => run.began >= since,
+            None => came && is_new(run) && run.evidence.paths_changed_during_run_digest().is_none(),
+        };
+        let mut waited = false;
+        loop {
+            let now = if waited {
+                evidence_codec::newest_stored_check_run(store, &key)?
+            } else {
+                before.clone()
+            };
+            let usable = now.filter(|run| {
+                let is_known = use_cache && self.is_verdict_reusable(run);
+                self.is_run_applicable(spec, run, acts, asked) && (is_known || serves(run, waited))
+            });
+            if let Some(run) = usable {
+                if waited {
+                    self.looks.note_evidence_found_elsewhere();
+                }
+                return Ok(EvidenceOrCheckClaim::Known(evidence_marked_cached(run)));
+            }
+            if let Some(claim) = store.try_claim_effect(&slot)? {
+                if waited {
+                    self.looks.note_evidence_found_elsewhere();
+                }
+                // It may have been found between our look and our claim.
+                let newest = evidence_codec::newest_stored_check_run(store, &key)?.filter(|run| {
+                    is_check_run_fresh(spec, run, acts, asked) && serves(run, use_cache || waited)
+                });
+                return Ok(match newest {
+                    Some(run) => EvidenceOrCheckClaim::Known(evidence_marked_cached(run)),
+                    None => EvidenceOrCheckClaim::Claimed(claim),
+                });
+            }
+            if !waited {
+                (self.progress)(VerificationProgress::Waiting {
+                    verifier: spec.name.clone(),
+                });
+            }
+            waited = true;
+            lock_unpoisoned(&self.kept).clear();
+            self.ensure_not_cancelled()?;
+            if self.patience.is_past_deadline(self.system_interface()) {
+                self.looks.mark_foreign_check_running();
+                if let Some(since) = self.worker_check_start_time(spec, subject) {
+                    let done = self.still_running_evidence(spec, subject, since)?;
+                    return Ok(EvidenceOrCheckClaim::Unavailable(Box::new(done)));
+                }
+                let why = "another process was still running it when the answer was due";
+                let report = VerifierReport::inconclusive_report(
+                    InconclusiveCause::ClaimedElsewhere,
+                    Retryability::Yes,
+                    why,
+                );
+                let none = Digest::hash_bytes(b"");
+                let evidence = self.build_evidence(spec, report, subject, subject, none, none);
+                return Ok(EvidenceOrCheckClaim::Unavailable(Box::new(
+                    ReturnedEvidence {
+                        key,
+                        evidence,
+                        cached: false,
+                        began: self.now_millis(),
+                        parked: None,
+                        run_here: false,
+                    },
+                )));
+            }
+            self.system_interface().sleep(POLL_INTERVAL);
+        }
+    }
+
+    /// Whether this stop finds the verdict without a run.
+    pub(crate) fn has_verdict_without_run(
+        &self,
+        spec: &VerifierSpec,
+        want: &VerificationRequest,
+    ) -> bool {
+        let run = evidence_codec::newest_stored_check_run(
+            &*self.runtime.store,
+            &self.evidence_cache_key(spec, want.content),
+        );
+        let run = run.ok().flatten();
+        run.is_some_and(|run| {
+            let use_cache = self.use_cache && want.again.is_none();
+            self.is_run_applicable(spec, &run, want.acts, self.now_millis())
+                && use_cache
+                && self.is_verdict_reusable(&run)
+        })
+    }
+
+    /// Whether a run of its key can say anything here.
+    fn is_run_applicable(
+        &self,
+        spec: &VerifierSpec,
+        run: &evidence_codec::StoredCheckRun,
+        acts: u64,
+        asked: UnixMillis,
+    ) -> bool {
+        // A judge also reads what is no part of its subject: the conversation.
+        let here = spec.tier != VerifierTier::Judge || self.is_check_run_of_task(run);
+        here && is_check_run_fresh(spec, run, acts, asked)
+    }
+
+    /// Whether it was found since the task began.
+    fn is_check_run_of_task(&self, run: &evidence_codec::StoredCheckRun) -> bool {
+        self.since.is_some_and(|since| run.at >= since)
+    }
+
+    /// Only the newest run is asked. A pass holds wherever its key does. A fail holds in the task that saw it: what mended
+    /// it may lie outside everything that the key can name. What was inconclusive, but neither
+    /// cut nor about a tree that moved, is not tried again in its task either: a stop of another
+    /// scope would come to the same (law 7).
+    fn is_verdict_reusable(&self, run: &evidence_codec::StoredCheckRun) -> bool {
+        let evidence = &run.evidence;
+        let in_task = self.is_check_run_of_task(run);
+        match evidence.verdict {
+            Verdict::Pass => true,
+            Verdict::Fail => in_task || self.since.is_none(),
+            Verdict::Inconclusive => {
+                in_task
+                    && evidence.paths_changed_during_run_digest().is_none()
+                    && matches!(
+                        evidence.cause,
+                        Some(
+                            InconclusiveCause::Timeout
+                                | InconclusiveCause::Crash
+                                | InconclusiveCause::MissingFile
+                                | InconclusiveCause::VacuousPass
+                                | InconclusiveCause::Masked
+                                | InconclusiveCause::ModelUnavailable
+                                | InconclusiveCause::Unreadable
+                                | InconclusiveCause::InconsistentJudge
+                        )
+                    )
+            }
+        }
+    }
+
+    fn run_check(&self, spec: &VerifierSpec, claim: &EffectClaim) -> CheckExecutionResult {
+        let began = self.now_millis();
+        let Some(verifier) = checkrein_verifiers::find_verifier_kind(&spec.kind) else {
+            let why = format!("this build has no verifiers of kind '{}'", spec.kind);
+            return CheckExecutionResult {
+                report: VerifierReport::inconclusive_report(
+                    InconclusiveCause::Internal,
+                    Retryability::No,
+                    why,
+                ),
+                tries: 0,
+                began,
+            };
+        };
+        (self.progress)(VerificationProgress::Started {
+            verifier: spec.name.clone(),
+            command: spec.definition.clone(),
+        });
+        let place = &self.runtime.place;
+        let logs = check_logs::prepare_log_folder(place);
+        let tools = place.state.join("tools.json");
+        let statuses = exit_statuses::analyse_exit_statuses(&place.root, &place.env, spec);
+        let job = VerifierJob {
+            exit_statuses: statuses.as_ref(),
+            tool_versions_file: &tools,
+            spec,
+            root: &place.root,
+            message: self.message,
+            case: self.case,
+            deadline: self.patience.due_at,
+            log_dir: &logs,
+            cancelled: self.patience.cancelled,
+            env: &place.env,
+            model_env: &place.model_environment(),
+            lock: claim.held_lock_file(),
+            redact: &|text| self.runtime.redactor.redact_bytes(text),
+        };
+        let mut report = self.system_interface().run_verifier(verifier, &job);
+        let mut tries = 1;
+        while tries <= spec.retries
+            && is_check_run_retryable(&report)
+            && self.ensure_not_cancelled().is_ok()
+        {
+            tries += 1;
+            let before_ms = report.duration_ms;
+            report = self.system_interface().run_verifier(verifier, &job);
+            report.duration_ms = report.duration_ms.saturating_add(before_ms);
+        }
+        CheckExecutionResult {
+            report,
+            tries,
+            began,
+        }
+    }
+
+    fn tracked_files(&self) -> &TrackedFiles {
+        let place = &self.runtime.place;
+        self.tracked
+            .get_or_init(|| place.session_tracked_files(self.session, self.patience))
+    }
+
+    fn read_current_tree_snapshot(&self) -> Result<TreeSnapshot, String> {
+        let began = self.system_interface().monotonic_now();
+        let acts = self.runtime.act_count(self.session);
+        let acts = acts.map_err(|error| error.to_string())?;
+        let place = &self.runtime.place;
+        let reading = place.read_tree(
+            self.tracked_files(),
+            self.policy,
+            self.patience.tree_read_limits(self.system_interface()),
+        );
+        let mut reading = reading.map_err(|error| error.to_string())?;
+        reading.fact.acts = Some(acts.newest);
+        Ok(TreeSnapshot {
+            began,
+            took: self.system_interface().elapsed_since(began),
+            reading,
+            acts: acts.total,
+        })
+    }
+
+    fn record_check_run(
+        &self,
+        spec: &VerifierSpec,
+        run: CheckExecutionResult,
+        look: &TreeSnapshot,
+        after: &TreeReadResult,
+        ran: CheckRunInterference,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
+        let before = &look.reading;
+        let (subject, subject_after) = (
+            before.fact.verifier_input_digest(spec),
+            after.fact.verifier_input_digest(spec),
+        );
+        let still = subject == subject_after;
+        let mut evidence = self.build_evidence(
+            spec,
+            run.report,
+            subject,
+            subject_after,
+            before.fact.tree,
+            after.fact.tree,
+        );
+        evidence.tries = run.tries;
+        if let Some(why) = &self.tracked_files().unknown
+            && evidence.verdict == Verdict::Pass
+        {
+            evidence = self.void_evidence_of_unseen_files(evidence, why);
+        }
+        evidence.alone = matches!(ran, CheckRunInterference::Alone(_));
+        let says_nothing = matches!(ran, CheckRunInterference::WithExternalWrites(_));
+        match ran {
+            CheckRunInterference::WithExternalWrites(wrote) => {
+                evidence.cause = None;
+                evidence.retryable = Retryability::Yes;
+                mark_evidence_inconclusive(&mut evidence, InconclusiveCause::TreeMoving, wrote);
+            }
+            _ if !still => {
+                let mut moved = before.changed_paths_between_readings(after, Some(&spec.name));
+                moved.extend(before.changed_package_markers(after));
+                mark_evidence_inconclusive(&mut evidence, InconclusiveCause::TreeMoving, moved);
+            }
+            CheckRunInterference::Alone(lone) => {
+                self.note_check_writing_own_inputs(spec, &mut evidence, lone)
+            }
+            CheckRunInterference::Undisturbed => {}
+        }
+        let found = evidence_codec::EvidenceTiming {
+            at: self.now_millis(),
+            began: run.began,
+            acts: look.acts,
+        };
+        let key = self.evidence_cache_key(spec, subject);
+        let done = if says_nothing {
+            // It takes the place of no run that says something.
+            let key = evidence_codec::put_unindexed_evidence(
+                &*self.runtime.store,
+                &key,
+                found,
+                &evidence,
+            )?;
+            evidence_not_from_cache(key, evidence, found)
+        } else {
+            self.put_evidence(key, evidence, found)?
+        };
+        Ok(ReturnedEvidence {
+            run_here: true,
+            ..done
+        })
+    }
+
+    /// Keeps what was found, as the newest of its key.
+    fn put_evidence(
+        &self,
+        key: Digest,
+        evidence: Evidence,
+        found: evidence_codec::EvidenceTiming,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
+        let key = evidence_codec::put_check_run(&*self.runtime.store, &key, found, &evidence)?;
+        Ok(evidence_not_from_cache(key, evidence, found))
+    }
+
+    fn unreadable_tree_evidence(
+        &self,
+        spec: &VerifierSpec,
+        subject: Digest,
+        key: Digest,
+        why: &str,
+    ) -> ReturnedEvidence {
+        // Cut short like a check is, and mended in the same way.
+        let cause = if self.patience.is_past_deadline(self.system_interface()) {
+            InconclusiveCause::ReplyDeadline
+        } else {
+            InconclusiveCause::TreeUnreadable
+        };
+        let report = VerifierReport::inconclusive_report(cause, Retryability::Yes, why);
+        let none = Digest::hash_bytes(b"");
+        ReturnedEvidence {
+            key,
+            evidence: self.build_evidence(spec, report, subject, subject, none, none),
+            cached: false,
+            began: self.now_millis(),
+            parked: None,
+            run_here: false,
+        }
+    }
+
+    pub(crate) fn build_evidence(
+        &self,
+        spec: &VerifierSpec,
+        report: VerifierReport,
+        subject: Digest,
+        subject_after: Digest,
+        tree: Digest,
+        tree_after: Digest,
+    ) -> Evidence {
+        let redactor = &self.runtime.redactor;
+        let hide = |text: String| match redactor.redact_text(&text) {
+            Cow::Owned(hidden) => hidden,
+            Cow::Borrowed(_) => text,
+        };
+        // An id may be made of a message. It is hidden before anything is said of it, so
+        // that every later reader means the same finding.
+        let findings = report.findings.into_iter().map(|finding| Finding {
+            id: hide(finding.id),
+            message: hide(finding.message),
+            rule: finding.rule.map(hide),
+            ..finding
+        });
+        Evidence {
+            verifier: spec.name.clone(),
+            verdict: report.verdict,
+            cause: report.cause,
+            findings: findings.collect(),
+            findings_total: report.findings_total,
+            subject,
+            subject_after,
+            tree,
+            tree_after,
+            moved: Vec::new(),
+            check_writes: false,
+            alone: false,
+            command: report.command.map(hide),
+            exit_code: report.exit_code,
+            duration_ms: report.duration_ms,
+            retryable: report.retryable,
+            origin: self.origin,
+            counts: report.counts,
+            note: report.note.map(hide),
+            excerpt: hide(report.excerpt),
+            log: report.log,
+            output_bytes: report.output_bytes,
+            tries: 1,
+            stripped: report.stripped,
+            tools: report.tools,
+            judge_usage: report.testimony,
+        }
+    }
+
+    /// What is said of files that were not all seen says nothing.
+    fn void_evidence_of_unseen_files(&self, evidence: Evidence, why: &str) -> Evidence {
+        let why = self.runtime.redactor.redact_text(why);
+        Evidence {
+            verdict: Verdict::Inconclusive,
+            cause: Some(InconclusiveCause::TreeUnreadable),
+            retryable: Retryability::Yes,
+            excerpt: format!("[checkrein: {why}]\n"),
+            note: Some(why.into_owned()),
+            ..evidence
+        }
+    }
+
+    pub(crate) fn evidence_cache_key(&self, spec: &VerifierSpec, subject: Digest) -> Digest {
+        self.runtime
+            .evidence_content_key(self.policy, spec, subject, self.origin)
+    }
+
+    /// What is claimed for a run under this key. Of a check of the tree no two runs overlap, whatever
+    /// they are about: they work in the same files.
+    fn check_run_claim_key(&self, spec: &VerifierSpec, key: Digest) -> Digest {
+        match spec.is_tree_check() {
+            true => Digest::hash_parts([
+                &b"slot"[..],
+                self.runtime.place.workspace_root_path_text().as_bytes(),
+                spec.name.as_str().as_bytes(),
+            ]),
+            false => key,
+        }
+    }
+
+    fn keep_rerun_claim(&self, spec: &VerifierSpec, claim: EffectClaim) {
+        lock_unpoisoned(&self.kept).push((spec.name.clone(), claim));
+    }
+
+    fn has_rerun_claim(&self, spec: &VerifierSpec) -> bool {
+        lock_unpoisoned(&self.kept)
+            .iter()
+            .any(|(name, _)| *name == spec.name)
+    }
+
+    fn take_rerun_claim(&self, spec: &VerifierSpec) -> Option<EffectClaim> {
+        let mut kept = lock_unpoisoned(&self.kept);
+        let at = kept.iter().position(|(name, _)| *name == spec.name)?;
+        Some(kept.swap_remove(at).1)
+    }
+
+    fn report_check_finished(&self, done: &ReturnedEvidence) {
+        (self.progress)(VerificationProgress::Finished {
+            verifier: done.evidence.verifier.clone(),
+            verdict: done.evidence.verdict,
+            cause: done.evidence.cause,
+            duration_ms: done.evidence.duration_ms,
+            cached: done.cached,
+        });
+    }
+
+    pub(crate) fn ensure_not_cancelled(&self) -> Result<(), RuntimeError> {
+        if self
+            .patience
+            .cancelled
+            .load(std::sync::atomic::Ordering::Relaxed)
+        {
+            return Err(RuntimeError::Cancelled);
+        }
+        Ok(())
+    }
+}
+
+/// Whether no act that concerns it came after the run began, and it is not too old to be believed.
+fn is_check_run_fresh(
+    spec: &VerifierSpec,
+    run: &evidence_codec::StoredCheckRun,
+    acts: u64,
+    now: UnixMillis,
+) -> bool {
+    // Of a run that a clock that was ahead says to be yet to come nobody knows the age.
+    let is_old =
+        || evidence::is_evidence_too_old(now.0.abs_diff(run.began.0), run.evidence.duration_ms);
+    run.acts >= acts && !(spec.is_tree_check() && spec.inputs.is_empty() && is_old())
+}
+
+fn evidence_not_from_cache(
+    key: Digest,
+    evidence: Evidence,
+    found: evidence_codec::EvidenceTiming,
+) -> ReturnedEvidence {
+    ReturnedEvidence {
+        key,
+        began: found.began,
+        evidence,
+        cached: false,
+        parked: None,
+        run_here: false,
+    }
+}
+
+fn evidence_marked_cached(run: evidence_codec::StoredCheckRun) -> Box<ReturnedEvidence> {
+    Box::new(ReturnedEvidence {
+        key: run.id,
+        began: run.began,
+        evidence: run.evidence,
+        cached: true,
+        parked: None,
+        run_here: false,
+    })
+}
+
+/// A poisoned lock guards nothing that could be half done.
+fn lock_unpoisoned<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn is_subject_unchanged(
+    spec: &VerifierSpec,
+    before: &TreeReadResult,
+    after: &TreeReadResult,
+) -> bool {
+    before.fact.verifier_input_digest(spec) == after.fact.verifier_input_digest(spec)
+}
+
+fn is_check_run_retryable(report: &VerifierReport) -> bool {
+    report.verdict == Verdict::Inconclusive
+        && report.retryable == Retryability::Yes
+        && report.cause != Some(InconclusiveCause::ReplyDeadline)
+}

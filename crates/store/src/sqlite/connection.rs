@@ -1,0 +1,354 @@
+//! Everything that writes, one short transaction at a time.
+
+use std::path::Path;
+
+use checkrein_core::digest::Digest;
+use checkrein_core::ids::SessionId;
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+
+use crate::chain::{self, HashChainRow};
+use crate::sqlite::busy_timeout::BusyTimeout;
+use crate::sqlite::session_view::SqliteSessionView;
+use crate::sqlite::{acts, approvals, queries, scopes, sqlite_error, tasks, wal};
+use crate::{
+    AppendBatch, AppendedEventRange, EvidenceFinality, EvidencePutOutcome, StoreError, TransactFn,
+};
+
+/// Whether a commit waits for the disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum CommitSyncMode {
+    /// It survives processes.
+    Normal,
+    /// It survives a power cut, with all that was committed before it.
+    Full,
+}
+
+/// The connection, and how its next commit will be synced.
+#[derive(Debug)]
+pub(crate) struct StoreConnection {
+    conn: Connection,
+    sync: Option<CommitSyncMode>,
+}
+
+impl StoreConnection {
+    pub(crate) fn new(conn: Connection) -> Self {
+        Self { conn, sync: None }
+    }
+
+    pub(crate) fn sqlite_writer_connection(&self) -> &Connection {
+        &self.conn
+    }
+
+    /// SQLite cannot change this within a transaction.
+    fn set_commit_sync_mode(
+        &mut self,
+        file: &Path,
+        sync: CommitSyncMode,
+    ) -> Result<(), StoreError> {
+        if self.sync != Some(sync) {
+            let word = match sync {
+                CommitSyncMode::Normal => "NORMAL",
+                CommitSyncMode::Full => "FULL",
+            };
+            self.conn
+                .pragma_update(None, "synchronous", word)
+                .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
+            self.sync = Some(sync);
+        }
+        Ok(())
+    }
+
+    /// Runs `change` in a transaction of its own.
+    pub(crate) fn run_write_transaction<T>(
+        &mut self,
+        file: &Path,
+        patience: BusyTimeout,
+        sync: CommitSyncMode,
+        change: impl FnOnce(&Connection) -> rusqlite::Result<T>,
+    ) -> Result<T, StoreError> {
+        self.set_commit_sync_mode(file, sync)?;
+        let tx = begin_immediate_transaction(&self.conn, file, patience)?;
+        let answer =
+            change(&tx).map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
+        tx.commit()
+            .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
+        wal::checkpoint_wal_if_long(&self.conn, file);
+        Ok(answer)
+    }
+
+    /// See [`crate::Store::transact_on_session`].
+    pub(crate) fn transact(
+        &mut self,
+        file: &Path,
+        patience: BusyTimeout,
+        session: &SessionId,
+        work: &mut TransactFn<'_>,
+    ) -> Result<Option<AppendedEventRange>, StoreError> {
+        // Only `work` knows whether the disk must be waited for, and by then the
+        // transaction has begun. So begin without, as most batches want it, and begin
+        // once more if need be; if nobody was quicker the decision still stands.
+        self.set_commit_sync_mode(file, CommitSyncMode::Normal)?;
+        let mut decided = None;
+        loop {
+            let tx = begin_immediate_transaction(&self.conn, file, patience)?;
+            let tail = SqliteSessionView::read_session_in_transaction(&tx, file, session)
+                .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
+            let batch = match decided.take() {
+                Some((last, batch)) if last == tail.last => batch,
+                Some(_) | None => match work(&tail)? {
+                    Some(batch) => batch,
+                    None => return Ok(None),
+                },
+            };
+            if batch.durable && self.sync != Some(CommitSyncMode::Full) {
+                decided = Some((tail.last, batch));
+                drop(tx);
+                self.set_commit_sync_mode(file, CommitSyncMode::Full)?;
+                continue;
+            }
+            let appended = append_batch(&tx, file, session, &tail, batch)?;
+            tx.commit()
+                .map_err(|error| sqlite_error::sqlite_to_store_error(file, error))?;
+            wal::checkpoint_wal_if_long(&self.conn, file);
+            return Ok(Some(appended));
+        }
+    }
+}
+
+fn begin_immediate_transaction<'a>(
+    conn: &'a Connection,
+    file: &Path,
+    patience: BusyTimeout,
+) -> Result<Transaction<'a>, StoreError> {
+    patience.retry_while_busy(file, || {
+        Transaction::new_unchecked(conn, TransactionBehavior::Immediate)
+    })
+}
+
+fn append_batch(
+    tx: &Connection,
+    file: &Path,
+    session: &SessionId,
+    tail: &SqliteSessionView<'_>,
+    batch: AppendBatch,
+) -> Result<AppendedEventRange, StoreError> {
+    let failed = |error| sqlite_error::sqlite_to_store_error(file, error);
+    let id = match tail.id {
+        Some(id) => id,
+        None => tx
+            .prepare_cached("INSERT INTO session (name) VALUES (?1)")
+            .and_then(|mut insert| insert.insert([session.as_str()]))
+            .map_err(failed)?,
+    };
+
+    let mut last = tail.last;
+    let mut head = tail.head;
+    for event in &batch.events {
+        last = last.next_seq();
+        let key = event.key.as_deref();
+        let row = HashChainRow {
+            seq: last,
+            kind: event.kind,
+            payload: &event.payload,
+            key,
+        };
+        head = chain::next_hash_chain_link(&head, &row);
+        let inserted = tx
+            .prepare_cached(
+                "INSERT INTO event (id, kind, payload, chain, key) VALUES (?1, ?2, ?3, ?4, ?5)",
+            )
+            .map_err(failed)?
+            .execute((
+                queries::event_row_id(id, last),
+                event.kind,
+                &event.payload,
+                head.as_bytes(),
+                key,
+            ));
+        if let Err(error) = inserted {
+            return Err(duplicate_event_key_error(tx, file, session, id, key)
+                .unwrap_or_else(|| failed(error)));
+        }
+    }
+
+    write_batch_rows(tx, session, id, last.0, &batch).map_err(failed)?;
+    Ok(AppendedEventRange {
+        after: tail.last,
+        last,
+        head,
+    })
+}
+
+/// The error of an insert that found its key taken.
+fn duplicate_event_key_error(
+    tx: &Connection,
+    file: &Path,
+    session: &SessionId,
+    id: i64,
+    key: Option<&str>,
+) -> Option<StoreError> {
+    let key = key?;
+    match queries::find_seq_by_idempotency_key(tx, id, key) {
+        Ok(Some(seq)) => Some(StoreError::DuplicateKey {
+            session: session.clone(),
+            key: key.to_owned(),
+            seq,
+        }),
+        Ok(None) => None,
+        Err(error) => Some(sqlite_error::sqlite_to_store_error(file, error)),
+    }
+}
+
+fn write_batch_rows(
+    tx: &Connection,
+    session: &SessionId,
+    id: i64,
+    last: u64,
+    batch: &AppendBatch,
+) -> rusqlite::Result<()> {
+    for key in &batch.settled {
+        tx.prepare_cached("DELETE FROM effect WHERE session = ?1 AND key = ?2")?
+            .execute((id, key.as_bytes()))?;
+    }
+    for effect in &batch.effects {
+        tx.prepare_cached(
+            "INSERT INTO effect (session, stop, key, verifier) VALUES (?1, ?2, ?3, ?4)
+             ON CONFLICT DO NOTHING",
+        )?
+        .execute((
+            id,
+            effect.stop.0,
+            effect.key.as_bytes(),
+            effect.verifier.as_str(),
+        ))?;
+    }
+    for bytes in &batch.blobs {
+        insert_blob(tx, bytes)?;
+    }
+    if let Some(cache) = &batch.cache {
+        tx.prepare_cached(
+            "UPDATE session SET cached = ?2, core_version = ?3, policy = ?4, state = ?5
+             WHERE id = ?1",
+        )?
+        .execute((
+            id,
+            last,
+            cache.core_version,
+            cache.policy.as_bytes(),
+            &cache.bytes,
+        ))?;
+    }
+    for row in &batch.approvals {
+        approvals::put_approval(tx, row)?;
+    }
+    for row in &batch.scopes {
+        scopes::put_scope_row(tx, session, row)?;
+    }
+    for row in &batch.tasks {
+        tasks::put_task_row(tx, id, row)?;
+    }
+    if let Some(act) = &batch.act {
+        acts::insert_act(tx, session, act)?;
+    }
+    Ok(())
+}
+
+pub(crate) fn insert_blob(tx: &Connection, bytes: &[u8]) -> rusqlite::Result<Digest> {
+    let digest = Digest::hash_bytes(bytes);
+    tx.prepare_cached("INSERT INTO kept VALUES (?1, 1, ?2) ON CONFLICT DO NOTHING")?
+        .execute((digest.as_bytes(), bytes))?;
+    Ok(digest)
+}
+
+pub(crate) fn insert_evidence(
+    tx: &Connection,
+    key: &Digest,
+    bytes: &[u8],
+    standing: EvidenceFinality,
+) -> rusqlite::Result<EvidencePutOutcome> {
+    let changed = tx
+        .prepare_cached(
+            "INSERT INTO kept (key, final, bytes) VALUES (?1, ?2, ?3)
+             ON CONFLICT DO UPDATE SET final = excluded.final, bytes = excluded.bytes
+             WHERE final = 0",
+        )?
+        .execute((key.as_bytes(), standing == EvidenceFinality::Final, bytes))?;
+    Ok(if changed == 0 {
+        EvidencePutOutcome::KeptEarlier
+    } else {
+        EvidencePutOutcome::Stored
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+    use std::time::Duration;
+
+    use checkrein_core::ids::EventSeq;
+
+    use super::*;
+    use crate::NewEvent;
+    use crate::sqlite::open;
+
+    fn saw(seen: EventSeq, durable: bool) -> Option<AppendBatch> {
+        let payload = seen.0.to_string().into_bytes();
+        let events = vec![NewEvent {
+            kind: "saw",
+            payload,
+            key: None,
+        }];
+        Some(AppendBatch {
+            events,
+            durable,
+            ..AppendBatch::default()
+        })
+    }
+
+    /// Between finding out that the disk must be waited for and beginning once more, others
+    /// may write: then the decision is made anew, on what they wrote. SQLite calls the
+    /// rollback hook at exactly that moment.
+    #[test]
+    fn a_synced_batch_is_decided_anew_if_somebody_came_between() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, session) = (dir.path().join(open::FILE_NAME), SessionId::from("s"));
+        let patience = BusyTimeout {
+            limit: Duration::from_secs(5),
+        };
+        let writer = || {
+            StoreConnection::new(open::open_connection_for_writing(dir.path(), patience).unwrap())
+        };
+        let other = Arc::new(Mutex::new(writer()));
+        let (of_other, in_other) = (session.clone(), file.clone());
+        let mut writer = writer();
+        writer
+            .conn
+            .rollback_hook(Some(move || {
+                let mut other = other.lock().unwrap();
+                let mut work = |tail: &dyn crate::SessionView| Ok(saw(tail.last_seq(), false));
+                other
+                    .transact(&in_other, patience, &of_other, &mut work)
+                    .unwrap();
+            }))
+            .unwrap();
+
+        let mut seen = Vec::new();
+        let mut work = |tail: &dyn crate::SessionView| {
+            seen.push(tail.last_seq());
+            Ok(saw(tail.last_seq(), true))
+        };
+        let appended = writer
+            .transact(&file, patience, &session, &mut work)
+            .unwrap()
+            .unwrap();
+        assert_eq!(seen, [EventSeq(0), EventSeq(1)]);
+        assert_eq!((appended.after, appended.last), (EventSeq(1), EventSeq(2)));
+        let payloads = queries::read_events(writer.sqlite_writer_connection(), 1, EventSeq(0))
+            .unwrap()
+            .into_iter();
+        assert_eq!(
+            payloads.map(|event| event.payload).collect::<Vec<_>>(),
+            [b"0", b"1"]
+        );
+    }
+}

@@ -1,0 +1,281 @@
+//! From how a run ended and what its output says to a verdict.
+
+use checkrein_core::evidence::{InconclusiveCause, Retryability, Verdict};
+
+use super::definition::{CommandInvocation, CommandVerifierDefinition};
+use super::masked_status;
+use super::process::ProcessExit;
+use super::run::{CheckCommandResult, CommandAbortReason, CommandOutcome};
+use crate::patterns::{LazyRegex, capture_group_text};
+use crate::{VerifierJob, VerifierReport, logs};
+
+/// `sh: 1: NAME: not found`, `bash: line 1: NAME: command not found`, `zsh:1: command not found: NAME`
+static NOT_FOUND: LazyRegex = LazyRegex::new(
+    "not found",
+    r"(?m)^\S*sh(?:: line \d+|: \d+|:\d+)?: (?:command not found: (\S+)|(\S+?): (?:command )?not found)$",
+);
+
+/// Statuses by which a shell tells that a signal ended its command: abort, bus error,
+/// arithmetic, kill, segmentation, termination, illegal instruction.
+const SHELL_CRASHES: &[i32] = &[
+    128 + 4,
+    128 + 6,
+    128 + 7,
+    128 + 8,
+    128 + 9,
+    128 + 11,
+    128 + 15,
+];
+
+/// pytest: no test was collected.
+const PYTEST_NOTHING: i32 = 5;
+
+/// A verdict with what goes with it.
+#[derive(Debug, PartialEq, Eq)]
+struct CommandVerifierVerdict {
+    verdict: Verdict,
+    cause: Option<InconclusiveCause>,
+    retryable: Retryability,
+    /// What a reader of the excerpt must know.
+    note: Option<String>,
+}
+
+pub(crate) fn build_command_verifier_report(
+    definition: &CommandVerifierDefinition,
+    job: &VerifierJob<'_>,
+    ran: CheckCommandResult,
+) -> VerifierReport {
+    let judged = verdict_of_command_run(definition, job, &ran);
+    let CheckCommandResult {
+        how,
+        captured,
+        survivors,
+    } = ran;
+    let mut notes: Vec<String> = judged.note.iter().cloned().collect();
+    if survivors {
+        notes.push("some of its processes could not be killed".to_owned());
+    }
+    let log = match captured.log {
+        Ok(_) if captured.total == 0 => None,
+        Ok(path) => Some(logs::display_path(&path, job.root)),
+        Err(why) => {
+            notes.push(format!("its full output could not be kept: {why}"));
+            None
+        }
+    };
+    let passed = judged.verdict == Verdict::Pass;
+    VerifierReport {
+        verdict: judged.verdict,
+        cause: judged.cause,
+        // What a passing check complains of is not what anybody must mend.
+        findings: if passed {
+            Vec::new()
+        } else {
+            captured.report.findings
+        },
+        findings_total: if passed {
+            0
+        } else {
+            captured.report.findings_total
+        },
+        counts: captured.report.counts,
+        note: judged.note,
+        command: Some(definition.run.trim().to_owned()),
+        exit_code: match how {
+            CommandOutcome::Ended(ProcessExit::Exited(code)) => Some(code),
+            CommandOutcome::Ended(_)
+            | CommandOutcome::Aborted(_)
+            | CommandOutcome::NoProgram(_)
+            | CommandOutcome::NotStarted(_) => None,
+        },
+        duration_ms: 0,
+        retryable: judged.retryable,
+        excerpt: captured.ends.render_excerpt(&notes),
+        log,
+        output_bytes: captured.total,
+        stripped: captured.named,
+        tools: Vec::new(),
+        testimony: None,
+    }
+}
+
+fn verdict_of_command_run(
+    definition: &CommandVerifierDefinition,
+    job: &VerifierJob<'_>,
+    ran: &CheckCommandResult,
+) -> CommandVerifierVerdict {
+    match &ran.how {
+        CommandOutcome::Ended(ProcessExit::Exited(0)) => {
+            command_verdict_on_zero_exit(definition, job, ran)
+        }
+        CommandOutcome::Ended(ProcessExit::Exited(code)) => {
+            evaluate_nonzero_exit(definition, *code, ran)
+        }
+        CommandOutcome::Ended(ProcessExit::Signalled(signal)) => inconclusive_verdict(
+            InconclusiveCause::Crash,
+            format!("ended by signal {signal}"),
+        ),
+        CommandOutcome::Ended(ProcessExit::Lost) => inconclusive_verdict(
+            InconclusiveCause::Crash,
+            "its end could not be seen".to_owned(),
+        ),
+        CommandOutcome::Aborted(CommandAbortReason::Timeout) => inconclusive_verdict(
+            InconclusiveCause::Timeout,
+            format!("still running after {} ms; killed", job.spec.timeout_ms),
+        ),
+        CommandOutcome::Aborted(CommandAbortReason::ReplyDeadline) => inconclusive_verdict(
+            InconclusiveCause::ReplyDeadline,
+            "cut: the agent had to be answered".to_owned(),
+        ),
+        CommandOutcome::Aborted(CommandAbortReason::Cancelled) => inconclusive_verdict(
+            InconclusiveCause::ReplyDeadline,
+            "cut: Checkrein was told to stop".to_owned(),
+        ),
+        CommandOutcome::NoProgram(err) => {
+            let program = definition.run.split_whitespace().next().unwrap_or_default();
+            let there = err.kind() != std::io::ErrorKind::NotFound;
+            missing_program_verdict(program, there.then(|| err.to_string()))
+        }
+        CommandOutcome::NotStarted(err) => inconclusive_verdict(
+            InconclusiveCause::Internal,
+            format!("could not be started: {err}"),
+        ),
+    }
+}
+
+fn command_verdict_on_zero_exit(
+    definition: &CommandVerifierDefinition,
+    job: &VerifierJob<'_>,
+    ran: &CheckCommandResult,
+) -> CommandVerifierVerdict {
+    let report = &ran.captured.report;
+    let masked = job
+        .exit_statuses
+        .and_then(|statuses| masked_status::masked_status_reason(statuses, report, job));
+    if let Some(why) = masked {
+        inconclusive_verdict(InconclusiveCause::Masked, why)
+    } else if report.runner_reports_failure(&definition.run) {
+        inconclusive_verdict(
+            InconclusiveCause::VacuousPass,
+            "exit status 0, but its own output says that it failed: the status is masked"
+                .to_owned(),
+        )
+    } else if report.runner_ran_no_tests() {
+        inconclusive_verdict(
+            InconclusiveCause::VacuousPass,
+            "exit status 0, but nothing ran".to_owned(),
+        )
+    } else {
+        CommandVerifierVerdict {
+            verdict: Verdict::Pass,
+            cause: None,
+            retryable: Retryability::Yes,
+            note: None,
+        }
+    }
+}
+
+fn evaluate_nonzero_exit(
+    definition: &CommandVerifierDefinition,
+    code: i32,
+    ran: &CheckCommandResult,
+) -> CommandVerifierVerdict {
+    let captured = &ran.captured;
+    let by_shell = matches!(
+        definition.direct_or_shell_invocation(),
+        CommandInvocation::Shell(_)
+    );
+    if by_shell && code == 127 {
+        let text = captured.ends.render_excerpt(&[]);
+        // The last one: it is the shell's own last word.
+        let name = NOT_FOUND
+            .all_regex_captures(&text)
+            .last()
+            .map(|found| [capture_group_text(found, 1), capture_group_text(found, 2)].concat())
+            // What a script of the check's own misses is the check's failure.
+            .filter(|name| command_words(&definition.run).any(|word| word == name));
+        if let Some(name) = name {
+            return missing_program_verdict(&name, None);
+        }
+    }
+    if by_shell && SHELL_CRASHES.contains(&code) {
+        return inconclusive_verdict(
+            InconclusiveCause::Crash,
+            format!("ended by signal {}", code - 128),
+        );
+    }
+    let report = &captured.report;
+    let nothing = report.reports_nothing_to_run() && report.findings.is_empty();
+    if nothing && !report.runner_reports_failure(&definition.run) {
+        let pytest = if code == PYTEST_NOTHING {
+            " (no tests collected)"
+        } else {
+            ""
+        };
+        return inconclusive_verdict(
+            InconclusiveCause::VacuousPass,
+            format!("exit status {code}: nothing ran{pytest}"),
+        );
+    }
+    CommandVerifierVerdict {
+        verdict: Verdict::Fail,
+        cause: None,
+        retryable: Retryability::Yes,
+        note: None,
+    }
+}
+
+fn command_words(run: &str) -> impl Iterator<Item = &str> {
+    run.split(|c: char| c.is_whitespace() || ";&|()<>\"'".contains(c))
+}
+
+/// A program that is missing in the tree can come back by an edit; one of the machine cannot.
+/// `why`: what keeps it from being run although it is there.
+fn missing_program_verdict(program: &str, why: Option<String>) -> CommandVerifierVerdict {
+    let in_tree = program.contains('/') && !program.starts_with('/');
+    let gone = if in_tree { "there" } else { "installed" };
+    CommandVerifierVerdict {
+        verdict: Verdict::Inconclusive,
+        cause: Some(InconclusiveCause::MissingProgram),
+        retryable: if in_tree {
+            Retryability::Yes
+        } else {
+            Retryability::No
+        },
+        note: Some(match why {
+            None => format!("'{program}' is not {gone}, or misspelt in run"),
+            Some(why) => format!("cannot run '{program}': {why}"),
+        }),
+    }
+}
+
+fn inconclusive_verdict(cause: InconclusiveCause, note: String) -> CommandVerifierVerdict {
+    CommandVerifierVerdict {
+        verdict: Verdict::Inconclusive,
+        cause: Some(cause),
+        retryable: Retryability::Yes,
+        note: Some(note),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_missing_program_is_read_from_the_shells_message() {
+        let check = |text: &str, expected: Option<&str>| {
+            let all = NOT_FOUND.all_regex_captures(text);
+            let name = all
+                .last()
+                .map(|found| [capture_group_text(found, 1), capture_group_text(found, 2)].concat());
+            assert_eq!(name.as_deref(), expected, "{text}");
+        };
+        check("sh: 1: pytset: not found", Some("pytset"));
+        check("ok\nsh: line 1: pytset: command not found", Some("pytset"));
+        check("bash: line 1: pytset: command not found", Some("pytset"));
+        check("/bin/sh: 1: ./x: not found", Some("./x"));
+        check("zsh:1: command not found: pytset", Some("pytset"));
+        check("page not found", None);
+    }
+}

@@ -1,0 +1,227 @@
+//! What a judge is recorded to have said.
+
+use checkrein_models::answers::{self, RequiredAnswerKeys};
+use serde_json::{Map, Value};
+
+use super::label_file::json_type_name;
+use super::statistics::{AnswerSide, NoJudgeVerdictReason, PredictedLabel};
+use crate::judge::{JudgedFailureCategory, verdict};
+
+/// A text as it came, and the number of the request that it answers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RawJudgeReply {
+    /// What was said.
+    pub text: String,
+    /// What a verdict in it has to repeat, if it repeats a number at all.
+    pub number: u32,
+}
+
+/// What was said of one answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordedJudgeReply {
+    /// In the judge's own words.
+    Text(RawJudgeReply),
+    /// Read by somebody already.
+    Verdict(PredictedLabel),
+    /// Nothing that counts.
+    NoVerdict(NoJudgeVerdictReason),
+}
+
+/// What was said of two.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RecordedPairChoice {
+    /// In the judge's own words, and which answer it was shown first.
+    Text(RawJudgeReply, AnswerSide),
+    /// Read by somebody already.
+    Choice(AnswerSide),
+    /// Nothing that counts.
+    NoChoice(NoJudgeVerdictReason),
+}
+
+impl RecordedJudgeReply {
+    pub(super) fn from_json(value: Value) -> Result<Self, String> {
+        let mut map = require_json_object(value)?;
+        if let Some(text) = take_answer_text_and_ref(&mut map)? {
+            return Ok(Self::Text(text));
+        }
+        let passes = match map.get("verdict").and_then(Value::as_str) {
+            Some("pass") => true,
+            Some("fail") => false,
+            _ => return Err("has neither a 'text' nor a 'verdict' of 'pass' or 'fail'".to_owned()),
+        };
+        let category = map.get("category").and_then(Value::as_str);
+        Ok(Self::Verdict(PredictedLabel {
+            passes,
+            category: category.and_then(JudgedFailureCategory::parse_failure_category),
+        }))
+    }
+
+    /// As a verdict, where a score below this one does not pass.
+    pub(super) fn predicted_label(
+        &self,
+        min_score: u32,
+    ) -> Result<PredictedLabel, NoJudgeVerdictReason> {
+        match self {
+            Self::Verdict(judged) => Ok(*judged),
+            Self::NoVerdict(silence) => Err(*silence),
+            Self::Text(RawJudgeReply { text, number }) => {
+                match verdict::parse_judge_verdict(text, *number) {
+                    Ok(said) => Ok(PredictedLabel {
+                        passes: said.passes_min_score(min_score),
+                        category: said.category,
+                    }),
+                    Err(_) => Err(NoJudgeVerdictReason::Unreadable),
+                }
+            }
+        }
+    }
+}
+
+impl RecordedPairChoice {
+    pub(super) fn parse_recorded_choice(value: Value, first: AnswerSide) -> Result<Self, String> {
+        let mut map = require_json_object(value)?;
+        if let Some(text) = take_answer_text_and_ref(&mut map)? {
+            return Ok(Self::Text(text, first));
+        }
+        match map.get("better").and_then(Value::as_str) {
+            Some("a") => Ok(Self::Choice(AnswerSide::A)),
+            Some("b") => Ok(Self::Choice(AnswerSide::B)),
+            _ => Err("has neither a 'text' nor a 'better' of 'a' or 'b'".to_owned()),
+        }
+    }
+
+    pub(super) fn judge_preferred_side(&self) -> Result<AnswerSide, NoJudgeVerdictReason> {
+        match self {
+            Self::Choice(side) => Ok(*side),
+            Self::NoChoice(silence) => Err(*silence),
+            Self::Text(text, first) => match first_shown_is_preferred(text) {
+                Some(true) => Ok(*first),
+                Some(false) => Ok(first.other_answer_of_pair()),
+                None => Err(NoJudgeVerdictReason::Unreadable),
+            },
+        }
+    }
+}
+
+/// A bare text is none: what does not repeat a number is no verdict at a stop either.
+fn require_json_object(value: Value) -> Result<Map<String, Value>, String> {
+    match value {
+        Value::Object(map) => Ok(map),
+        other => Err(format!(
+            "is {}, and must be an object",
+            json_type_name(&other)
+        )),
+    }
+}
+
+/// `{"text": ..., "ref": N}`
+fn take_answer_text_and_ref(map: &mut Map<String, Value>) -> Result<Option<RawJudgeReply>, String> {
+    let text = match map.remove("text") {
+        None => return Ok(None),
+        Some(Value::String(text)) => text,
+        Some(other) => return Err(format!("has a 'text' that is {}", json_type_name(&other))),
+    };
+    let number = map
+        .remove("ref")
+        .and_then(|number| u32::try_from(number.as_u64()?).ok())
+        .ok_or("has a 'text', and no 'ref' with the number of the request that it answers")?;
+    Ok(Some(RawJudgeReply { text, number }))
+}
+
+/// Words for the answer that is shown first, and for the other.
+const WORDS: &[(&str, bool)] = &[
+    ("first", true),
+    ("1", true),
+    ("second", false),
+    ("2", false),
+];
+
+/// Read as a judge's verdict is: what does not repeat the number may be quoted.
+fn first_shown_is_preferred(said: &RawJudgeReply) -> Option<bool> {
+    let wanted = RequiredAnswerKeys {
+        number: said.number,
+        keys: &["better"],
+    };
+    let answer = answers::parse_model_answer(&said.text, wanted).ok()?;
+    let better = answer.field_matching_allowed_words("better", WORDS).ok()?;
+    answer.answer_repeats_request_number().then_some(better)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn verdicts_in_all_their_forms() {
+        let judged = |value| {
+            RecordedJudgeReply::from_json(value)
+                .unwrap()
+                .predicted_label(700)
+        };
+        let yes = |passes| {
+            Ok(PredictedLabel {
+                passes,
+                category: None,
+            })
+        };
+        let text = |text: &str, number: u32| json!({"text": text, "ref": number});
+        let object = r#"{"ref": 12345678, "verdict": "pass", "score": 0.9}"#;
+        assert_eq!(judged(text(object, 12_345_678)), yes(true));
+        // A verdict on something else, and one on nobody knows what.
+        for other in [object, r#"{"verdict": "pass"}"#, "PASS", "It is fine."] {
+            assert_eq!(
+                judged(text(other, 12_345_679)),
+                Err(NoJudgeVerdictReason::Unreadable)
+            );
+        }
+        // Its word is yes and its score is not.
+        let low = r#"{"ref": 12345678, "verdict": "pass", "score": 0.6}"#;
+        assert_eq!(judged(text(low, 12_345_678)), yes(false));
+        assert_eq!(judged(json!({"verdict": "fail"})), yes(false));
+        for wrong in [
+            json!(3),
+            json!("PASS"),
+            json!({}),
+            json!({"verdict": "maybe"}),
+            json!({"text": 3, "ref": 1}),
+            json!({"text": object}),
+            json!({"text": object, "ref": -1}),
+        ] {
+            assert!(
+                RecordedJudgeReply::from_json(wrong.clone()).is_err(),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn choices_are_of_what_was_shown_first() {
+        let said = |better: &str| json!({"text": format!("So {{\"ref\": 7, \"better\": \"{better}\"}}"), "ref": 7});
+        let choice = |value, first| {
+            RecordedPairChoice::parse_recorded_choice(value, first)
+                .unwrap()
+                .judge_preferred_side()
+        };
+        assert_eq!(choice(said("First"), AnswerSide::A), Ok(AnswerSide::A));
+        assert_eq!(choice(said("first"), AnswerSide::B), Ok(AnswerSide::B));
+        assert_eq!(choice(said("2"), AnswerSide::A), Ok(AnswerSide::B));
+        assert_eq!(choice(said("second"), AnswerSide::B), Ok(AnswerSide::A));
+        // This names the answer itself.
+        assert_eq!(
+            choice(json!({"better": "a"}), AnswerSide::B),
+            Ok(AnswerSide::A)
+        );
+        for unread in [
+            said("both"),
+            json!({"text": "first", "ref": 7}),
+            json!({"text": r#"{"better": "first"}"#, "ref": 7}),
+        ] {
+            assert_eq!(
+                choice(unread, AnswerSide::A),
+                Err(NoJudgeVerdictReason::Unreadable)
+            );
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! Asks a judge for what is not recorded: a few at a time, each as it would be asked at a stop.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use checkrein_core::evidence::JudgeUsage;
+use checkrein_models::quoted::QuotedPromptBlocks;
+use checkrein_models::{
+    LanguageModel, ModelError, ModelRequest, ModelRequestLimits, RemoteModel,
+    block_on_unless_cancelled,
+};
+
+use super::choice_request;
+use super::label_file::{LabelledAnswer, LabelledAnswerSet, LabelledPair};
+use super::recorded_reply::{RawJudgeReply, RecordedJudgeReply, RecordedPairChoice};
+use super::reply_record::{RecordedReplies, model_and_request_digest};
+use super::statistics::{AnswerSide, NoJudgeVerdictReason};
+use crate::judge::verdict_request::{self, JudgePromptOrder};
+use crate::judge::{InstructionFile, JudgeDefinition, add_judge_usage, choose_judge_model};
+
+/// Questions under way at once: as many as providers let a new account have.
+const AT_ONCE: usize = 4;
+/// Questions that may be refused, each for itself, before any is answered.
+const GIVE_UP: u64 = 8;
+/// What rules that stand in the file are called before a judge.
+const RULES_NAME: &str = "rules";
+
+/// Who is asked, and how.
+#[derive(Debug)]
+pub struct JudgeCalibrationContext<'a> {
+    /// The judge.
+    pub judge: &'a JudgeDefinition,
+    /// Where keys and addresses of providers are looked for.
+    pub env: &'a BTreeMap<OsString, OsString>,
+    /// How long one question may take.
+    pub timeout: Duration,
+    /// Set once nobody waits any more.
+    pub cancelled: &'a AtomicBool,
+    /// What was answered before.
+    pub record: &'a RecordedReplies,
+}
+
+/// What came of asking.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct CalibrationQuestionTotals {
+    /// Questions, tokens and cost, by model.
+    pub by_model: BTreeMap<String, JudgeUsage>,
+    /// Questions whose answer was recorded.
+    pub from_record: u64,
+    /// Questions without an answer: the first reason, and how many.
+    pub failed: Option<(String, u64)>,
+}
+
+/// Why nothing can be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum CalibrationError {
+    /// No question was answered, and others would not be.
+    #[error(transparent)]
+    Model(#[from] ModelError),
+    /// What was answered cannot be recorded.
+    #[error("the answer cannot be recorded: {0}")]
+    Record(#[from] io::Error),
+    /// Nobody waits any more.
+    #[error("called off")]
+    Cancelled,
+}
+
+impl JudgeCalibrationContext<'_> {
+    /// Fills in what is not recorded. `told` hears after each item how many of how many there are.
+    ///
+    /// # Errors
+    /// Nothing can be measured; what was answered is in the record.
+    pub fn fill_missing_judge_replies(
+        &self,
+        labelled: &mut LabelledAnswerSet,
+        told: &(dyn Fn(usize, usize) + Sync),
+    ) -> Result<CalibrationQuestionTotals, CalibrationError> {
+        let session = SharedCalibrationContext {
+            asking: self,
+            state: Mutex::default(),
+        };
+        match labelled {
+            LabelledAnswerSet::Verdicts(items) => {
+                let open: Vec<&mut LabelledAnswer> = items
+                    .iter_mut()
+                    .filter(|item| item.reply.is_none())
+                    .collect();
+                session.for_each_parallel(open, told, |item| {
+                    item.reply = Some(session.ask_judge_verdict(item)?);
+                    Ok(())
+                })?;
+            }
+            LabelledAnswerSet::Pairs(pairs) => {
+                let open = |pair: &&mut LabelledPair| pair.replies.iter().any(Option::is_none);
+                let open: Vec<&mut LabelledPair> = pairs.iter_mut().filter(open).collect();
+                session.for_each_parallel(open, told, |pair| {
+                    for (at, first) in [AnswerSide::A, AnswerSide::B].into_iter().enumerate() {
+                        if pair.replies.get(at).is_some_and(Option::is_none) {
+                            let said = session.ask_pairwise_choice(pair, first)?;
+                            if let Some(reply) = pair.replies.get_mut(at) {
+                                *reply = Some(said);
+                            }
+                        }
+                    }
+                    Ok(())
+                })?;
+            }
+        }
+        let state = session.state.into_inner();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        Ok(state.asked)
+    }
+}
+
+/// What several threads share.
+struct SharedCalibrationContext<'a> {
+    asking: &'a JudgeCalibrationContext<'a>,
+    state: Mutex<CalibrationSharedState>,
+}
+
+#[derive(Default)]
+struct CalibrationSharedState {
+    asked: CalibrationQuestionTotals,
+    /// By name: a connection is kept.
+    models: BTreeMap<String, RemoteModel>,
+    /// Whether any was, now or before.
+    answered: bool,
+}
+
+impl SharedCalibrationContext<'_> {
+    fn lock_calibration_state(&self) -> MutexGuard<'_, CalibrationSharedState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does it with each, a few at a time, until one says that no other can succeed.
+    fn for_each_parallel<T: Send>(
+        &self,
+        open: Vec<T>,
+        told: &(dyn Fn(usize, usize) + Sync),
+        one: impl Fn(T) -> Result<(), CalibrationError> + Sync,
+    ) -> Result<(), CalibrationError> {
+        let all = open.len();
+        let left = Mutex::new(open.into_iter());
+        let done = AtomicUsize::new(0);
+        let over: Mutex<Option<CalibrationError>> = Mutex::new(None);
+        let work = || {
+            loop {
+                let is_over = || over.lock().unwrap_or_else(PoisonError::into_inner);
+                if is_over().is_some() {
+                    return;
+                }
+                let next = left.lock().unwrap_or_else(PoisonError::into_inner).next();
+                let Some(next) = next else { return };
+                match one(next) {
+                    Ok(()) => told(done.fetch_add(1, Ordering::Relaxed) + 1, all),
+                    Err(error) => drop(is_over().get_or_insert(error)),
+                }
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..AT_ONCE.min(all) {
+                scope.spawn(work);
+            }
+        });
+        match over.into_inner().unwrap_or_else(PoisonError::into_inner) {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// As at a stop: a near miss is asked about twice.
+    fn ask_judge_verdict(
+        &self,
+        item: &LabelledAnswer,
+    ) -> Result<RecordedJudgeReply, CalibrationError> {
+        let mut judge = self.asking.judge.clone();
+        if let Some(text) = &item.rules {
+            let name = RULES_NAME.to_owned();
+            let text = text.clone();
+            judge.rules = vec![InstructionFile { name, text }];
+        }
+        let name = choose_judge_model(&judge, &item.case.agent).0;
+        let ask = |order| {
+            let request =
+                |quotes| verdict_request::verdict_request(&judge, &item.case, quotes, order);
+            self.fetch_judge_reply(&name, &item.id, &request)
+        };
+        let Some(first) = ask(JudgePromptOrder::RequestFirst)? else {
+            return Ok(RecordedJudgeReply::NoVerdict(
+                NoJudgeVerdictReason::Unanswered,
+            ));
+        };
+        let read = |text: &RawJudgeReply| {
+            super::super::verdict::parse_judge_verdict(&text.text, text.number)
+        };
+        let Ok(said) = read(&first) else {
+            return Ok(RecordedJudgeReply::NoVerdict(
+                NoJudgeVerdictReason::Unreadable,
+            ));
+        };
+        if judge.is_near_min_score(&said) {
+            let Some(second) = ask(JudgePromptOrder::AnswerFirst)? else {
+                return Ok(RecordedJudgeReply::NoVerdict(
+                    NoJudgeVerdictReason::Unanswered,
+                ));
+            };
+            match read(&second) {
+                Err(_) => {
+                    return Ok(RecordedJudgeReply::NoVerdict(
+                        NoJudgeVerdictReason::Unreadable,
+                    ));
+                }
+                Ok(other)
+                    if said.passes_min_score(judge.min_score)
+                        != other.passes_min_score(judge.min_score) =>
+                {
+                    return Ok(RecordedJudgeReply::NoVerdict(
+                        NoJudgeVerdictReason::Wavering,
+                    ));
+                }
+                Ok(_) => {}
+            }
+        }
+        Ok(RecordedJudgeReply::Text(first))
+    }
+
+    fn ask_pairwise_choice(
+        &self,
+        pair: &LabelledPair,
+        first: AnswerSide,
+    ) -> Result<RecordedPairChoice, CalibrationError> {
+        let judge = self.asking.judge;
+        let name = choose_judge_model(judge, "").0;
+        let request = |quotes| choice_request::pairwise_choice_request(judge, pair, first, quotes);
+        Ok(match self.fetch_judge_reply(&name, &pair.id, &request)? {
+            Some(text) => RecordedPairChoice::Text(text, first),
+            None => RecordedPairChoice::NoChoice(NoJudgeVerdictReason::Unanswered),
+        })
+    }
+
+    /// The answer to this question; `None` if the model gives none to this one.
+    fn fetch_judge_reply(
+        &self,
+        name: &str,
+        item: &str,
+        request: &dyn Fn(QuotedPromptBlocks) -> ModelRequest,
+    ) -> Result<Option<RawJudgeReply>, CalibrationError> {
+        let question = model_and_request_digest(
+            name,
+            &request(QuotedPromptBlocks::quoted_blocks_with_number(0)),
+        );
+        if let Some(known) = self.asking.record.recorded_judge_reply(&question) {
+            let mut state = self.lock_calibration_state();
+            state.asked.from_record += 1;
+            state.answered = true;
+            return Ok(Some(known));
+        }
+        let model = self.cached_model_client(name)?;
+        let quotes = QuotedPromptBlocks::with_random_quote_number();
+        let heard =
+            block_on_unless_cancelled(self.asking.cancelled, model.ask_model(&request(quotes)));
+        let reply = match heard {
+            None => return Err(CalibrationError::Cancelled),
+            Some(Ok(reply)) => reply,
+            Some(Err(error)) => {
+                let mut state = self.lock_calibration_state();
+                let (_, count) = state
+                    .asked
+                    .failed
+                    .get_or_insert_with(|| (error.to_string(), 0));
+                *count += 1;
+                let hopeless = !is_request_specific_error(&error) || *count >= GIVE_UP;
+                if hopeless && !state.answered {
+                    return Err(error.into());
+                }
+                return Ok(None);
+            }
+        };
+        let said = RawJudgeReply {
+            text: reply.text.clone(),
+            number: quotes.number_answer_must_repeat(),
+        };
+        self.asking
+            .record
+            .record_judge_reply(&question, name, item, &said)?;
+        let mut state = self.lock_calibration_state();
+        state.answered = true;
+        let testimony = state.asked.by_model.entry(name.to_owned()).or_default();
+        name.clone_into(&mut testimony.model);
+        testimony.asked += 1;
+        add_judge_usage(testimony, &reply);
+        Ok(Some(said))
+    }
+
+    fn cached_model_client(&self, name: &str) -> Result<RemoteModel, CalibrationError> {
+        let mut state = self.lock_calibration_state();
+        if let Some(model) = state.models.get(name) {
+            return Ok(model.clone());
+        }
+        let limits = ModelRequestLimits {
+            total_timeout: self.asking.timeout,
+            ..ModelRequestLimits::default()
+        };
+        let model = RemoteModel::new(name, self.asking.env, limits)?;
+        state.models.insert(name.to_owned(), model.clone());
+        Ok(model)
+    }
+}
+
+/// Whether another question may fare better with this model: it is not so without a key, with a name
+/// that nobody has, or where nobody can be reached.
+fn is_request_specific_error(error: &ModelError) -> bool {
+    match error {
+        ModelError::Refused { status, .. } => matches!(status, 400 | 413 | 422),
+        ModelError::TooLarge { .. } | ModelError::Unreadable { .. } => true,
+        _ => false,
+    }
+}

@@ -1,0 +1,157 @@
+//! The end of a conversation, as a witness is shown it: a few messages, each cut, and the oldest of them
+//! left out where there is no room for all.
+
+use checkrein_models::{ChatMessage, RequestedToolCall};
+
+use super::prompt_lines::PromptLines;
+
+/// How much of a conversation is shown.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ConversationExcerptLimits {
+    /// At most so many messages.
+    pub(crate) count: usize,
+    /// At most so many bytes of each.
+    pub(crate) each: usize,
+    /// At most about so many bytes of all.
+    pub(crate) all: usize,
+}
+
+/// With less room than this a message is left out.
+const SENSE: usize = 24;
+/// What ends a message that is longer.
+const CUT: &str = " ...";
+
+impl ConversationExcerptLimits {
+    /// A line for each message, oldest first.
+    pub(super) fn write_recent_messages(self, messages: &[ChatMessage], out: &mut PromptLines<'_>) {
+        let mut room = self.all;
+        let mut shown = 0;
+        for message in messages.iter().rev().take(self.count) {
+            if room < SENSE {
+                break;
+            }
+            room = room.saturating_sub(message_len(message).min(self.each));
+            shown += 1;
+        }
+        let from = messages.len().saturating_sub(shown);
+        // The newest may use what the others leave; the oldest gets what is left.
+        let mut most = self.each.min(self.all);
+        if shown > 0 && room == 0 {
+            most = self.oldest_message_room(messages.get(from + 1..).unwrap_or_default());
+        }
+        for (nth, message) in messages.iter().skip(from).enumerate() {
+            append_recent_message(message, if nth == 0 { most } else { self.each }, out);
+        }
+    }
+
+    /// Room for the oldest that is shown, before these.
+    fn oldest_message_room(self, newer: &[ChatMessage]) -> usize {
+        let used: usize = newer
+            .iter()
+            .map(|one| message_len(one).min(self.each))
+            .sum();
+        self.all.saturating_sub(used).min(self.each)
+    }
+}
+
+fn message_len(message: &ChatMessage) -> usize {
+    match message {
+        ChatMessage::User(text) | ChatMessage::ToolResult { text, .. } => text.len(),
+        // Its calls are written out only where they are shown.
+        ChatMessage::Assistant { text, calls } => text.len() + calls.len() * 2 * SENSE,
+    }
+}
+
+fn append_recent_message(message: &ChatMessage, most: usize, out: &mut PromptLines<'_>) {
+    let (who, text) = match message {
+        ChatMessage::User(text) => ("user", text),
+        ChatMessage::Assistant { text, calls } if calls.is_empty() => ("assistant", text),
+        ChatMessage::Assistant { text, calls } => {
+            ("assistant", &render_calls_and_text(text, calls))
+        }
+        ChatMessage::ToolResult { text, failed, .. } => {
+            (if *failed { "failed" } else { "result" }, text)
+        }
+    };
+    let kept = text.split_at(text.floor_char_boundary(most)).0;
+    out.begin_labelled_prompt_line(who);
+    out.append_to_prompt_line(kept);
+    if kept.len() < text.len() {
+        out.append_to_prompt_line(CUT);
+    }
+}
+
+/// Calls first: what was done says more than what was said of it, should the end be cut.
+fn render_calls_and_text(text: &str, calls: &[RequestedToolCall]) -> String {
+    let mut said = String::new();
+    for call in calls {
+        said.push_str(&match &call.arguments {
+            Ok(arguments) => format!("{}({arguments}) ", call.tool),
+            Err(text) => format!("{}({text}) ", call.tool),
+        });
+    }
+    said + text
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn shown(messages: &[ChatMessage], count: usize, each: usize, all: usize) -> String {
+        let mut text = String::new();
+        ConversationExcerptLimits { count, each, all }
+            .write_recent_messages(messages, &mut PromptLines::new(&mut text));
+        text
+    }
+
+    #[test]
+    fn the_last_few_messages_are_shown_cut() {
+        let call = RequestedToolCall {
+            id: "1".to_owned(),
+            tool: "grep".to_owned(),
+            arguments: Ok(json!({"pattern": "x"})),
+            provider_state: None,
+        };
+        let result = |text: &str, failed| ChatMessage::ToolResult {
+            call: "1".to_owned(),
+            tool: "grep".to_owned(),
+            text: text.to_owned(),
+            failed,
+        };
+        let messages = [
+            ChatMessage::User("too long ago".to_owned()),
+            ChatMessage::User("find the first one of them".to_owned()),
+            ChatMessage::Assistant {
+                text: "Looking.".to_owned(),
+                calls: vec![call],
+            },
+            result("a:1: x", false),
+            result("no such file", true),
+        ];
+        assert_eq!(
+            shown(&messages, 4, 18, 1_000),
+            "user: find the first one ...\nassistant: grep({\"pattern\":\"x ...\nresult: a:1: x\nfailed: no such file"
+        );
+        assert_eq!(shown(&messages, 4, 18, 0), "");
+        assert_eq!(shown(&[], 4, 18, 100), "");
+    }
+
+    #[test]
+    fn where_there_is_no_room_the_oldest_are_left_out() {
+        let messages: Vec<ChatMessage> = ["a", "b", "c"]
+            .map(|letter| ChatMessage::User(letter.repeat(100)))
+            .into();
+        let cut = |letter: &str, kept: usize| format!("user: {} ...", letter.repeat(kept));
+        assert_eq!(
+            shown(&messages, 4, 60, 120),
+            format!("{}\n{}", cut("b", 60), cut("c", 60))
+        );
+        assert_eq!(
+            shown(&messages, 4, 60, 100),
+            format!("{}\n{}", cut("b", 40), cut("c", 60))
+        );
+        assert_eq!(shown(&messages, 4, 60, 70), cut("c", 60));
+    }
+}

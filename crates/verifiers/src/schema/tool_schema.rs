@@ -1,0 +1,77 @@
+//! Arguments against the schema of their tool: many small documents, one schema, the same bounds.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::bounded_run;
+use super::budget::ValidationBudgetExhausted;
+use super::lint;
+use super::messages::shorten_text;
+use super::validator::{self, CompiledSchema};
+
+/// Questions that one set of arguments may take.
+const TO_JUDGE: u64 = 200_000;
+/// So many misfits are told, each so long.
+const MAX_TOLD: usize = 3;
+const MAX_MESSAGE: usize = 160;
+
+/// A tool's schema, compiled.
+pub(crate) struct CompiledToolSchema(CompiledSchema);
+
+impl std::fmt::Debug for CompiledToolSchema {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_tuple("Fitting").field(&self.0.schema).finish()
+    }
+}
+
+impl CompiledToolSchema {
+    /// `None` if the schema asks for nothing.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub(crate) fn new(name: &str, text: String) -> Result<Option<Self>, String> {
+        let name = format!("the schema of '{name}'");
+        let compiled = bounded_run::run_on_deep_stack(move || {
+            let schema: Value = serde_json::from_str(&text).unwrap_or_default();
+            if lint::schema_can_reject(&schema) {
+                validator::compile_schema(&name, &text, Arc::default()).map(Some)
+            } else {
+                Ok(None)
+            }
+        });
+        compiled?.map(|compiled| compiled.map(Self))
+    }
+
+    /// Whether these arguments fit.
+    ///
+    /// # Errors
+    /// What does not, in words for the agent.
+    pub(crate) fn check_arguments(&mut self, arguments: &Value) -> Result<(), String> {
+        let CompiledSchema {
+            validator, budget, ..
+        } = &self.0;
+        let tell = || -> Vec<String> {
+            let errors = validator.iter_errors(arguments).take(MAX_TOLD);
+            errors
+                .map(|error| {
+                    let place = error.instance_path().as_str().to_owned();
+                    let blank = if place.is_empty() { "" } else { ": " };
+                    shorten_text(&format!("{place}{blank}{error}"), MAX_MESSAGE)
+                })
+                .collect()
+        };
+        match budget.validate_within_budget(TO_JUDGE, || validator.is_valid(arguments)) {
+            Ok(true) => Ok(()),
+            Ok(false) => match budget.validate_within_budget(TO_JUDGE, tell) {
+                Ok(told) => Err(told.join("; ")),
+                Err(ValidationBudgetExhausted) => {
+                    Err("more is wrong than can be listed".to_owned())
+                }
+            },
+            Err(ValidationBudgetExhausted) => {
+                Err("they ask more of the schema than can be answered".to_owned())
+            }
+        }
+    }
+}

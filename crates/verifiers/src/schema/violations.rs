@@ -1,0 +1,122 @@
+//! From the validator's errors to findings: in the order of the document, each by its place
+//! and by what was asked for, so that it is known again after a shift of lines.
+
+use jsonschema::ValidationError;
+use jsonschema::error::ValidationErrorKind as Kind;
+
+use super::budget::ValidationBudgetExhausted;
+use super::document::{PointerLineFunction, SchemaDocumentFormat, TargetDocument};
+use super::messages::{self, shorten_text};
+use super::validator::CompiledSchema;
+
+/// Questions that a verdict may take, and those that the list of what is wrong may: each of
+/// these may leave an error behind.
+const TO_JUDGE: u64 = 1_000_000;
+const TO_LIST: u64 = 200_000;
+/// More errors than this are not counted.
+const MAX_COUNTED: usize = 10_000;
+/// Longest message, in characters: what feedback shows of one.
+const MAX_MESSAGE: usize = 240;
+/// Longest identity, in characters.
+const MAX_ID: usize = 160;
+
+/// Something that does not fit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct SchemaViolation {
+    pub(super) id: String,
+    pub(super) keyword: String,
+    pub(super) line: Option<u32>,
+    pub(super) message: String,
+}
+
+/// All of them; none, and the document fits.
+pub(super) fn find_schema_violations(
+    compiled: &CompiledSchema,
+    document: &TargetDocument,
+) -> Result<Vec<SchemaViolation>, ValidationBudgetExhausted> {
+    let CompiledSchema {
+        validator, budget, ..
+    } = compiled;
+    let value = &document.value;
+    if budget.validate_within_budget(TO_JUDGE, || validator.is_valid(value))? {
+        return Ok(Vec::new());
+    }
+    let line = document.pointer_line_lookup();
+    let all = || {
+        let errors = validator.iter_errors(value).take(MAX_COUNTED);
+        errors
+            .map(|error| violation_from_error(compiled, document.form, &error, &*line))
+            .collect()
+    };
+    let mut problems: Vec<SchemaViolation> = match budget.validate_within_budget(TO_LIST, all) {
+        Ok(problems) => problems,
+        Err(ValidationBudgetExhausted) => {
+            let first = || validator.validate(value).err();
+            let first = budget.validate_within_budget(TO_LIST, first).ok().flatten();
+            let first =
+                first.map(|error| violation_from_error(compiled, document.form, &error, &*line));
+            vec![too_many_errors_violation(first)]
+        }
+    };
+    problems.sort_by(|one, other| {
+        (one.line, &one.id, &one.message).cmp(&(other.line, &other.id, &other.message))
+    });
+    problems.dedup();
+    Ok(problems)
+}
+
+/// Where the list would have no end.
+fn too_many_errors_violation(first: Option<SchemaViolation>) -> SchemaViolation {
+    let what = "it does not fit, and more is wrong than can be listed";
+    let message = match &first {
+        Some(first) => format!("{what}: {}", first.message),
+        None => what.to_owned(),
+    };
+    SchemaViolation {
+        id: "/ too much".to_owned(),
+        keyword: first
+            .as_ref()
+            .map_or_else(String::new, |first| first.keyword.clone()),
+        line: first.and_then(|first| first.line),
+        message: shorten_text(&message, MAX_MESSAGE),
+    }
+}
+
+fn violation_from_error(
+    compiled: &CompiledSchema,
+    form: SchemaDocumentFormat,
+    error: &ValidationError<'_>,
+    line: &PointerLineFunction<'_>,
+) -> SchemaViolation {
+    let pointer = error.instance_path().as_str();
+    let keyword = error.kind().keyword();
+    let shown = if pointer.is_empty() { "/" } else { pointer };
+    let asked = messages::format_constraint_for_finding_id(error.kind());
+    let id = format!("{shown} {keyword}{asked}");
+    let place = messages::describe_document_place(form, pointer);
+    let what = messages::describe_schema_violation(compiled, form, error);
+    let colon = if place.is_empty() { "" } else { ": " };
+    let mut message = format!("{place}{colon}{what}");
+    if let Some(said) = description_of_violated_schema(compiled, error) {
+        message = format!("{message} ({said})");
+    }
+    SchemaViolation {
+        id: shorten_text(&id, MAX_ID),
+        keyword: keyword.to_owned(),
+        line: line(pointer),
+        message: shorten_text(&message, MAX_MESSAGE),
+    }
+}
+
+/// What the schema's author says of the part that does not fit.
+fn description_of_violated_schema<'a>(
+    compiled: &'a CompiledSchema,
+    error: &ValidationError<'_>,
+) -> Option<&'a str> {
+    let of = messages::schema_object_with_keyword(compiled, error)?;
+    let of = match error.kind() {
+        Kind::Required { property } => of.get("properties")?.get(property.as_str()?)?,
+        _ => of,
+    };
+    of.get("description")?.as_str()
+}

@@ -1,0 +1,208 @@
+//! What counts whatever ignore files say: files that were tracked, and what `inputs` name.
+
+use std::collections::BTreeMap;
+use std::io::ErrorKind;
+use std::path::Path;
+
+use super::entries::{TreeEntryKind, TreeEntryList};
+use super::excluded_folders::OWN_FOLDER;
+use super::excluded_folders::is_version_control_name;
+use super::globs::GlobReachingIgnoredFiles;
+use super::walk::{
+    is_folder, is_valid_tree_path, list_entry_names, os_str_bytes, trim_trailing_slash,
+};
+use super::{TreeReadDeadline, TreeReader, TreeReaderError};
+use crate::file_system::{FileKind, FileSystem, SymlinkMode};
+
+/// Adds the files that count whatever their folders are, sorted into place.
+pub(crate) fn add_always_included(
+    reader: &TreeReader,
+    found: &mut TreeEntryList,
+    time: &TreeReadDeadline<'_>,
+) -> Result<(), TreeReaderError> {
+    let (files, root) = (&*reader.files, &reader.root);
+    let mut more = TreeEntryList::default();
+    let mut real_folders = BTreeMap::new();
+    let mut at = 0;
+    let named = reader.also_included.iter().map(String::as_str);
+    for name in reader.always_included.iter().chain(named) {
+        if let Some(folder) = name.strip_suffix('/') {
+            let is_ours = folder.is_empty() || is_valid_tree_path(folder);
+            if is_ours && is_real_folder(files, root, folder, &mut real_folders) {
+                let below = IgnoredFilesSearch {
+                    folder,
+                    meant: &|_| true,
+                    visited: &|_| true,
+                    named: false,
+                };
+                below.add_unlisted_files_below_folder(reader, found, &mut more, time)?;
+            }
+            continue;
+        }
+        // Both are sorted, but for the few that are named.
+        at = lower_bound_near(found, at, name.as_bytes());
+        if found.entry_path_at(at) == name.as_bytes() || !is_valid_tree_path(name) {
+            continue;
+        }
+        time.check_tree_read_limits()?;
+        let parent = name.rsplit_once('/').map_or("", |(parent, _)| parent);
+        if !is_real_folder(files, root, parent, &mut real_folders) {
+            continue;
+        }
+        let what = match files.stat_file(&root.join(name), SymlinkMode::NoFollow) {
+            // A submodule's entry is its folder, which was walked like any other.
+            Ok(stat) if stat.kind == FileKind::Folder => continue,
+            Ok(stat) => TreeEntryKind::entry_kind_from_stat(&stat),
+            // Deleted, which is a difference too.
+            Err(err) if matches!(err.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                continue;
+            }
+            Err(err) => TreeEntryKind::Unreadable(err.kind()),
+        };
+        more.push_tree_entry([name.as_bytes(), &[]], what, false);
+    }
+    // A file can be named itself and lie in a folder that is named.
+    found.merge_tree_entries(more);
+    Ok(())
+}
+
+/// Where this path is or would be, looked for from this place on if that can be.
+fn lower_bound_near(found: &TreeEntryList, from: usize, path: &[u8]) -> usize {
+    let is_behind = from == 0 || from <= found.len() && found.entry_path_at(from - 1) < path;
+    let near = from..found.len().min(from + 8);
+    let mut near = near.filter(|at| found.entry_path_at(*at) >= path);
+    match near.next() {
+        Some(near) if is_behind => near,
+        _ => found.lower_bound_index(path),
+    }
+}
+
+/// Adds what ignore files leave out and these globs ask for, sorted into place.
+pub(crate) fn add_ignored_inputs(
+    reader: &TreeReader,
+    reaches: &[GlobReachingIgnoredFiles],
+    found: &mut TreeEntryList,
+    time: &TreeReadDeadline<'_>,
+) -> Result<(), TreeReaderError> {
+    let mut more = TreeEntryList::default();
+    let mut real_folders = BTreeMap::new();
+    for reach in reaches {
+        let start = reach.start.trim_end_matches('/');
+        let folder = start.rsplit_once('/').map_or("", |(above, _)| above);
+        let files = &*reader.files;
+        if !is_valid_tree_path(start)
+            || !is_real_folder(files, &reader.root, folder, &mut real_folders)
+        {
+            continue;
+        }
+        let below = IgnoredFilesSearch {
+            folder,
+            meant: &|path| reach.glob_matches_file(path),
+            visited: &|path| reach.may_match_at_or_below(path),
+            named: true,
+        };
+        below.add_unlisted_files_below_folder(reader, found, &mut more, time)?;
+    }
+    found.merge_tree_entries(more);
+    Ok(())
+}
+
+/// What is in a folder of the tree, whatever ignore files say.
+struct IgnoredFilesSearch<'a> {
+    folder: &'a str,
+    /// The files.
+    meant: &'a dyn Fn(&[u8]) -> bool,
+    /// The files and folders that are looked at.
+    visited: &'a dyn Fn(&[u8]) -> bool,
+    named: bool,
+}
+
+impl IgnoredFilesSearch<'_> {
+    /// Adds to `more` what is not in `found`.
+    fn add_unlisted_files_below_folder(
+        &self,
+        reader: &TreeReader,
+        found: &TreeEntryList,
+        more: &mut TreeEntryList,
+        time: &TreeReadDeadline<'_>,
+    ) -> Result<(), TreeReaderError> {
+        let mut prefix = self.folder.as_bytes().to_vec();
+        if !prefix.is_empty() {
+            prefix.push(b'/');
+        }
+        let mut add =
+            |path: &[u8], what: TreeEntryKind| more.push_tree_entry([path, &[]], what, self.named);
+        let mut folders = vec![(reader.root.join(self.folder), prefix)];
+        while let Some((path, prefix)) = folders.pop() {
+            time.check_tree_read_limits()?;
+            let mut open = match reader.files.open_folder_for_listing(&path) {
+                Ok(open) => open,
+                Err(err) if err.kind() == ErrorKind::NotFound => continue,
+                Err(err) => {
+                    add(
+                        trim_trailing_slash(&prefix),
+                        TreeEntryKind::Unreadable(err.kind()),
+                    );
+                    continue;
+                }
+            };
+            let (entries, unseen) = list_entry_names(&mut *open);
+            if let Some(err) = unseen {
+                add(
+                    trim_trailing_slash(&prefix),
+                    TreeEntryKind::Unreadable(err.kind()),
+                );
+            }
+            for entry in entries {
+                let name = os_str_bytes(&entry);
+                let full = path.join(&entry);
+                let is_ours = prefix.is_empty() && *name == *OWN_FOLDER.as_bytes();
+                if is_version_control_name(&name)
+                    || is_ours
+                    || reader.excluded_folder.as_ref() == Some(&full)
+                {
+                    continue;
+                }
+                let relative = [prefix.as_slice(), &name].concat();
+                if !(self.visited)(&relative) {
+                    continue;
+                }
+                let what = match open.stat_folder_entry(&entry) {
+                    Ok(stat) if stat.kind == FileKind::Folder => {
+                        folders.push((full, [relative.as_slice(), b"/"].concat()));
+                        continue;
+                    }
+                    Ok(stat) => TreeEntryKind::entry_kind_from_stat(&stat),
+                    Err(err) if err.kind() == ErrorKind::NotFound => continue,
+                    Err(err) => TreeEntryKind::Unreadable(err.kind()),
+                };
+                let is_known = found.entry_path_at(found.lower_bound_index(&relative)) == relative;
+                if !is_known && (self.meant)(&relative) {
+                    add(&relative, what);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether every part of `folder` is a folder itself: through a symlink we would read what is
+/// not in the tree.
+fn is_real_folder(
+    files: &dyn FileSystem,
+    root: &Path,
+    folder: &str,
+    known: &mut BTreeMap<String, bool>,
+) -> bool {
+    if folder.is_empty() {
+        return true;
+    }
+    if let Some(answer) = known.get(folder) {
+        return *answer;
+    }
+    let above = folder.rsplit_once('/').map_or("", |(above, _)| above);
+    let answer = is_real_folder(files, root, above, known)
+        && is_folder(files, &root.join(folder), SymlinkMode::NoFollow);
+    known.insert(folder.to_owned(), answer);
+    answer
+}
