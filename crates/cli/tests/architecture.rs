@@ -396,6 +396,73 @@ fn prints_is_not_fooled() {
     }
 }
 
+/// Public types that are defined once for each operating system; only one of them is compiled.
+const ONE_PER_SYSTEM: &[&str] = &[
+    "PatchRootFolder",
+    "ProcessTreeKillHandle",
+    "ProcessWaiter",
+    "RunningWorker",
+];
+
+#[test]
+fn public_types_have_names_of_their_own() {
+    let root = root();
+    let mut homes: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    for file in rust_files() {
+        let is_source = file.starts_with("crates")
+            && file
+                .components()
+                .nth(2)
+                .is_some_and(|part| part.as_os_str() == "src");
+        if !is_source || file.file_stem().is_some_and(|stem| stem == "tests") {
+            continue;
+        }
+        for line in read(&root.join(&file)).lines() {
+            if let Some(name) = public_type(line) {
+                homes
+                    .entry(name.to_owned())
+                    .or_default()
+                    .push(file.display().to_string());
+            }
+        }
+    }
+    assert!(homes.len() > 300, "found only {} public types", homes.len());
+    let wrong: Vec<String> = homes
+        .iter()
+        .filter(|(name, homes)| homes.len() > 1 && !ONE_PER_SYSTEM.contains(&name.as_str()))
+        .map(|(name, homes)| format!("{name}: {}", homes.join(", ")))
+        .collect();
+    nothing_wrong("public types of the same name", &wrong);
+}
+
+/// The type that a line defines, if it is seen outside its module.
+fn public_type(line: &str) -> Option<&str> {
+    let rest = line.trim_start().strip_prefix("pub")?;
+    let rest = match rest.strip_prefix('(') {
+        Some(visibility) => visibility.split_once(')')?.1,
+        None => rest,
+    };
+    let (kind, rest) = rest.trim_start().split_once(' ')?;
+    let name = rest
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .next()?;
+    let is_type = ["struct", "enum", "trait", "union", "type"].contains(&kind);
+    (is_type && name.starts_with(char::is_uppercase)).then_some(name)
+}
+
+#[test]
+fn public_type_is_not_fooled() {
+    for (line, expected) in [
+        ("pub struct Store {", Some("Store")),
+        ("    pub(super) enum Cause<'a> {", Some("Cause")),
+        ("pub fn type_name() {", None),
+        ("struct Private;", None),
+        ("publish struct Odd", None),
+    ] {
+        assert_eq!(public_type(line), expected, "{line}");
+    }
+}
+
 /// Git runs what a repository's config names, so nothing shipped starts it: repositories are
 /// read by `checkrein_verifiers::git`.
 #[test]
