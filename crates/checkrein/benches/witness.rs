@@ -108,18 +108,18 @@ fn bench_call_arguments(n: usize) -> Value {
 fn measure_and_print(name: &str, mut call: impl FnMut(usize)) {
     let mut least = Duration::MAX;
     for round in 0..ROUNDS {
-        let began = used();
+        let began = process_cpu_time();
         for n in 0..CALLS {
             call(round * CALLS + n);
         }
-        least = least.min(used().saturating_sub(began));
+        least = least.min(process_cpu_time().saturating_sub(began));
     }
     println!("{name}: {} ns", least.as_nanos() / CALLS as u128);
 }
 
 /// Processor time of this process.
 #[cfg(unix)]
-fn used() -> Duration {
+fn process_cpu_time() -> Duration {
     let time = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
     let seconds = u64::try_from(time.tv_sec).unwrap_or(0);
     Duration::new(seconds, u32::try_from(time.tv_nsec).unwrap_or(0))

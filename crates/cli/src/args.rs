@@ -265,7 +265,7 @@ Examples:
     Judge(JudgeSubcommand),
 }
 
-/// See [`CliCommand::InitArgs`].
+/// See [`CliCommand::Init`].
 #[derive(Debug, Args)]
 pub(crate) struct InitArgs {
     /// claude-code or codex; several by repeating it. Default: those that are here.
@@ -285,7 +285,7 @@ pub(crate) struct InitArgs {
     pub(crate) undo: bool,
 }
 
-/// See [`CliCommand::CheckArgs`].
+/// See [`CliCommand::Check`].
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
     /// Verifiers to run; all if none is named.
@@ -301,7 +301,7 @@ pub(crate) struct CheckArgs {
     pub(crate) profile: Option<String>,
 }
 
-/// See [`CliCommand::RunArgs`].
+/// See [`CliCommand::Run`].
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// What the agent is to do; without it, stdin says.
@@ -343,7 +343,7 @@ pub(crate) struct RunArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// See [`CliCommand::HookArgs`].
+/// See [`CliCommand::Hook`].
 #[derive(Debug, Args)]
 pub(crate) struct HookArgs {
     /// claude-code, codex or generic.
@@ -372,7 +372,7 @@ pub(crate) struct HookArgs {
     pub(crate) note: Option<String>,
 }
 
-/// See [`CliCommand::DemoArgs`].
+/// See [`CliCommand::Demo`].
 #[derive(Debug, Args)]
 pub(crate) struct DemoArgs {
     /// Print one JSON document.
@@ -380,7 +380,7 @@ pub(crate) struct DemoArgs {
     pub(crate) json: bool,
 }
 
-/// See [`CliCommand::SessionsArgs`].
+/// See [`CliCommand::Sessions`].
 #[derive(Debug, Args)]
 pub(crate) struct SessionsArgs {
     /// Only this agent's.
@@ -397,7 +397,7 @@ pub(crate) struct SessionsArgs {
     pub(crate) json: bool,
 }
 
-/// See [`CliCommand::ShowArgs`].
+/// See [`CliCommand::Show`].
 #[derive(Debug, Args)]
 pub(crate) struct ShowArgs {
     /// SESSION or SESSION/TASK; the beginning of an id is enough. Default: the newest task.
@@ -410,7 +410,7 @@ pub(crate) struct ShowArgs {
     pub(crate) json: bool,
 }
 
-/// See [`CliCommand::GcArgs`].
+/// See [`CliCommand::Gc`].
 #[derive(Debug, Args)]
 pub(crate) struct GcArgs {
     /// Say what would go, and leave everything as it is.
@@ -418,7 +418,7 @@ pub(crate) struct GcArgs {
     pub(crate) dry_run: bool,
 }
 
-/// See [`CliCommand::McpArgs`].
+/// See [`CliCommand::Mcp`].
 #[derive(Debug, Args)]
 pub(crate) struct McpArgs {
     /// Profile of checkrein.toml.
@@ -426,7 +426,7 @@ pub(crate) struct McpArgs {
     pub(crate) profile: Option<String>,
 }
 
-/// See [`CliCommand::McpProxyArgs`].
+/// See [`CliCommand::McpProxy`].
 #[derive(Debug, Args)]
 pub(crate) struct McpProxyArgs {
     /// What rules call the server, instead of the name that it gives itself.
@@ -446,7 +446,7 @@ pub(crate) struct McpProxyArgs {
     pub(crate) command: Vec<OsString>,
 }
 
-/// See [`CliCommand::ApprovalsArgs`].
+/// See [`CliCommand::Approvals`].
 #[derive(Debug, Args)]
 pub(crate) struct ApprovalsArgs {
     /// Print one JSON document.
@@ -464,7 +464,7 @@ pub(crate) struct ApprovalAnswerArgs {
     pub(crate) reason: Option<String>,
 }
 
-/// See [`CliCommand::PatchArgs`].
+/// See [`CliCommand::Patch`].
 #[derive(Debug, Args)]
 pub(crate) struct PatchArgs {
     #[command(subcommand)]
@@ -494,7 +494,7 @@ pub(crate) struct PatchCliArgs {
     pub(crate) json: bool,
 }
 
-/// See [`CliCommand::JudgeSubcommand`].
+/// See [`CliCommand::Judge`].
 #[derive(Debug, Subcommand)]
 pub(crate) enum JudgeSubcommand {
     /// Lay what a judge says of labelled answers beside the labels: agreement, kappa, order.
@@ -538,7 +538,7 @@ pub(crate) struct JudgeCalibrateArgs {
     pub(crate) profile: Option<String>,
 }
 
-/// See [`CliCommand::WatchArgs`].
+/// See [`CliCommand::Watch`].
 #[derive(Debug, Args)]
 pub(crate) struct WatchArgs {
     /// A session; the beginning of its id is enough. Default: the newest open one.
@@ -548,7 +548,7 @@ pub(crate) struct WatchArgs {
     pub(crate) line: bool,
 }
 
-/// See [`CliCommand::ReplayArgs`].
+/// See [`CliCommand::Replay`].
 #[derive(Debug, Args)]
 pub(crate) struct ReplayArgs {
     /// Sessions by id, or trace files (`.jsonl`).
@@ -565,7 +565,7 @@ pub(crate) struct ReplayArgs {
     pub(crate) json: bool,
 }
 
-/// See [`CliCommand::DoctorArgs`].
+/// See [`CliCommand::Doctor`].
 #[derive(Debug, Args)]
 pub(crate) struct DoctorArgs {
     /// Only this agent: claude-code or codex.
@@ -579,7 +579,7 @@ pub(crate) struct DoctorArgs {
     pub(crate) json: bool,
 }
 
-/// See [`CliCommand::TrustArgs`].
+/// See [`CliCommand::Trust`].
 #[derive(Debug, Args)]
 pub(crate) struct TrustArgs {
     /// Take the approval back.
@@ -598,7 +598,7 @@ pub(crate) struct OffArgs {
     pub(crate) reason: String,
 }
 
-/// See [`CliCommand::PolicySubcommand`].
+/// See [`CliCommand::Policy`].
 #[derive(Debug, Subcommand)]
 pub(crate) enum PolicySubcommand {
     /// Judge a command, with every command that it can run in turn.
@@ -635,7 +635,7 @@ Exit status: 0 done, 2 usage, or a file that is no settings.")]
     Import(PolicyImportArgs),
 }
 
-/// See [`PolicySubcommand::CheckArgs`].
+/// See [`PolicySubcommand::Check`].
 #[derive(Debug, Args)]
 pub(crate) struct PolicyCheckArgs {
     /// A rules file; several by repeating it. Default: [policy] rules of checkrein.toml.
@@ -691,6 +691,8 @@ fn run_command_missing_double_dash(error: &clap::Error) -> Option<String> {
     let words: Vec<String> = typed
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
+    // Only a line that begins with a plain word and then fails on a flag that `run` does not know
+    // looks like a command. With `--agent` the words are a task.
     let begins = words.first().is_some_and(|word| !word.starts_with('-'));
     let agent = |word: &String| word == "--" || word.starts_with("--agent");
     if !run || !begins || error.kind() != ErrorKind::UnknownArgument || words.iter().any(agent) {
@@ -712,6 +714,8 @@ pub(crate) fn parse_cli() -> Result<CliCommand, ExitCode> {
     match CliArgs::try_parse() {
         Ok(cli) => Ok(cli.command),
         Err(error) => {
+            // clap would complain of the command's own flag, which does not lead to the missing
+            // `--`.
             if let Some(words) = run_command_missing_double_dash(&error) {
                 return Err(report_command_error(&CommandError::usage_error(
                     "this looks like a command, and it was taken for the task",
@@ -720,6 +724,8 @@ pub(crate) fn parse_cli() -> Result<CliCommand, ExitCode> {
             }
             // A broken pipe while printing help is nobody's mistake.
             let _ = error.print();
+            // Help and version are errors to clap, but they go to stdout and are what was asked
+            // for.
             let code = if error.use_stderr() {
                 exit_code::USAGE
             } else {

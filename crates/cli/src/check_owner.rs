@@ -1,7 +1,8 @@
-//! `checkrein own BATCH`: the owner of a check that is longer than its hook. The hook starts it and hands
-//! the batch over by the socket that is its standard input; not for people.
+//! Implements `checkrein own BATCH`: the owner of a check that takes longer than its hook. The hook
+//! starts it and sends the batch through the socket that is its standard input. It is not for
+//! people.
 
-/// The first argument.
+/// The first argument of an owner process.
 pub(crate) const OWNER_ARGUMENT: &str = "own";
 
 #[cfg(target_os = "linux")]
@@ -25,6 +26,7 @@ mod linux {
         let (ours, theirs) = UnixStream::pair()?;
         let mut own = Command::new(std::env::current_exe()?);
         own.args([super::OWNER_ARGUMENT, id])
+            // Away from the repo: a process that works in a folder keeps it from being unmounted.
             .current_dir("/")
             .stdin(Stdio::from(OwnedFd::from(theirs)))
             .stdout(Stdio::null())
@@ -36,7 +38,7 @@ mod linux {
     pub(crate) fn main() -> ExitCode {
         match run_worker_process() {
             Ok(()) => exit_code::to_exit_code(exit_code::YES),
-            // Mostly nobody reads it.
+            // Usually nobody reads it: a hook starts its owner with stderr on the null device.
             Err(why) => {
                 ui::print_wrapped_to_stderr(&format!("checkrein own: {why}"));
                 exit_code::to_exit_code(exit_code::NO)
@@ -58,7 +60,7 @@ mod linux {
             system: Arc::new(RealSystem),
         };
         let store = engine::open_store(&place).map_err(|error| error.to_string())?;
-        // Its sessions are sealed already.
+        // The sessions of a batch are sealed already, so an owner never seals.
         let seal = || {
             Err(ConfigError::StateFile {
                 name: "an owner seals nothing".into(),
@@ -76,8 +78,8 @@ mod linux {
 #[cfg(target_os = "linux")]
 pub(crate) use linux::{main, start_worker_process};
 
-/// Elsewhere no owner is started.
+/// Returns an error: owners exist on Linux only.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn main() -> ExitCode {
+pub(crate) fn main() -> std::process::ExitCode {
     crate::exit_code::to_exit_code(crate::exit_code::USAGE)
 }

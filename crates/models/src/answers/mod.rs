@@ -1,6 +1,6 @@
-//! What a model said → the one JSON object that was asked for. Fences, prose and thoughts around it
-//! are read past; what could be meant in two ways is not guessed at. Pure, bounded in size, tries and
-//! depth, and never an error to anyone: what cannot be read has a cause.
+//! Finds the one JSON object that was asked for in a model's answer. Fences, prose and thoughts
+//! around it are skipped. An ambiguous answer is not guessed at. The parser is pure and bounded in
+//! size, attempts and depth. It never fails the caller: an unreadable answer has a cause.
 
 mod answer_error;
 mod answer_search;
@@ -14,15 +14,16 @@ use serde_json::{Map, Value};
 pub use answer_error::UnreadableAnswerCause;
 use json_scan::{JsonField, JsonFieldContent};
 
-/// Longer than this no answer is read.
+/// The longest answer that is read, in bytes.
 pub const MAX_TEXT: usize = 64 * 1024;
 
-/// What an answer has to be.
+/// What identifies an answer.
 #[derive(Debug, Clone, Copy)]
 pub struct RequiredAnswerKeys {
     /// The number of the request, which an answer repeats as `ref`.
     pub number: u32,
-    /// What makes an answer: it has the first, and several answers to one request are equal in all.
+    /// The keys of an answer. An object with the first key is one, and several answers to one
+    /// request must agree in all keys.
     pub keys: &'static [&'static str],
 }
 
@@ -38,7 +39,7 @@ pub struct ParsedModelJson<'a> {
 /// request; without one, those without any number. If they disagree none is believed.
 ///
 /// ```
-/// use checkrein_models::reading::{UnreadableAnswerCause, RequiredAnswerKeys, parse_model_answer};
+/// use checkrein_models::answers::{UnreadableAnswerCause, RequiredAnswerKeys, parse_model_answer};
 ///
 /// let wanted = RequiredAnswerKeys { number: 48_213_947, keys: &["verdict"] };
 /// let words = &[("veto", true), ("block", true), ("allow", false)];
@@ -64,17 +65,20 @@ pub fn parse_model_answer(
 }
 
 impl<'a> ParsedModelJson<'a> {
-    /// Whether it repeats the number of the request. One that does not may be quoted from the data.
+    /// Returns whether it repeats the number of the request. An answer without it may be quoted
+    /// from the data.
     pub fn answer_repeats_request_number(&self) -> bool {
         self.signed
     }
 
-    /// Whether the text ended before the object did. What was whole by then can be read.
+    /// Returns whether the text ended inside the object. Fields that were complete by then can be
+    /// read.
     pub fn is_answer_truncated(&self) -> bool {
         self.cut
     }
 
-    /// A value that is one of a few words, as a whole, letter case and blanks around aside.
+    /// Returns the meaning of a value that must be one of these words as a whole, ignoring case and
+    /// surrounding blanks.
     ///
     /// # Errors
     /// It is missing, cut, no text, or another word.
@@ -93,16 +97,17 @@ impl<'a> ParsedModelJson<'a> {
         let said = text.trim();
         words
             .iter()
+            // Only the whole text counts: `not blocked` must not match `block`.
             .find(|(word, _)| word.eq_ignore_ascii_case(said))
             .map(|(_, meaning)| *meaning)
             .ok_or(UnreadableAnswerCause::UnknownWord(key))
     }
 
-    /// A share of one, in thousandths: a number from 0 to 1, or a text with one or with a percentage.
-    /// What lies between two thousandths counts as the lower.
+    /// Returns a share of one in thousandths, from a number from 0 to 1, or a text with such a
+    /// number or a percentage. Values between two thousandths are rounded down.
     ///
     /// # Errors
-    /// It is missing, cut, no number (`true` is none, nor NaN), or not in this range.
+    /// It is missing, cut, out of range, or no number (neither `true` nor NaN is one).
     pub fn thousandths_field(&self, key: &'static str) -> Result<u16, UnreadableAnswerCause> {
         match self.raw_model_answer_field(key)? {
             None => Err(UnreadableAnswerCause::Missing(key)),
@@ -111,16 +116,17 @@ impl<'a> ParsedModelJson<'a> {
         }
     }
 
-    /// A text for people: also one that was cut; `None` for whatever is no text.
+    /// Returns a text for people, even a truncated one; `None` for any other type.
     pub fn answer_text_field(&self, key: &'static str) -> Option<Cow<'_, str>> {
         match self.raw_model_answer_field(key).ok()?? {
+            // A reason that was cut is still worth reading, unlike a verdict.
             JsonFieldContent::Cut(text) => text.as_deref().map(Cow::Borrowed),
             JsonFieldContent::Whole(raw) => json_scan::unescape_json_string(raw),
         }
     }
 
-    /// An object, as itself or, since strict shapes know no free ones, as a text of JSON. `None` if it is
-    /// missing or `null`.
+    /// Returns an object, given as itself or as a JSON text (strict schemas allow no free-form
+    /// objects). `None` if it is missing or `null`.
     ///
     /// # Errors
     /// It is cut, nested too deep, or no object.
@@ -133,6 +139,8 @@ impl<'a> ParsedModelJson<'a> {
             Some(JsonFieldContent::Cut(_)) => return Err(UnreadableAnswerCause::Cut(key)),
             Some(JsonFieldContent::Whole(raw)) => raw,
         };
+        // Providers with strict schemas allow no free-form object, so it comes as a JSON string
+        // there.
         let text = json_scan::unescape_json_string(raw);
         match parse_answer_field(key, text.as_deref().unwrap_or(raw))? {
             Value::Null => Ok(None),
@@ -141,7 +149,7 @@ impl<'a> ParsedModelJson<'a> {
         }
     }
 
-    /// Any value, for answers with parts of their own. `None` if it is missing.
+    /// Returns any value, for answers with nested parts. `None` if it is missing.
     ///
     /// # Errors
     /// It is cut, or nested too deep.
@@ -164,9 +172,10 @@ impl<'a> ParsedModelJson<'a> {
     }
 }
 
-/// Bounded in depth by the reader.
+/// Parses a field. `serde_json` bounds the depth.
 fn parse_answer_field(key: &'static str, json: &str) -> Result<Value, UnreadableAnswerCause> {
     serde_json::from_str(json).map_err(|error| {
+        // `serde_json` has no public category for this error, only its text.
         if error.to_string().starts_with("recursion limit") {
             UnreadableAnswerCause::TooDeep(key)
         } else {

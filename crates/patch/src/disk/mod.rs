@@ -13,7 +13,7 @@ use crate::file_tree::{FileTree, FileTreeError, TreeNode};
 use crate::tree_path::PathBelowRoot;
 
 #[cfg(not(unix))]
-pub(crate) use other::Root;
+pub(crate) use other::PatchRootFolder;
 #[cfg(unix)]
 pub(crate) use unix::PatchRootFolder;
 
@@ -27,11 +27,13 @@ pub struct DiskTree {
 }
 
 impl DiskTree {
-    /// The folder at `root`, of whose files at most `largest` bytes each are read.
+    /// Opens the folder at `root`. Files of more than `largest` bytes are not read.
     ///
     /// # Errors
     /// If it cannot be opened.
     pub fn open_file_tree(root: &Path, largest: u64) -> io::Result<Self> {
+        // Both spellings are kept: a patch may use the path that the agent was given, or the real
+        // one.
         let real = root.canonicalize()?;
         let mut spelled = Vec::new();
         for path in [root, real.as_path()] {
@@ -54,12 +56,13 @@ impl DiskTree {
     }
 }
 
-/// Whether this folder answers to its own name in another case.
+/// Returns whether this folder is found by its own name in another case.
 fn is_folder_case_insensitive(root: &Path) -> bool {
     let Some(name) = root.file_name().and_then(|name| name.to_str()) else {
         return false;
     };
     let (upper, lower) = (name.to_uppercase(), name.to_lowercase());
+    // Asked of the folder itself: a volume's case sensitivity can differ from its system's default.
     let other = if name == lower { upper } else { lower };
     if other == name {
         return false;
@@ -93,7 +96,7 @@ impl FileTree for DiskTree {
     }
 }
 
-/// Without numbers and paths: the same refusal everywhere.
+/// Converts an error without its number and path, so that refusals are the same on every system.
 fn tree_error_from_io(error: io::Error) -> FileTreeError {
     FileTreeError::System(error.kind().to_string())
 }

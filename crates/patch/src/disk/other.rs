@@ -1,14 +1,14 @@
-//! Where folders cannot be held open: by paths, each step looked at before it is used. What is
-//! swapped between the look and the use is not seen there.
+//! Accesses files by path, for systems where folders cannot be held open. Each step is checked
+//! before it is used; a link that is swapped in between the check and the use is not noticed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use crate::path::Within;
-use crate::tree::Node;
+use crate::file_tree::TreeNode;
+use crate::tree_path::PathBelowRoot;
 
-/// A folder below which everything happens.
+/// The root folder; all paths are below it.
 #[derive(Debug)]
 pub(crate) struct PatchRootFolder(PathBuf);
 
@@ -24,10 +24,10 @@ impl PatchRootFolder {
         one == other
     }
 
-    /// The path, if no step before the last is a link.
-    fn link_free_path(&self, path: &Within) -> io::Result<PathBuf> {
+    /// Returns the path on disk, if no step before the last is a link.
+    fn link_free_path(&self, path: &PathBelowRoot) -> io::Result<PathBuf> {
         let mut at = self.0.clone();
-        let mut names = path.names().peekable();
+        let mut names = path.path_components().peekable();
         while let Some(name) = names.next() {
             at.push(name);
             if names.peek().is_some() && !fs::symlink_metadata(&at)?.is_dir() {
@@ -37,7 +37,7 @@ impl PatchRootFolder {
         Ok(at)
     }
 
-    pub(crate) fn tree_node_at(&self, path: &Within) -> io::Result<Node> {
+    pub(crate) fn tree_node_at(&self, path: &PathBelowRoot) -> io::Result<TreeNode> {
         let missing = |error: &io::Error| {
             matches!(
                 error.kind(),
@@ -45,33 +45,37 @@ impl PatchRootFolder {
             )
         };
         let found = self
-            .path(path)
+            .link_free_path(path)
             .and_then(|path| Ok((fs::symlink_metadata(&path)?, path)));
         let (metadata, path) = match found {
             Ok(found) => found,
-            Err(error) if missing(&error) => return Ok(Node::Missing),
+            Err(error) if missing(&error) => return Ok(TreeNode::Missing),
             Err(error) => return Err(error),
         };
         let kind = metadata.file_type();
         Ok(if kind.is_symlink() {
             let target = fs::read_link(&path)?;
-            target.to_str().map_or(Node::Other, |target| {
-                Node::Link(target.replace(std::path::MAIN_SEPARATOR, "/"))
+            target.to_str().map_or(TreeNode::Other, |target| {
+                TreeNode::Link(target.replace(std::path::MAIN_SEPARATOR, "/"))
             })
         } else if kind.is_dir() {
-            Node::Folder
+            TreeNode::Folder
         } else if kind.is_file() {
-            Node::File {
+            TreeNode::File {
                 identity: None,
                 executable: false,
             }
         } else {
-            Node::Other
+            TreeNode::Other
         })
     }
 
     /// `None` if it is longer than `largest`.
-    pub(crate) fn read_file(&self, path: &Within, largest: u64) -> io::Result<Option<Vec<u8>>> {
+    pub(crate) fn read_file(
+        &self,
+        path: &PathBelowRoot,
+        largest: u64,
+    ) -> io::Result<Option<Vec<u8>>> {
         let path = self.link_free_path(path)?;
         if !fs::symlink_metadata(&path)?.is_file() {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -83,31 +87,32 @@ impl PatchRootFolder {
         Ok((bytes.len() as u64 <= largest).then_some(bytes))
     }
 
-    /// A new file, which nobody else has made. Permissions are the folder's business here.
+    /// Creates a new file; fails if it exists. Permissions are inherited from the folder here.
     pub(crate) fn create_file(
         &self,
-        path: &Within,
-        _like: Option<&Within>,
+        path: &PathBelowRoot,
+        _like: Option<&PathBelowRoot>,
         _executable: Option<bool>,
     ) -> io::Result<File> {
         let path = self.link_free_path(path)?;
         OpenOptions::new().write(true).create_new(true).open(path)
     }
 
-    pub(crate) fn rename_file(&self, from: &Within, to: &Within) -> io::Result<()> {
+    pub(crate) fn rename_file(&self, from: &PathBelowRoot, to: &PathBelowRoot) -> io::Result<()> {
         fs::rename(self.link_free_path(from)?, self.link_free_path(to)?)
     }
 
-    pub(crate) fn remove_file_below_root(&self, path: &Within) -> io::Result<()> {
+    pub(crate) fn remove_file_below_root(&self, path: &PathBelowRoot) -> io::Result<()> {
         fs::remove_file(self.link_free_path(path)?)
     }
 
-    pub(crate) fn create_folder_below_root(&self, path: &Within) -> io::Result<()> {
+    pub(crate) fn create_folder_below_root(&self, path: &PathBelowRoot) -> io::Result<()> {
         fs::create_dir(self.link_free_path(path)?)
     }
 
-    /// Folders cannot be synced here; the system orders its own records.
-    pub(crate) fn sync_folder(&self, path: &Within) -> io::Result<()> {
+    /// Does nothing but check the path: folders cannot be synced here, and the system orders its
+    /// own records.
+    pub(crate) fn sync_folder(&self, path: &PathBelowRoot) -> io::Result<()> {
         self.link_free_path(path).map(|_| ())
     }
 }

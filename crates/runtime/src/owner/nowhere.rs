@@ -1,31 +1,42 @@
-//! Where no process may outlive its hook, a check is cut when the answer is due.
+//! Stands in for owners where no process may outlive its hook: a check is cut when the answer is
+//! due.
 
 use std::convert::Infallible;
 use std::sync::mpsc::Sender;
 
 use checkrein_core::digest::Digest;
-use checkrein_core::ids::Millis;
+use checkrein_core::ids::UnixMillis;
 use checkrein_core::policy::VerifierSpec;
 
 use crate::error::RuntimeError;
-use crate::perform::{Answer, Batch, Done, Wanted};
+use crate::verification::{
+    FirstCheckRunResult, ReturnedEvidence, VerificationBatch, VerificationRequest,
+};
 
-/// There is none.
+/// Never exists on such a system.
 pub(crate) struct RunningWorker {
-    pub(crate) wanted: Vec<Wanted>,
+    pub(crate) wanted: Vec<VerificationRequest>,
     never: Infallible,
 }
 
-impl<'a> Batch<'a> {
-    pub(crate) fn hand_to_worker(&self, _: &[Wanted]) -> Option<RunningWorker> {
+impl<'a> VerificationBatch<'a> {
+    pub(crate) fn hand_to_worker(&self, _: &[VerificationRequest]) -> Option<RunningWorker> {
         None
     }
 
-    pub(crate) fn wait_for_worker(&self, owned: RunningWorker, _: &Sender<Answer<'a>>) {
+    pub(crate) fn wait_for_worker(
+        &self,
+        owned: RunningWorker,
+        _: &Sender<FirstCheckRunResult<'a>>,
+    ) {
         match owned.never {}
     }
 
-    pub(crate) fn worker_check_start_time(&self, _: &VerifierSpec, _: Digest) -> Option<Millis> {
+    pub(crate) fn worker_check_start_time(
+        &self,
+        _: &VerifierSpec,
+        _: Digest,
+    ) -> Option<UnixMillis> {
         None
     }
 
@@ -33,8 +44,8 @@ impl<'a> Batch<'a> {
         &self,
         _: &VerifierSpec,
         _: Digest,
-        _: Millis,
-    ) -> Result<Done, RuntimeError> {
+        _: UnixMillis,
+    ) -> Result<ReturnedEvidence, RuntimeError> {
         Err(RuntimeError::Deadline)
     }
 }

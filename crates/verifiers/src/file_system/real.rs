@@ -13,7 +13,7 @@ use crate::regular_file;
 #[derive(Debug, Clone, Copy, Default)]
 pub struct RealFileSystem;
 
-/// More threads than this do not read a tree any quicker.
+/// Threads beyond which a tree is not read faster.
 const MAX_THREADS: usize = 4;
 
 impl FileSystem for RealFileSystem {
@@ -52,6 +52,7 @@ impl FileSystem for RealFileSystem {
     ) -> io::Result<Box<dyn OpenFile>> {
         Ok(Box::new(RealFile(match links {
             SymlinkMode::Follow => regular_file::open_regular_file(path)?,
+            // The walk has just listed it as a regular file; the check after the open is enough.
             SymlinkMode::NoFollow => regular_file::open_listed_file(path)?,
         })))
     }
@@ -75,18 +76,19 @@ impl OpenFile for RealFile {
     }
 }
 
-/// Lists by the system call itself: the standard library allocates each name twice, and asks for more of
-/// each file than a stamp holds.
+/// Lists with the system call itself: the standard library allocates each name twice and asks for
+/// more of each file than a stamp holds.
 #[cfg(target_os = "linux")]
 struct RealFolder(std::os::fd::OwnedFd);
 
 #[cfg(target_os = "linux")]
 impl RealFolder {
-    /// Names that are asked for at once.
+    /// Bytes of names that are asked for at once.
     const LISTED_BYTES: usize = 32 * 1024;
 
     fn open_folder(folder: &Path) -> io::Result<Self> {
         use rustix::fs::{Mode, OFlags};
+        // `DIRECTORY` refuses a pipe of this name, which would block the open.
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let open = || rustix::fs::open(folder, flags, Mode::empty());
         Ok(Self(rustix::io::retry_on_intr(open)?))
@@ -94,6 +96,8 @@ impl RealFolder {
 
     fn stat_at<P: rustix::path::Arg>(&self, name: P) -> io::Result<FileStat> {
         use rustix::fs::AtFlags;
+        // Relative to the open folder: a folder that is renamed meanwhile does not mix with
+        // another.
         let stat = rustix::fs::statat(&self.0, name, AtFlags::SYMLINK_NOFOLLOW)?;
         Ok(FileStat::from_raw_stat(&stat))
     }
@@ -113,8 +117,9 @@ impl OpenFolder for RealFolder {
         while let Some(entry) = entries.next() {
             let entry = match entry {
                 Ok(entry) => entry,
+                // A signal interrupted the call; nothing of the listing is lost.
                 Err(Errno::INTR) => continue,
-                // It was removed meanwhile, which POSIX wants to look like its end.
+                // The folder was removed meanwhile, which POSIX treats like its end.
                 Err(Errno::NOENT) => return Ok(()),
                 Err(err) => return Err(err.into()),
             };
@@ -123,7 +128,7 @@ impl OpenFolder for RealFolder {
                 continue;
             }
             let kind = match entry.file_type() {
-                // This file system does not say so when it lists.
+                // Some file systems do not report the type in the listing (`DT_UNKNOWN`).
                 rustix::fs::FileType::Unknown => self.stat_at(name).map(|stat| stat.kind),
                 known => Ok(FileKind::from_raw_file_type(known)),
             };
@@ -155,20 +160,23 @@ impl RealFolder {
 
 #[cfg(not(target_os = "linux"))]
 impl OpenFolder for RealFolder {
-    fn for_each_entry(
+    fn for_each_folder_entry(
         &mut self,
         each: &mut dyn FnMut(&OsStr, io::Result<FileKind>),
     ) -> io::Result<()> {
         for entry in self.entries.by_ref() {
             let entry = entry?;
-            each(&entry.file_name(), entry.file_type().map(FileKind::of));
+            each(
+                &entry.file_name(),
+                entry.file_type().map(FileKind::from_file_type),
+            );
         }
         Ok(())
     }
 
-    fn stat_entry(&self, name: &OsStr) -> io::Result<FileStat> {
+    fn stat_folder_entry(&self, name: &OsStr) -> io::Result<FileStat> {
         let metadata = std::fs::symlink_metadata(self.path.join(name))?;
-        Ok(FileStat::of(&metadata))
+        Ok(FileStat::from_metadata(&metadata))
     }
 }
 
@@ -259,6 +267,7 @@ impl FileStamp {
             let since = time.duration_since(std::time::UNIX_EPOCH);
             i64::try_from(since.unwrap_or_default().as_nanos()).unwrap_or(i64::MAX)
         };
+        // Without a time the file counts as just changed and is never cached.
         let modified_ns = metadata.modified().map_or(i64::MAX, since_1970);
         Self {
             size: metadata.len(),

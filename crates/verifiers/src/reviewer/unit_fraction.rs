@@ -1,5 +1,5 @@
-//! A share of one in thousandths: confidences, scores and their thresholds. No floats, so that two machines
-//! never differ about which side of a threshold something is on.
+//! A fraction of one in thousandths: confidences, scores and their thresholds. No floats are used,
+//! so that two machines never differ about which side of a threshold a value is on.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,27 +7,27 @@ use std::str::FromStr;
 /// From 0 to 1.
 ///
 /// ```
-/// # use checkrein_verifiers::witness::UnitFraction;
+/// # use checkrein_verifiers::reviewer::UnitFraction;
 /// let threshold: UnitFraction = "0.6".parse()?;
 /// assert_eq!(threshold, UnitFraction::share_from_thousandths(600));
 /// assert_eq!(threshold.to_string(), "0.6");
-/// # Ok::<(), checkrein_verifiers::witness::ParseFractionError>(())
+/// # Ok::<(), checkrein_verifiers::reviewer::ParseFractionError>(())
 /// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct UnitFraction(u16);
 
 impl UnitFraction {
-    /// Nothing.
+    /// The fraction 0.
     pub const ZERO: Self = Self(0);
-    /// All.
+    /// The fraction 1.
     pub const ONE: Self = Self(1000);
 
-    /// So many thousandths; more than all of them are all.
+    /// Creates a fraction from thousandths; more than 1000 counts as 1000.
     pub const fn share_from_thousandths(count: u16) -> Self {
         Self(if count > 1000 { 1000 } else { count })
     }
 
-    /// How many thousandths.
+    /// Returns the thousandths.
     pub const fn to_thousandths(self) -> u16 {
         self.0
     }
@@ -44,7 +44,7 @@ impl fmt::Display for UnitFraction {
     }
 }
 
-/// A text that is no number from 0 to 1.
+/// A text that is not a number from 0 to 1.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{text}' is no number from 0 to 1 with at most three decimals")]
 pub struct ParseFractionError {
@@ -59,11 +59,13 @@ impl FromStr for UnitFraction {
             text: text.to_owned(),
         };
         let (whole, rest) = text.split_once('.').unwrap_or((text, "0"));
+        // `u16::from_str` accepts a leading `+`, which is no number here.
         let plain = |digits: &str| !digits.is_empty() && digits.bytes().all(|b| b.is_ascii_digit());
         if !plain(whole) || !plain(rest) || rest.len() > 3 {
             return Err(wrong());
         }
         let whole: u16 = whole.parse().map_err(|_| wrong())?;
+        // Padded on the right: `.6` is 600 thousandths.
         let rest: u16 = format!("{rest:0<3}").parse().map_err(|_| wrong())?;
         match (whole, rest) {
             (0, rest) => Ok(Self(rest)),

@@ -1,5 +1,5 @@
-//! Unix without /proc and subreapers: the process group is all that can be ended. A process
-//! that leaves it survives.
+//! Unix without /proc and subreapers: only the process group can be killed. A process that leaves
+//! the group survives.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 
-use super::{Ended, ended};
+use super::{ProcessExit, exit_from_status};
 
 /// Waits for the end of a group's leader, then ends the group.
 pub struct ProcessWaiter {
@@ -21,10 +21,11 @@ pub struct ProcessTreeKillHandle {
     group: Arc<Mutex<Option<Pid>>>,
 }
 
-/// Starts `command` as the leader of a group of its own. Nobody but us has `lock` open here.
+/// Starts `command` as the leader of its own process group. The lock is held by this process alone:
+/// it is free as soon as this process dies.
 ///
 /// # Errors
-/// As of `Command::spawn`.
+/// As [`Command::spawn`].
 pub fn spawn_holding_lock(
     mut command: Command,
     _nonce: &str,
@@ -44,25 +45,28 @@ pub fn spawn_holding_lock(
 impl ProcessTreeKillHandle {
     /// Kills the group.
     pub fn kill_process_tree(self) {
-        kill_group(*self.group.lock().unwrap_or_else(PoisonError::into_inner));
+        kill_process_group_if_any(*self.group.lock().unwrap_or_else(PoisonError::into_inner));
     }
 }
 
 impl ProcessWaiter {
-    /// How the leader ended; what is left of its group is killed.
+    /// Returns how the leader ended, and kills what is left of its group.
     ///
     /// # Errors
     /// If its status cannot be had.
-    pub fn wait_for_command_end(mut self) -> std::io::Result<(Ended, bool)> {
+    pub fn wait_for_command_end(mut self) -> std::io::Result<(ProcessExit, bool)> {
         let leader = Pid::from_child(&self.child);
-        // Unreaped, so that the group's number stays its own until the group is killed.
+        // `NOWAIT` leaves the leader unreaped, so that the group's number is not reused before the
+        // group is killed.
         while let Err(rustix::io::Errno::INTR) = waitid(
             WaitId::Pid(leader),
             WaitIdOptions::EXITED | WaitIdOptions::NOWAIT,
         ) {}
+        // Taken under the lock: a concurrent kill sees `None` instead of a number that may be
+        // another's.
         let mut group = self.group.lock().unwrap_or_else(PoisonError::into_inner);
-        kill_group(group.take());
-        Ok((ended(self.child.wait()?), false))
+        kill_process_group_if_any(group.take());
+        Ok((exit_from_status(self.child.wait()?), false))
     }
 }
 

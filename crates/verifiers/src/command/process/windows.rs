@@ -1,8 +1,8 @@
-//! Windows: `taskkill /T` ends a process and those it started that are still linked to it.
+//! Windows: `taskkill /T` ends a process and those of its descendants whose parent is still alive.
 
 use std::process::{Child, Command, Stdio};
 
-use super::Ended;
+use super::ProcessExit;
 
 /// Waits for the end of a process.
 pub struct ProcessWaiter {
@@ -14,10 +14,11 @@ pub struct ProcessTreeKillHandle {
     id: u32,
 }
 
-/// Starts `command`. Nobody but us has `lock` open here.
+/// Starts `command`. The lock is held by this process alone: it is free as soon as this process
+/// dies.
 ///
 /// # Errors
-/// As of `Command::spawn`.
+/// As [`Command::spawn`].
 pub fn spawn_holding_lock(
     mut command: Command,
     _nonce: &str,
@@ -31,7 +32,7 @@ pub fn spawn_holding_lock(
 impl ProcessTreeKillHandle {
     /// Kills it and its descendants.
     pub fn kill_process_tree(self) {
-        // The number stays its own as long as `ProcessWaiter` holds the process open.
+        // The process id is not reused as long as `ProcessWaiter` holds the process open.
         let _ = Command::new("taskkill")
             .args(["/T", "/F", "/PID", &self.id.to_string()])
             .stdin(Stdio::null())
@@ -42,12 +43,15 @@ impl ProcessTreeKillHandle {
 }
 
 impl ProcessWaiter {
-    /// How it ended.
+    /// Returns how the process ended.
     ///
     /// # Errors
     /// If its status cannot be had.
-    pub fn wait_for_command_end(mut self) -> std::io::Result<(Ended, bool)> {
+    pub fn wait_for_command_end(mut self) -> std::io::Result<(ProcessExit, bool)> {
         let status = self.child.wait()?;
-        Ok((status.code().map_or(Ended::Lost, Ended::Exited), false))
+        Ok((
+            status.code().map_or(ProcessExit::Lost, ProcessExit::Exited),
+            false,
+        ))
     }
 }
